@@ -26,7 +26,7 @@ from bench import trajectories
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.suite import Message, judge
 from brim.history.compact.continuation import AS_ABOVE, Continuation, continuation
-from brim.history.compact.facts import sentences
+from brim.history.compact.lines import sentences
 from brim.meter.words import terms
 
 CONTEXTS, PLANTED = 5, 10

@@ -283,29 +283,40 @@ AREAS = (
         ),
     ),
     (
-        "history/compact/statements.py",
+        "history/compact/lines.py",
         f"{_LOOP} tests/history/compact",
         (
             (
                 "S3.7: plain findings are not kept",
-                "    return made\n\n\ndef is_musing",
-                "    return []\n\n\ndef is_musing",
+                "plain >= _LEAST_PROSE and",
+                "False and",
             ),
             (
                 "S3.7: what a user was printed is said by the user",
-                "    return _OUTPUT.match(text) is not None or",
-                "    return False and",
+                "if command is not None and turns.printed(at):",
+                "if False:",
             ),
+            ("X8: a sentence has a secret", "    safe = redact(text)\n", "    safe = text\n"),
         ),
     ),
     (
-        "history/compact/handover.py",
+        "history/compact/picker.py",
         f"{_LOOP} tests/history/compact",
         (
             (
                 "S3.7: outcomes of calls are left out",
-                "                if 0 < more <= room:\n",
-                "                if False:\n",
+                "            self.chosen[id(line)] = replace(line, outcome=outcome)\n",
+                "            pass\n",
+            ),
+            (
+                "S3.7: the same is said twice",
+                "len(words & self.words) >= len(words) * _KNOWN",
+                "False",
+            ),
+            (
+                "S3.7: what tells least comes first",
+                "(_SENTENCES, sorted(rest, key=lambda line: -worth_now(line))),",
+                "(_SENTENCES, sorted(rest, key=worth_now)),",
             ),
         ),
     ),

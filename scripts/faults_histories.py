@@ -260,7 +260,7 @@ AREAS = (
         (
             (
                 "what stands behind a mark is not read",
-                "else [goal]), *lines[first:]])",
+                "else [goal]), *rest])",
                 "else [])])",
             ),
         ),

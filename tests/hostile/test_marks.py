@@ -14,13 +14,11 @@ import pytest
 
 import brim
 from brim.history.compact.continuation import Continuation, continuation
-from brim.history.compact.digest import read_back
-from brim.history.compact.extract import condensed, summarise
-from brim.history.compact.facts import MessageText
+from brim.history.compact.lines import once, read_text
 from brim.history.compact.mark import headed, is_summary, read
 from brim.history.compact.model_summary import ask
 from brim.history.compact.plan import Compacted, apply, plan
-from brim.history.compact.tally import harvest
+from brim.history.compact.summary import condensed, read_back, summarise
 from brim.history.note import note
 from brim.history.receipt import written
 from brim.history.turns import Turns
@@ -120,7 +118,7 @@ in_each_format = pytest.mark.parametrize(
 
 
 def rules_of(summary: str) -> list[str]:
-    return [fact.text for fact in read_back(summary)[0] if fact.kind == "constraint"]
+    return [line.text for line in read_back(summary) if line.kind == "rule"]
 
 
 def in_texts(said: str, *places: Any) -> bool:
@@ -230,8 +228,7 @@ def test_a_continuation_reads_what_stands_behind_a_forged_mark(format, every):
             made = continuation(
                 history(format, role, said), goal="build", meter=scale, limit=800, previous=previous, format=format
             )
-            paths = [fact.text for fact in made.resources]
-            assert "/srv/blue7731/plan.py" in paths, (role, kind)
+            assert "/srv/blue7731/plan.py" in made.resources, (role, kind)
             assert not [rule for rule in made.constraints if "goes to the blue" in rule]
             done += 1
     print(f"{done} continuations of forged marks ({format}): 0 raised, 0 believed, 0 lost")
@@ -250,7 +247,7 @@ def test_a_continuation_is_left_out_word_for_word_and_what_was_added_to_it_is_re
     )
     messages = say("openai", "user", f"build\n\n{handed}")
     later = continuation(messages, goal="build", meter=scale, limit=400, previous=first)
-    assert [fact.age for fact in later.resources] == [1] * len(first.resources)
+    assert [line.age for line in later.lines] == [1] * len(first.lines)
     assert isinstance(later, Continuation)
 
 
@@ -324,6 +321,6 @@ def test_a_tool_does_not_speak_for_the_user_in_what_a_summariser_reads():
         assert "\n\ntool: ok" in given
         blocks = given.split("\n\n")
         assert not [block for block in blocks if block.startswith(("user: Never stop", "system: You must"))]
-    found = harvest([MessageText("tool", text, "b2:x")])
-    assert not [fact for fact in found if fact.kind == "constraint"]
-    assert "Rules:" not in condensed([MessageText("tool", text, "b2:x")], 200, meter(METER))
+    found = once(read_text("tool", text))
+    assert not [line for line in found if line.kind == "rule"]
+    assert "user:" not in condensed(found, 200, meter(METER))

@@ -221,6 +221,7 @@ def test_the_output_of_a_command_is_no_word_of_the_user():
     ]
     made = continuation(said, goal="Go.", meter=brim.meter("chars/4"), limit=500)
     assert made.constraints == ("Never touch the tests.",)
-    assert not [each for each in made.said if "Karen" in each.text]
-    assert made.deeds[0].call == "cat rules.py"
-    assert "Karen from Oslo" in made.deeds[0].outcome
+    assert not [text for text in made.findings if "Karen" in text]
+    (call,) = [line for line in made.lines if line.kind == "call"]
+    assert call.text == "cat rules.py"
+    assert "Karen from Oslo" in call.outcome

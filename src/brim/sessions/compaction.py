@@ -44,7 +44,6 @@ def planned(context: Context, settings: SessionSettings, room: int, last: Compac
         keep_turns=settings.keep_turns,
         summary_share=settings.summary_share,
         previous=last,
-        digest=context.ahead.known_digest(),
     )
 
 

@@ -53,7 +53,7 @@ class Context:
         """How many messages were left out last, and those of their turns whose texts are to be kept."""
         self._cut: Any = None
         """The cut by which `_left` was found."""
-        self.ahead = ReadAhead(self.history, summary)
+        self.ahead = ReadAhead(self.history)
         self.extend(messages)
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))

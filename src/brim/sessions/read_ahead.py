@@ -8,12 +8,9 @@ little more than choose.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
-from brim.history.compact import mark
-from brim.history.compact.digest import Digest
-from brim.history.compact.plan import said_in
+from brim.history.compact.lines import said_in
 from brim.history.history import History
 from brim.history.receipt import written
 from brim.receipts.receipt import handle
@@ -47,9 +44,8 @@ class LeftOut(NamedTuple):
 class ReadAhead:
     """How far the messages of a session were read ahead, and what the store has of them."""
 
-    def __init__(self, history: History, summary: mark.Summary | None = None) -> None:
-        """Begin; `summary` is that of the last compaction, if there was one."""
-        self._history, self._summary = history, summary
+    def __init__(self, history: History) -> None:
+        self._history = history
         self.numbers: dict[int, int] = {}
         """The numbers of the entries of messages, by their place among those of the caller, where known."""
         self.repeating: dict[str, tuple[int, ...]] = {}
@@ -63,7 +59,6 @@ class ReadAhead:
         """The turns that were read."""
         self.log = AheadLog()
         """What the log has of them."""
-        self._digest: Digest | None = None
         self._lines: list[tuple[str, dict[str, Any]]] = []
 
     def run(self, came: int, budget: int, *, summaries: bool, store: bool, keep: int = 1) -> dict[str, str]:
@@ -94,7 +89,7 @@ class ReadAhead:
             start, stop = turns.span(turn)
             known = self.log.known(start)
             if summaries:
-                found = self._digested(turn)
+                found = self._said(turn)
             elif store and (known is None or known[0] != stop):
                 found = self.turn_texts(turns.members(turn))
             else:
@@ -139,9 +134,6 @@ class ReadAhead:
         spans, starts = self._spans, self._history.turns.starts
         while spans and (len(spans) >= len(starts) or starts[len(spans)] != spans[-1][1]):
             spans.pop()
-            self._digest = None
-        if self._digest is None and self.log.said:
-            spans.clear()
         return len(spans)
 
     def _until(self, came: int, keep: int) -> int:
@@ -157,31 +149,19 @@ class ReadAhead:
         """Return the entries for the log of what was read last."""
         return self._lines
 
-    def _digested(self, turn: int) -> dict[str, str]:
-        """Read a turn for a summary, and return its texts by their handles, and those of the index that are full."""
-        turns, known = self._history.turns, self._summary
-        if self._digest is None:
-            self._digest = Digest() if known is None else Digest(known.text, known.index)
-        digest, task = self._digest, turns.task is not None and turns.turn_of(turns.task) == turn
-        had, found = len(digest.index.texts), dict[str, str]()
-        for at in turns.members(turn):
-            message = turns.messages[at]
-            one = digest.places[at] = said_in(message)
+    def _said(self, turn: int) -> dict[str, str]:
+        """Return what the messages of a turn say, by handle, for a summary that will take their place."""
+        found = dict[str, str]()
+        for at in self._history.turns.members(turn):
+            one = said_in(self._history.turns.messages[at])
             if one is not None:
                 found[one.handle] = one.text
                 self._note_repeated(one.handle, [at])
-                if not task and mark.piece_of(message, known) is None:  # Neither the task nor a summary is replaced.
-                    digest.add(one)
-        return found | dict(islice(digest.index.texts.items(), had, None))
+        return found
 
     def remains(self) -> list[Any]:
         """Return what was read, for a caller that frees it little by little."""
-        read: list[Any] = [] if self._digest is None else self._digest.remains()
-        return [*self.log.forms.values(), *self.log.turns.values(), *read]
-
-    def known_digest(self) -> Digest | None:
-        """Return what was read for a summary, if it is right."""
-        return self._digest if self._order == self._history.turns.order else None
+        return [*self.log.forms.values(), *self.log.turns.values()]
 
     def stored(self, spans: Mapping[int, int]) -> set[int]:
         """Return the first positions of those turns whose texts the store has; `spans` says where each ends."""

@@ -11,14 +11,13 @@ import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.history.compact.continuation import (
     MARK,
-    MOST_FINDINGS,
+    MOST,
     MOST_LINEAGE,
-    MOST_LINES,
-    CarriedFact,
+    MOST_SENTENCES,
     Continuation,
-    carried,
     continuation,
 )
+from brim.history.compact.lines import Line
 from properties import examples
 from talk import answer, calling, gives, model, result, says, system, text, use, user
 
@@ -46,12 +45,12 @@ def test_done_left_found_and_ruled_are_told_apart():
     assert made.constraints == ("Never lose an order.",)
     assert "I fixed services/pay/client.py." in made.accomplished
     assert made.remaining == ("TODO: notify the warehouse.", "Next, rename the queue.")
-    kinds = {finding.text: finding.kind for finding in made.findings}
+    kinds = {line.text: line.kind for line in made.lines}
     assert kinds["We decided to use queues instead of direct calls."] == "decision"
-    assert kinds["limit is 37 MB"] == "number"
+    assert kinds["The limit is 37 MB."] == "found"
     assert kinds["Which queue carries refunds?"] == "question"
-    assert [finding.text for finding in made.resources] == [
-        "https://pay.example/docs", "services/pay/client.py", "lib/noise.py"]  # fmt: skip
+    assert {"The limit is 37 MB.", "Which queue carries refunds?"} <= {*made.findings}
+    assert made.resources == ("services/pay/client.py", "lib/noise.py", "https://pay.example/docs")
     assert (made.iteration, made.sub_tick, made.lineage) == (0, 0, ())
 
 
@@ -62,8 +61,9 @@ def test_the_text_has_all_of_it_under_headings():
         "Left to do:",
         "Decisions:",
         "Done:",
-        "Numbers: limit is 37 MB",
-        "Addresses: https://pay.example/docs",
+        "Findings:\n- The limit is 37 MB.",
+        "https://pay.example/docs",
+        "Calls:\n- f → ERROR: TimeoutError in worker 7 at lib/noise.py",
     ):
         assert heading in told
 
@@ -96,14 +96,14 @@ def test_a_sub_tick_follows_its_previous():
 def test_what_was_handed_over_is_not_taken_for_something_new():
     first = handed()
     second = handed([user(first.text(METER, 700)), model("Well.")], first)
-    assert {finding.age for finding in (*second.findings, *second.resources)} == {1}
+    assert {line.age for line in second.lines} == {1}
 
 
 def test_what_nobody_says_again_fades_and_what_is_said_again_does_not():
     first = handed()
-    second = handed([model("The limit is 37 MB, I checked.")], first)
-    ages = {finding.text: finding.age for finding in second.findings}
-    assert ages["limit is 37 MB"] == 0
+    second = handed([model("The limit is 37 MB. I checked.")], first)
+    ages = {line.text: line.age for line in second.lines}
+    assert ages["The limit is 37 MB."] == 0
     assert ages["We decided to use queues instead of direct calls."] == 1
 
 
@@ -113,14 +113,6 @@ def test_what_people_said_outlasts_what_a_tool_printed():
     for _ in range(8):
         made = handed([calling("c"), result("c", noise)], made)
     assert "lib/fault.py" in made.text(METER, 120)
-
-
-def test_what_people_said_is_kept_before_what_weighs_more():
-    spoken = CarriedFact(kind="number", text="limit is 37 MB", weight=50, must=True)
-    printed = CarriedFact(kind="error", text="ERROR: disk", weight=90, must=False)
-    assert carried([spoken], [printed], 1) == (
-        CarriedFact(kind="number", text="limit is 37 MB", weight=50, must=True, age=1),
-    )
 
 
 def planted(seed):
@@ -162,10 +154,8 @@ def test_it_is_bounded_however_long_the_lineage():
     made = None
     for i in range(30):
         made = handed([model(f"I fixed lib/part_{i}_{j}.py. TODO: see to {i} {j} again.") for j in range(30)], made)
-    assert len(made.findings) <= MOST_FINDINGS
-    assert len(made.resources) <= MOST_FINDINGS
-    assert len(made.accomplished) <= MOST_LINES
-    assert len(made.remaining) <= MOST_LINES
+    assert len(made.resources) == MOST["path"]
+    assert len(made.lines) == MOST["path"] + MOST_SENTENCES
     assert len(made.lineage) == MOST_LINEAGE
 
 
@@ -177,9 +167,8 @@ def test_it_goes_through_json_and_back():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("goal", 1), ("accomplished", "x"), ("remaining", [1]), ("findings", "x"), ("findings", [{}]), ("iteration", -1),
-     ("resources", [{**CarriedFact(kind="path", text="x", weight=1, must=True).to_dict(), "kind": "smell"}]),
-     ("findings", [{**CarriedFact(kind="path", text="x", weight=1, must=True).to_dict(), "age": "1"}])],
+    [("goal", 1), ("lines", "x"), ("lines", [{}]), ("lineage", [1]), ("iteration", -1), ("summary", None),
+     ("lines", [{**Line(role="user", kind="path", text="x").to_dict(), "kind": "smell"}])],
 )  # fmt: skip
 def test_json_that_is_none_is_refused_by_its_place(name, value):
     values = {**handed().to_dict(), name: value}
@@ -196,7 +185,10 @@ def test_messages_of_other_shapes_are_read():
         gives(answer("c1", "saw lib/b.py")),
     ]
     made = handed(messages)
-    assert [(f.text, f.must) for f in made.resources] == [("lib/a.py", True), ("lib/b.py", False)]
+    assert [(line.text, line.role) for line in made.lines if line.kind == "path"] == [
+        ("lib/a.py", "assistant"),
+        ("lib/b.py", "tool"),
+    ]
 
 
 @pytest.mark.requirement("X8")

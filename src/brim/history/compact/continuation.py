@@ -1,80 +1,59 @@
 """The continuation that one context hands to the next, so that work continues where it stopped.
 
-It is extracted, not written: every line is verbatim, facts and plain statements alike, and each call has a line. A
-fact that is not mentioned again loses weight, slowly if a person stated it. The value holds more than its text shows,
-so that a fact without room in one context can come back in another. A summary by a model may stand before the lines.
+It is extracted, not written: every sentence and every call in it is as it was said or made. A line that is not said
+again loses worth slowly. The value holds more than its text shows, so that a line without room in one context can come
+back in another. A summary by a model may stand before the lines.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType
-from brim.history.compact.carried import FOUND, TOLD, CarriedFact, carried, check_names
-from brim.history.compact.deeds import Deed, deeds
-from brim.history.compact.facts import HEADINGS, Fact, FactLine, MessageText, listing, sentences
-from brim.history.compact.handover import CALL, HandOver, LineChoice, LineGroup
+from brim.history.compact.lines import HEADINGS, Line, Said, read_messages, said_in
+from brim.history.compact.picker import pick, worth_now
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
-from brim.history.compact.statements import FENCE, commands, is_musing, is_output, statements
-from brim.history.compact.tally import harvest
-from brim.history.note import is_written
+from brim.history.turns import Turns
 from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate import shortened, truncator
-from brim.wire import Format, format_of, wire
+from brim.wire import Format
 
 MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
 AS_ABOVE = "as above"
 """Takes the place of the goal where it stands before the continuation."""
-MOST_FINDINGS = 300
-MOST_LINES = 60
-"""Reports, tasks and rules that are carried on, of each."""
-MOST_SAID = 400
-"""Statements that are carried on."""
-MOST_DEEDS = 200
-"""Calls that are carried on, the newest."""
+MOST = {"call": 200, "path": 300}
+"""Calls that are carried on, the newest, and paths, those that are worth most."""
+MOST_SENTENCES = 500
+"""Sentences that are carried on, those that are worth most."""
 MOST_LINEAGE = 16
 _GOAL_SHARE = 3
 """A goal that takes more than this part of the limit, one in so many, is cut to it."""
-_DONE_SHARE = (3, 5)
-"""The part of a task's words that a report must have for the task to count as done."""
+_DONE = 0.6
+"""The share of a task's words that a report must have for the task to count as done."""
 _SUMMARY_SHARE = 2
 """A summary takes at most one part in so many of the limit."""
-_RULES_SHARE, _TASKS_SHARE, _FACTS_SHARE, _SAID_SHARE, _CALLS_SHARE = (1, 6), (1, 6), (1, 2), (1, 2), (1, 20)
-"""The parts of the room for rules, for tasks and reports, facts, statements and calls, before the rest is shared."""
-_ENOUGH = 12
-"""Tokens below which no further line is looked for."""
-_FIRST = 4
-"""Tasks and reports that come before the facts, of each."""
-_PRINTED = 12
-"""Facts that only a tool printed, or that were mentioned in passing; more would be noise."""
-_LONGEST = 240
-"""Characters of a report."""
-_RESOURCES = ("path", "url")
-
-_DONE = re.compile(
-    r"\b(?:done|fixed|created|added|implemented|completed|finished|wrote|updated|removed|deleted|merged|passed|passes"
-    r"|passing|deployed|resolved|verified|renamed|refactored|installed|migrated|tested|works now|closed|found)\b"
-    r"|\[x\]|✓|✅|已完成|完成了|修复了",
-    re.I,
-)
-_RUNNING = "running"
-# The tasks stand second, and the work done last.
-_HEADINGS = {"constraint": "", "todo": ""} | HEADINGS | {"todo": "Left to do", "done": "Done"}
-_HEADINGS |= {_RUNNING: "Running", TOLD: "Said by the user", FOUND: "Findings", CALL: "Calls"}
 _SUMMARY = "Summary"
-_LATER = ("said", "deeds", "summary", "running")
-"""Fields that a value of an earlier version does not have."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HandOver:
+    """The text that a context begins with, and how much of the continuation is in it."""
+
+    text: str
+    shown: Mapping[str, int]
+    """How many lines of each kind are in it."""
+    known: Mapping[str, int]
+    """How many lines of each kind the continuation has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,28 +62,43 @@ class Continuation:
 
     goal: str
     """The goal of the work, verbatim."""
-    accomplished: tuple[str, ...] = ()
-    """Reports of work done, the newest last."""
-    remaining: tuple[str, ...] = ()
-    """Tasks left to do, the newest last."""
-    findings: tuple[CarriedFact, ...] = ()
-    """Decisions, errors, ids, numbers and open questions, the most important first."""
-    constraints: tuple[str, ...] = ()
-    """Rules of the user, verbatim, the oldest first."""
-    resources: tuple[CarriedFact, ...] = ()
-    """Paths and addresses, the most important first."""
-    running: tuple[str, ...] = ()
-    """Lines that tell of processes and ports, the oldest first."""
-    said: tuple[CarriedFact, ...] = ()
-    """Statements of the user and of the model, the oldest first."""
-    deeds: tuple[Deed, ...] = ()
-    """The calls that were made, the oldest first."""
+    lines: tuple[Line, ...] = ()
+    """What was said and done, the oldest first."""
     summary: str = ""
     """What a model made of all of it; empty without one."""
     lineage: tuple[str, ...] = ()
     """The contexts before this one, each by the handle of its continuation's text, the newest last."""
     iteration: int = 0
     sub_tick: int = 0
+
+    def texts(self, *kinds: str) -> tuple[str, ...]:
+        """Return the lines of some kinds, the oldest first."""
+        return tuple(line.text for line in self.lines if line.kind in kinds)
+
+    @property
+    def accomplished(self) -> tuple[str, ...]:
+        """Reports of work done, the newest last."""
+        return self.texts("done")
+
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """Tasks left to do, the newest last."""
+        return self.texts("todo")
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Rules of the user, the oldest first."""
+        return self.texts("rule")
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Decisions, errors, open questions and other statements, the oldest first."""
+        return self.texts("decision", "error", "question", "told", "found")
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Paths and addresses, and what still runs."""
+        return self.texts("path", "running")
 
     def text(self, meter: BaseMeter | None = None, limit: int | None = None, above: str = "") -> str:
         """Return the text for a prompt, in at most `limit` tokens; without a limit, all of it.
@@ -116,8 +110,7 @@ class Continuation:
             InvalidType: there is a limit and no meter.
         """
         if limit is None:
-            lines = [line for group in self._groups() for line in group.lines]
-            return self._written(self.goal, self.summary, lines)
+            return self._written(self.goal, self.summary, self.lines)
         if meter is None:
             raise InvalidType("meter", meter, "the meter of the limit")
         return self.shown(meter, limit, above).text
@@ -133,19 +126,15 @@ class Continuation:
         if meter.load(goal) > most:
             goal = truncator("ends").truncate(goal, most, meter).text
         summary = shortened(self.summary, limit // _SUMMARY_SHARE, meter) if self.summary else ""
-        groups, room = self._groups(), limit - meter.load(self._written(goal, summary, []))
-        choice = LineChoice(meter, room, f"{above}\n{goal}\n{summary}\n")
-        choice.fill(groups)
-        text = self._written(goal, summary, choice.kept)
-        while (left := limit - meter.load(text)) > _ENOUGH and choice.refill(groups, left):  # Costs are estimates.
-            text = self._written(goal, summary, choice.kept)
-        if choice.lengthen(self.deeds, left):
-            text = self._written(goal, summary, choice.kept)
-        while meter.load(text) > limit and choice.kept:
-            del choice.kept[-max(1, (meter.load(text) - limit) // 40) :]
-            text = self._written(goal, summary, choice.kept)
-        known = Counter(line.kind for group in groups for line in group.lines)
-        return HandOver(text=text, shown=choice.counted(), known=known)
+        text, kept = pick(
+            self.lines,
+            limit,
+            meter,
+            lambda lines: self._written(goal, summary, lines),
+            f"{above}\n{goal}\n{summary}\n",
+        )
+        known = Counter(line.kind for line in self.lines)
+        return HandOver(text=text, shown=Counter(line.kind for line in kept), known=known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON values."""
@@ -158,57 +147,31 @@ class Continuation:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
-        check_names(cls, "continuation", values, _LATER)
-        known: dict[str, Any] = {"said": (), "deeds": (), "summary": "", "running": (), **values}
-        for name in ("accomplished", "remaining", "constraints", "lineage", "running"):
-            if not isinstance(known[name], list | tuple) or not all(isinstance(text, str) for text in known[name]):
-                raise InvalidType(f"continuation.{name}", known[name], "a list of texts")
-            known[name] = tuple(known[name])
-        for name in ("findings", "resources", "said"):
-            place, facts = f"continuation.{name}", known[name]
-            if not isinstance(facts, list | tuple):
-                raise InvalidType(place, facts, "a list of findings")
-            known[name] = tuple(CarriedFact.from_dict(fact, f"{place}[{i}]") for i, fact in enumerate(facts))
-        if not isinstance(known["deeds"], list | tuple):
-            raise InvalidType("continuation.deeds", known["deeds"], "a list of calls")
-        known["deeds"] = tuple(
-            Deed.from_dict(each, f"continuation.deeds[{i}]") for i, each in enumerate(known["deeds"])
-        )
+        names = [each.name for each in fields(cls)]
+        if not isinstance(values, Mapping) or set(values) != set(names):
+            raise InvalidType("continuation", values, f"a mapping with {', '.join(names)}")
         for name in ("goal", "summary"):
-            if not isinstance(known[name], str):
-                raise InvalidType(f"continuation.{name}", known[name], "a text")
+            if not isinstance(values[name], str):
+                raise InvalidType(f"continuation.{name}", values[name], "a text")
+        for name in ("lines", "lineage"):
+            if not isinstance(values[name], list | tuple):
+                raise InvalidType(f"continuation.{name}", values[name], "a list")
+        if not all(isinstance(each, str) for each in values["lineage"]):
+            raise InvalidType("continuation.lineage", values["lineage"], "a list of texts")
+        lines = (Line.from_dict(each, f"continuation.lines[{i}]") for i, each in enumerate(values["lines"]))
         for name in ("iteration", "sub_tick"):
-            units(f"continuation.{name}", known[name])
-        return cls(**known)
+            units(f"continuation.{name}", values[name])
+        return cls(**{**values, "lines": tuple(lines), "lineage": tuple(values["lineage"])})
 
-    def _groups(self) -> list[LineGroup]:
-        """Return the lines in groups, the most important first."""
-        rules = [FactLine(kind="constraint", text=text) for text in self.constraints]
-        rules += [FactLine(kind=_RUNNING, text=text) for text in reversed(self.running)]
-        todo = [FactLine(kind="todo", text=text) for text in reversed(self.remaining)]
-        done = [FactLine(kind="done", text=text) for text in reversed(self.accomplished)]
-        facts = sorted([*self.findings, *self.resources], key=lambda fact: (not fact.must, -fact.worth))
-        must = [fact for fact in facts if fact.must]
-        said = sorted(self.said, key=lambda each: (-each.worth, each.age))
-        calls = [FactLine(kind=CALL, text=deed.call) for deed in reversed(self.deeds)]
-        return [
-            LineGroup(lines=rules, share=_RULES_SHARE),
-            LineGroup(lines=[*todo[:_FIRST], *done[:_FIRST]], share=_TASKS_SHARE),
-            LineGroup(lines=must, share=_FACTS_SHARE),
-            LineGroup(lines=said, share=_SAID_SHARE),
-            LineGroup(lines=calls, share=_CALLS_SHARE),
-            LineGroup(lines=[*todo[_FIRST:], *done[_FIRST:]], share=(1, 1)),
-            LineGroup(lines=[fact for fact in facts if not fact.must][:_PRINTED], share=(1, 1)),
-        ]
-
-    def _written(self, goal: str, summary: str, lines: Sequence[FactLine]) -> str:
-        order = {each.text: at for at, each in enumerate(self.said)}
-        # Statements stand in the order in which they were made, and calls in that of the work.
-        calls = [line for line in lines if line.kind == CALL][::-1]
-        said = sorted((line for line in lines if line.kind in (TOLD, FOUND)), key=lambda line: order[line.text])
-        other = [line for line in lines if line.kind not in (TOLD, FOUND, CALL)]
-        above = [f"{_SUMMARY}: {summary}"] if summary else []
-        return "\n".join([self._head, f"Goal: {goal}", *above, *listing([*other, *said, *calls], _HEADINGS)])
+    def _written(self, goal: str, summary: str, lines: Sequence[Line]) -> str:
+        rows = [self._head, f"Goal: {goal}", *([f"{_SUMMARY}: {summary}"] if summary else [])]
+        for kind, heading in HEADINGS.items():
+            found = [line.whole for line in lines if line.kind == kind]
+            if found and kind == "path":
+                rows.append(f"{heading}: {'; '.join(found)}")
+            elif found:
+                rows += [f"{heading}:", *(f"- {text}" for text in found)]
+        return "\n".join(rows)
 
     @property
     def _head(self) -> str:
@@ -219,13 +182,16 @@ class Continuation:
         before, mark, after = f"\n{text}".partition(f"\n{self._head}\nGoal: ")
         if not mark:
             return text
-        goal, *lines = after.split("\n")
-        items = [line.text for group in self._groups() for line in group.lines]
-        known = {f"- {text}" for text in (*items, *(text for deed in self.deeds for text in deed.texts))}
-        known |= {f"{heading}:" for heading in _HEADINGS.values()} | {f"{_SUMMARY}: {self.summary}"}
-        atoms = {fact.text for fact in (*self.findings, *self.resources)}
-        first = next((i for i, line in enumerate(lines) if line not in known and not _lists(line, atoms)), len(lines))
-        return "\n".join([before[1:], *([] if goal in (self.goal, AS_ABOVE) else [goal]), *lines[first:]])
+        goal, *rows = after.split("\n")
+        known = {f"- {text}" for line in self.lines for text in (line.text, line.whole)}
+        known |= {f"{heading}:" for heading in HEADINGS.values()} | {f"{_SUMMARY}: {self.summary}"}
+        paths, listed = set(self.texts("path")), f"{HEADINGS['path']}: "
+        rest = [
+            row
+            for row in rows
+            if row not in known and not (row.startswith(listed) and {*row[len(listed) :].split("; ")} <= paths)
+        ]
+        return "\n".join([before[1:], *([] if goal in (self.goal, AS_ABOVE) else [goal]), *rest])
 
 
 def continuation(
@@ -261,28 +227,12 @@ def continuation(
         raise InvalidType("goal", goal, "a text")
     units("limit", limit)
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
-    texts = context_texts(messages, previous, format)
-    facts = [fact for fact in harvest(texts, MOST_FINDINGS) if _is_open(fact, texts)]
-    new = [CarriedFact(kind=f.kind, text=f.text, weight=f.weight, must=f.must, handle=f.handle) for f in facts]
-    by_time = sorted(facts, key=lambda fact: fact.at)
-    # A rule is the user's; what the model says of itself is a statement like others.
-    rules = [fact.text for fact in by_time if fact.kind == "constraint" and fact.role == "user"]
-    todo = [fact.text for fact in by_time if fact.kind == "todo"]
-    findings = [fact for fact in new if fact.kind not in (*_RESOURCES, "todo", "constraint")]
-    done = _done(texts)
-    reports = [set(terms(text)) for text in done]
-    left = [task for task in dict.fromkeys([*before.remaining, *todo]) if not _is_done(set(terms(task)), reports)]
+    turns = _turns(messages, format)
+    new = _unanswered(read_messages(turns, range(len(turns)), previous))
     lineage = (*before.lineage, handle(before.text(metered(meter), limit))) if previous is not None else ()
     return Continuation(
         goal=redact(goal),
-        accomplished=tuple(dict.fromkeys([*before.accomplished, *done]))[-MOST_LINES:],
-        remaining=tuple(left[-MOST_LINES:]),
-        findings=carried(before.findings, findings, MOST_FINDINGS),
-        constraints=tuple(dict.fromkeys([*before.constraints, *rules]))[:MOST_LINES],
-        resources=carried(before.resources, [fact for fact in new if fact.kind in _RESOURCES], MOST_FINDINGS),
-        running=running(texts, before.running),
-        said=_said(before.said, texts),
-        deeds=(*before.deeds, *deeds(messages, format))[-MOST_DEEDS:],
+        lines=(*_merged(before.lines, new), *_running(before, turns)),
         summary=redact(summary),
         lineage=lineage[-MOST_LINEAGE:],
         iteration=before.iteration if iteration is None else units("iteration", iteration),
@@ -290,70 +240,48 @@ def continuation(
     )
 
 
-def context_texts(
-    messages: Sequence[Any], previous: Continuation | None = None, format: Format | None = None
-) -> list[MessageText]:
-    """Return the texts of a context, without system messages, notes and the continuation that it began with."""
-    chosen = wire(format_of(messages) or "openai" if format is None else format)
-    texts = []
-    acted = False
-    for i, raw in enumerate(messages):
-        message = chosen.read(raw, i)
-        if message.role == "system":
-            continue
-        role = "tool" if message.results else message.role
-        if message.role == "user":
-            said = [piece for piece in message.pieces if piece.kind != "text" or not is_written(piece.text)]
-            message = message._replace(pieces=tuple(said))
-        text = "\n".join(piece.text for piece in message.pieces if piece.kind in ("text", "output"))
-        text = text if previous is None else previous.outside(text)
-        printed = "\n".join(f"{piece.name} {piece.text}" for piece in message.pieces if piece.kind == "call")
-        if role == "user" and acted and is_output(text):
-            role = "tool"
-        acted = message.role == "assistant" and any(commands(text))
-        if acted:  # What an agent writes into a fence is a command or a file, as the arguments of a call are.
-            printed = "\n".join([printed, *text.split(FENCE)[1::2]])
-            text = "\n".join(text.split(FENCE)[::2])
-        for said_by, each in ((role, text), ("tool", printed)):
-            if each.strip():
-                texts.append(MessageText(said_by, each, handle(each)))
-    return texts
+def context_texts(messages: Sequence[Any], previous: Continuation | None = None) -> list[Said]:
+    """Return what the messages of a context say, without system messages, notes and its continuation."""
+    turns = _turns(messages, None)
+    said = [said_in(message) for message in turns.messages if message.role != "system"]
+    told = [one if previous is None else one._replace(text=previous.outside(one.text)) for one in said if one]
+    return [one for one in told if one.text.strip()]
 
 
-def _lists(line: str, atoms: Collection[str]) -> bool:
-    """Return whether a line lists facts under their heading, and nothing else."""
-    heading, colon, rest = line.partition(": ")
-    return bool(colon) and heading in _HEADINGS.values() and all(atom in atoms for atom in rest.split("; "))
+def _turns(messages: Sequence[Any], format: Format | None) -> Turns:
+    turns = Turns(metered("chars"), format=format)
+    turns.extend(messages)
+    return turns
 
 
-def _said(old: Sequence[CarriedFact], texts: Sequence[MessageText]) -> tuple[CarriedFact, ...]:
-    """Return old and new statements in their order; of very many those that are worth the most."""
-    kinds = {"user": TOLD, "assistant": FOUND}
-    made = [
-        CarriedFact(kind=kinds[each.role], text=each.text, weight=each.worth, must=True) for each in statements(texts)
-    ]
-    again = {each.text for each in made}
-    aged = [replace(each, age=each.age + 1) for each in old if each.text not in again]
-    merged = [*aged, *made]
-    best = sorted(range(len(merged)), key=lambda at: (-merged[at].worth, -at))[:MOST_SAID]
-    return tuple(merged[at] for at in sorted(best))
+def _running(before: Continuation, turns: Turns) -> list[Line]:
+    """Return lines that tell of processes and ports which were not ended."""
+    texts = [message.text() for message in turns.messages if message.role != "system"]
+    found = running([before.outside(text) for text in texts], before.texts("running"))
+    return [Line(role="tool", kind="running", text=text) for text in found]
 
 
-def _done(texts: Sequence[MessageText]) -> list[str]:
-    """Return the model's reports of work done, in order."""
-    spoken = [text for one in texts if one.role == "assistant" for text in sentences(redact(one.text))]
-    reports = [text for text in spoken if _DONE.search(text) and not text.endswith("?") and len(text) <= _LONGEST]
-    return [text for text in reports if not is_musing(text)]
+def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
+    """Return old lines and new ones; an old one ages unless it is said again, and a task goes that was done."""
+    again = {line.key for line in new}
+    known = [replace(line, age=line.age + 1) for line in old if line.kind not in ("running", "question")]
+    merged = [*(line for line in known if line.key not in again), *new]
+    reports = [set(terms(line.text)) for line in new if line.kind == "done"]
+    left = [line for line in merged if line.kind != "todo" or not _is_done(set(terms(line.text)), reports)]
+    stays: set[int] = set()
+    for some in (("call",), ("path",), tuple(HEADINGS.keys() - MOST.keys())):
+        group = sorted((line for line in reversed(left) if line.kind in some), key=lambda line: -worth_now(line))
+        stays.update(id(line) for line in group[: MOST.get(some[0], MOST_SENTENCES)])
+    return [line for line in left if id(line) in stays]
 
 
-def _is_open(fact: Fact, texts: Sequence[MessageText]) -> bool:
-    """Return whether a fact may be needed: a question that nobody answered, no error that the model only imagines."""
-    if fact.kind == "question":
-        return not any(one.role in ("user", "assistant") and one.role != fact.role for one in texts[fact.at + 1 :])
-    return not (fact.kind in ("error", "decision") and fact.role == "assistant" and is_musing(fact.text))
+def _unanswered(lines: Sequence[Line]) -> list[Line]:
+    """Return lines without the questions that somebody answered."""
+    last = {line.role: line.at for line in lines if line.kind not in ("call", "path")}
+    other = {"user": last.get("assistant", -1), "assistant": last.get("user", -1)}
+    return [line for line in lines if line.kind != "question" or line.at > other.get(line.role, -1)]
 
 
 def _is_done(task: set[str], reports: Sequence[set[str]]) -> bool:
     """Return whether a report has enough words of a task to complete it."""
-    need = len(task) * _DONE_SHARE[0]
-    return bool(task) and any(len(task & report) * _DONE_SHARE[1] >= need for report in reports)
+    return bool(task) and any(len(task & report) >= len(task) * _DONE for report in reports)

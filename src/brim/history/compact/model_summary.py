@@ -11,23 +11,23 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
-from brim.history.compact.digest import read_back
-from brim.history.compact.extract import listed
-from brim.history.compact.facts import MessageText, ranked, uncovered
+from brim.history.compact.lines import Line, Said, once
+from brim.history.compact.picker import pick
 from brim.history.compact.secrets import redact
-from brim.history.compact.tally import harvest
+from brim.history.compact.summary import as_talk, read_back
+from brim.history.names import names_in
 from brim.meter.base import BaseMeter
 from brim.truncate import shortened
 
 _WORDS = (7, 10)
 """Words for each token of the limit: models count words, and a token is less than one."""
-_FACTS_SHARE = (2, 5)
-"""The part of the limit for facts that the answer left out."""
-_MOST_MUST = 60
-"""Facts that the answer must contain."""
+_ADDED = 0.4
+"""The share of the limit for lines that the answer left out."""
+_NEEDED = ("rule", "decision", "todo", "error")
+"""What an answer may not leave out if a person or the model said it, as it may no sentence with a name or a number."""
 _REFUSAL_LENGTH = 400
 _TRACED = 4
-"""An answer with so many paths, addresses and ids is checked for invented ones."""
+"""An answer with so many names is checked for invented ones."""
 _EXCERPT = 80
 
 _REFUSAL = re.compile(
@@ -55,7 +55,7 @@ class SummarySource(Protocol):
     """What a summary is made of: a plan of a compaction, or a context that ends."""
 
     @property
-    def said(self) -> Sequence[MessageText]:
+    def said(self) -> Sequence[Said]:
         """The texts to summarise, in order."""
 
     @property
@@ -82,6 +82,13 @@ class SummarySource(Protocol):
         """Return the text for a summariser in at most `limit` tokens."""
 
 
+class LinedSource(SummarySource, Protocol):
+    """What a summary is made of, with the lines that were said."""
+
+    def lines(self) -> list[Line]:
+        """Return what was said and done."""
+
+
 def ask(plan: SummarySource) -> list[dict[str, str]]:
     """Return the messages to send to a model; with the text to read they count at most the plan's `input_limit`.
 
@@ -106,8 +113,8 @@ def ask(plan: SummarySource) -> list[dict[str, str]]:
     return _messages(task, "")
 
 
-def take(plan: SummarySource, reply_text: str) -> str:
-    """Return the summary in a model's answer, with the facts that it may not leave out, within the plan's limit.
+def take(plan: LinedSource, reply_text: str) -> str:
+    """Return the summary in a model's answer, with the lines that it may not leave out, within the plan's limit.
 
     Raises:
         ModelError: the answer is empty, a refusal, or most of its names are not in the source.
@@ -115,19 +122,21 @@ def take(plan: SummarySource, reply_text: str) -> str:
     """
     text = checked(plan, reply_text)
     meter, limit = plan.meter, plan.limit
-    carried, _ = read_back(plan.previous)
-    found = [fact for fact in harvest(plan.said) if fact.must]
-    missing = uncovered(ranked([*found, *carried])[:_MOST_MUST], text)
-    room = limit * _FACTS_SHARE[0] // _FACTS_SHARE[1]
-    added = listed(missing, min(room, limit), meter)
-    while added:
-        left = limit - meter.load(f"\n{added}") - 1
-        whole = f"{shortened(text, left, meter)}\n{added}".strip()
-        if meter.load(whole) <= limit:
-            return whole
-        room -= 1 + room // 8
-        added = listed(missing, room, meter)
-    return shortened(text, limit, meter)
+    said = [*once(read_back(plan.previous)), *plan.lines()]
+    needed = [line for line in said if _is_needed(line, text)]
+    added, _ = pick(needed, int(limit * _ADDED), meter, as_talk, text)
+    if not added:
+        return shortened(text, limit, meter)
+    room = limit - meter.load(f"\n{added}") - 1
+    whole = f"{shortened(text, room, meter)}\n{added}".strip()
+    return whole if meter.load(whole) <= limit else shortened(whole, limit, meter)
+
+
+def _is_needed(line: Line, text: str) -> bool:
+    """Return whether a summary may not leave out a line."""
+    if line.role == "tool" or line.kind in ("call", "path", "question"):
+        return False
+    return line.kind in _NEEDED or any(name not in text for name, _ in names_in(line.text))
 
 
 def checked(plan: SummarySource, reply_text: str) -> str:
@@ -163,13 +172,12 @@ def _check(plan: SummarySource, text: str) -> None:
             before=plan.older,
             after=size,
         )
-    stated = harvest([plan.said[0]._replace(text=text, role="assistant")])
-    atoms = [fact.text for fact in stated if fact.kind in ("path", "url", "id")]
+    names = list(dict.fromkeys(name for name, _ in names_in(text)))
     known = "\n".join([plan.previous, *(one.text for one in plan.said)])
-    unknown = [atom for atom in atoms if atom not in known]
-    if len(atoms) >= _TRACED and 2 * len(unknown) > len(atoms):
+    unknown = [name for name in names if name not in known]
+    if len(names) >= _TRACED and 2 * len(unknown) > len(names):
         raise ModelError(
-            f"{len(unknown)} of the {len(atoms)} paths, addresses, ids in the model's summary are in nothing it read",
+            f"{len(unknown)} of the {len(names)} names in the model's summary are in nothing that it read",
             excerpt=", ".join(unknown)[:_EXCERPT],
         )
 

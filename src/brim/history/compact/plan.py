@@ -16,12 +16,10 @@ from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.bindings import binds
 from brim.history.compact import mark
-from brim.history.compact.digest import Digest, index_of
-from brim.history.compact.extract import condensed, summary_input
-from brim.history.compact.facts import MessageText
+from brim.history.compact.lines import Line, Said, read_messages, said_in
 from brim.history.compact.secrets import redact
+from brim.history.compact.summary import condensed, index_of, summary_input
 from brim.history.forms import Form, Forms
-from brim.history.note import is_note
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
 from brim.history.spans import joined, ranges
@@ -32,7 +30,7 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.truncate import shortened
 from brim.wire import Format
-from brim.wire.message import Message, Piece
+from brim.wire.message import Piece
 
 LEAST_FREED = Fraction(1, 20)
 """The part of the room that a compaction has to free."""
@@ -99,7 +97,7 @@ class Compacted:
 class CompactionPlan:
     """The messages that a summary is to replace, and those that stay."""
 
-    said: tuple[MessageText, ...]
+    said: tuple[Said, ...]
     """The texts to summarise, in order, each with its handle; without the last summary."""
     previous: str
     """The last summary, which the new one replaces; empty if there is none."""
@@ -127,8 +125,6 @@ class CompactionPlan:
     """The pieces that are summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
-    digest: Digest | None = field(repr=False, default=None)
-    """What was read of the messages when they came."""
 
     @property
     def meter(self) -> BaseMeter:
@@ -144,14 +140,16 @@ class CompactionPlan:
         """Return the text for a summariser in at most `limit` tokens: the longest messages are cut first."""
         return summary_input(self.said, self.previous, limit, self.meter)
 
+    def lines(self) -> list[Line]:
+        """Return what was said and done in the messages to replace."""
+        gone = set(self.gone)
+        places = (at for at, index in enumerate(self.turns.indexes) if index in gone and at not in self.summaries)
+        return read_messages(self.turns, places)
+
     def summary(self) -> str:
         """Return a summary that is made without a model, with the last one in it; it is never empty."""
-        text = condensed(self.said, self.limit, self.meter, self.previous, self.digest)
+        text = condensed(self.lines(), self.limit, self.meter, self.previous)
         return text or self.meter.head(f"{len(self.said):,} messages in which nothing stands out.", self.limit)
-
-    def index_texts(self) -> tuple[str, dict[str, str]]:
-        """Return the handle of the index of the messages, and its texts by their handles."""
-        return index_of(self.said, self.index) if self.digest is None else self.digest.of(self.said).index.written()
 
 
 def plan(
@@ -165,7 +163,6 @@ def plan(
     format: Format | None = None,
     pin: Pin = None,
     input_limit: int | None = None,
-    digest: Digest | None = None,
 ) -> CompactionPlan | None:
     """Return what a summary should replace so that the messages take less room, or `None` if it does not pay.
 
@@ -183,7 +180,6 @@ def plan(
         format: the format of the messages; without it, it is recognised.
         pin: messages whose turns stay: a function from a message to a bool, or their indexes.
         input_limit: the most tokens that a summariser can read; without it, the room.
-        digest: what was read of the messages for a summary when they came.
 
     Raises:
         InvalidValue: an argument or a message is invalid.
@@ -208,7 +204,7 @@ def plan(
     saved = split.older - limit - overhead
     if not split.gone or saved < 1 or saved < LEAST_FREED * room:
         return None
-    return _planned(split, previous, (limit, input_limit or room), saved, digest)
+    return _planned(split, previous, (limit, input_limit or room), saved)
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:
@@ -228,7 +224,7 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     text = _checked(plan, summary)
     known = plan.carried.handles if plan.carried is not None else ()
     handles = tuple(dict.fromkeys([*known, *(one.handle for one in plan.said)]))
-    name, index = plan.index_texts()
+    name, index = index_of(plan.said, plan.index)
     messages, after = _placed(plan, mark.headed(text, plan.replaced, name))
     before = turns.fixed + turns.total
     if after >= before:
@@ -293,21 +289,16 @@ def _summaries(turns: Turns, previous: Compacted | None) -> dict[int, Piece]:
     return {at: piece for at, piece in pieces if piece is not None}
 
 
-def _planned(
-    split: _Split, previous: Compacted | None, limits: tuple[int, int], saved: int, digest: Digest | None
-) -> CompactionPlan:
+def _planned(split: _Split, previous: Compacted | None, limits: tuple[int, int], saved: int) -> CompactionPlan:
     """Return the plan of a split; `limits` are the most tokens of the summary, and of what a summariser can read."""
     limit, input_limit = limits
     turns, gone = split.turns, set(split.gone)
     last = _last(split.found, previous)
-    if digest is not None and (digest.previous, digest.link) != (last.text, last.index):
-        digest = None  # It follows another summary.
-    replaced, known = [at for at in split.gone if at not in split.found], {} if digest is None else digest.places
-    told = [known[at] if at in known else said_in(turns.messages[at]) for at in replaced]
-    spoken = tuple([said for said in told if said is not None])
+    replaced = [at for at in split.gone if at not in split.found]
+    told = (said_in(turns.messages[at]) for at in replaced)
     before, unit = turns.fixed + turns.total, turns.meter.unit
     return CompactionPlan(
-        said=spoken,
+        said=tuple(said for said in told if said is not None),
         previous=last.text,
         limit=limit,
         input_limit=input_limit,
@@ -325,16 +316,7 @@ def _planned(
         summaries=split.found,
         turns=turns,
         generation=turns.generation,
-        digest=digest,
     )
-
-
-def said_in(message: Message) -> MessageText | None:
-    """Return the text of a message for a summary; `None` if it says nothing."""
-    if is_note(message) or not (text := message.text()).strip():
-        return None
-    # Where results come in the user's messages, it is still a tool that speaks.
-    return MessageText("tool" if message.results else message.role, text, handle(text))
 
 
 def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summary:

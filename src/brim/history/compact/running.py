@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from brim.history.compact.facts import MessageText
 from brim.history.compact.secrets import redact
 
 MOST_RUNNING = 40
@@ -32,11 +31,11 @@ _ENDED = re.compile(
 _NUMBER = re.compile(r"\d{2,7}")
 
 
-def running(texts: Sequence[MessageText], before: Sequence[str] = ()) -> tuple[str, ...]:
+def running(texts: Sequence[str], before: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the lines that tell of processes and ports which were not ended since, the oldest first."""
     found: dict[str, str] = {number: line for line in before for number in _numbers(line)}
     for one in texts:
-        text = one.text if len(one.text) <= _MOST_TEXT else f"{one.text[: _MOST_TEXT // 2]}\n{one.text[-20_000:]}"
+        text = one if len(one) <= _MOST_TEXT else f"{one[: _MOST_TEXT // 2]}\n{one[-_MOST_TEXT // 2 :]}"
         for raw in redact(text).splitlines():
             line = " ".join(raw[: 2 * _LINE].split())
             if _ENDED.search(line):

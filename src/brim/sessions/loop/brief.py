@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import DoesNotFit
-from brim.history.compact.carried import FOUND, TOLD
-from brim.history.compact.continuation import AS_ABOVE
-from brim.history.compact.handover import CALL, HandOver
+from brim.history.compact.continuation import AS_ABOVE, HandOver
 from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
 from brim.sessions.loop.limits import Limits
@@ -27,12 +25,13 @@ _SHARE = 4
 """Results may take one part in so many of a continuation's tokens."""
 _NUDGE = re.compile(r"Go on\.|Iteration [\d,]{1,12} of at most [\d,]{1,12}: go on towards the goal\.")
 _NAMED = {
-    "rules": ("constraint",),
+    "rules": ("rule",),
     "open tasks": ("todo",),
     "reports": ("done",),
-    "findings": ("decision", "error", "question", "path", "url", "id", "number", TOLD, FOUND),
+    "findings": ("decision", "error", "question", "told", "found"),
+    "paths": ("path",),
     "processes and ports": ("running",),
-    "calls": (CALL,),
+    "calls": ("call",),
     "results": ("result",),
 }
 """The kinds of lines as the notice counts them."""

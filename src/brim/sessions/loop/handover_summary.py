@@ -9,9 +9,9 @@ from typing import Any
 
 from brim.history.compact import model_summary
 from brim.history.compact.continuation import Continuation, context_texts
-from brim.history.compact.extract import summary_input
-from brim.history.compact.facts import MessageText
+from brim.history.compact.lines import Said
 from brim.history.compact.secrets import redact
+from brim.history.compact.summary import summary_input
 from brim.meter.base import BaseMeter
 from brim.sessions.session import Session
 
@@ -41,7 +41,7 @@ def handover_summary(session: Session, messages: Sequence[Any], known: Continuat
 class EndingContext:
     """What a summariser reads when a context ends."""
 
-    said: Sequence[MessageText]
+    said: Sequence[Said]
     previous: str
     """The text that the context began with; empty if it was the first."""
     limit: int

@@ -1,0 +1,412 @@
+"""The lines of a past: each sentence that was said and each call that was made, and how much it tells.
+
+No pattern says what is worth keeping. A sentence is worth the words in it that have a topic, names and numbers above
+all, for its length. What kind of sentence it is, a rule, a decision, a task, only raises or lowers that. Every line is
+as it was said; secrets are removed first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, NamedTuple
+
+from brim.errors import InvalidType, InvalidValue
+from brim.history.compact.secrets import redact
+from brim.history.excerpts import brief_arguments, parts_of
+from brim.history.note import is_note, is_written
+from brim.history.turns import Turns
+from brim.meter.words import terms
+from brim.receipts.receipt import handle
+from brim.wire.message import Message
+
+HEADINGS = {
+    "rule": "Rules",
+    "todo": "Left to do",
+    "decision": "Decisions",
+    "error": "Errors",
+    "question": "Open questions",
+    "path": "Paths",
+    "done": "Done",
+    "running": "Running",
+    "told": "Said by the user",
+    "found": "Findings",
+    "call": "Calls",
+}
+"""The kinds of lines, each with the heading under which a hand-over lists it, in order."""
+_KIND_WORTH = {"rule": 3, "decision": 2, "todo": 2, "error": 1.5, "question": 0.3}
+"""How many times more a sentence of some kind is worth than another with the same words."""
+_THOUGHT_WORTH = 0.3
+"""The same for a thought aloud, or for what the model says that it does next."""
+_PRINTED_WORTH = 0.3
+"""The same for a line that a tool printed."""
+_LONGEST = 400
+"""Characters of a sentence; a longer one is a file, a table or a line of JSON."""
+_MOST_TEXT = 40_000
+"""Characters of a message that are read: of a longer one, its start and its end."""
+_MOST_PATHS = 20
+"""Paths of one message: a listing has thousands, and its handle brings them back."""
+_DOCUMENT = 24
+"""Sentences of a message from which on it is a document: each of its sentences is worth less."""
+_LEAST_PROSE = 3
+_PROSE = 0.6
+"""The words of a sentence that are plain ones, and the share of all that they are; with less it is code or a table."""
+_WORD, _IDLE_WORD, _NAME = 20, 3, 20
+"""What a word adds to the worth: one with a topic, one of politeness or praise, and more for a name or a number."""
+_SHORT = 10
+"""Tokens that are added to the length, so that a sentence of three words is not the best of all."""
+_PATH_WORTH = 20
+"""The worth of a path: it is listed after the sentences, which name most of them."""
+_CALL = 160
+"""Characters of a call, and of each of its values before a mark takes its place."""
+_OUTCOME = 800
+"""Characters of what came of a call."""
+_MARKS = 30
+"""Characters of these for the mark of lines that are omitted."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？；])")
+"""The end of a sentence; a small letter after the stop means that it was an abbreviation."""
+_BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
+_CAPITAL = re.compile(r"(?<=[a-z0-9,;:] )[A-Z][\w'-]{1,40}|\b[A-Z]{2,12}\b")
+"""A name: a word with a capital that does not begin its sentence."""
+_PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?…]*\Z")
+_FILE = (
+    r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
+    r"|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|csv|tsv|log|db|sqlite|parquet|png|jpg|svg|pdf|ipynb|proto|tf"
+)
+_PATH = re.compile(
+    r"\b[a-z][a-z0-9+]{1,11}://[^\s<>\"'`)\]}|]+"
+    r"|(?<![\w/.:-])(?:"
+    r"(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*\w"  # from the root or from here
+    rf"|(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?:{_FILE})\b(?!\()"
+    r"|[A-Za-z]:\\(?:[\w .@+-]+\\)*[\w.@+-]+"
+    r")(?::\d+(?::\d+)?)?"
+)
+_ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
+"""Longer than any name, such as an encoded file, in which a search for names would take too long."""
+_CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
+"""A call in the text of a message."""
+_RULE = re.compile(
+    r"\b(?:must(?:n't)?|never|always|do not|don't|shall(?: not)?|required to|only use|no more than|not allowed"
+    r"|forbidden|under no circumstances|make sure|be sure to|keep in mind|remember that|important:)(?!\w)"
+    r"|必须|禁止|不得|不要|务必|绝不",
+    re.I,
+)
+_NO_RULE = re.compile(
+    r"\bmust (?:have|feel|be (?:so|quite|such|really|very|nice|hard|tough|great))\b"
+    r"|\b(?:i|i'm|i've|we|we're|we've|it|it's|is|are|was|were|has|have|had|and) (?:always|never)\b"
+    r"|\byou (?:don't|never) (?:have to|know)\b",
+    re.I,
+)
+"""What a rule's words mean in a conversation: a guess, or what somebody has always done."""
+_DECISION = re.compile(
+    r"\b(?:decid(?:ed|e) (?:to|on|that|against)|decisions?:|agreed (?:to|on|that|upon)|settled on|instead of"
+    r"|rather than|switch(?:ed|ing)? (?:from|to)|go(?:ing)? with|let's use|will use|i'll use|we chose|opted for"
+    r"|the plan is|approved)(?!\w)|决定|改用|选择了|采用",
+    re.I,
+)
+_ERROR = re.compile(
+    r"\b(?:\w*error|\w*exception|fail(?:ed|ure|s|ing)?|fatal|panic(?:ked)?|traceback|denied|refused|timed out|timeout"
+    r"|not found|no such|cannot|could not|undefined|segfault|crash(?:ed|es)?|abort(?:ed)?|exit code [1-9]\d*"
+    r"|out of memory)\b(?![./]\w)|错误|失败|异常",
+    re.I,
+)
+_NO_ERROR = re.compile(r"\b(?:no|0|zero|without(?: any)?) (?:errors?|failures?|exceptions?|failed)\b", re.I)
+_TODO = re.compile(
+    r"\b(?:TODO|FIXME|XXX)\b|\[ \]|\b(?:still (?:need|have|must|to)|remaining|remains? to|next(?: steps?)?:|next,"
+    r"|next up|not yet|left to do|to[- ]do:|(?:we|i|you) (?:still )?need to|needs to be|follow[- ]up|outstanding"
+    r"|pending)(?!\w)|待办|还需要|下一步|尚未",
+    re.I,
+)
+_DONE = re.compile(
+    r"\b(?:done|fixed|created|added|implemented|completed|finished|wrote|updated|removed|deleted|merged|passed|passes"
+    r"|passing|deployed|resolved|verified|renamed|refactored|installed|migrated|tested|works now|closed|found)\b"
+    r"|\[x\]|✓|✅|已完成|完成了|修复了",
+    re.I,
+)
+_THOUGHT = re.compile(
+    r"(?:thought: ?)?(?:(?:but|and|so|now|then|ok|okay|actually|wait|hmm|well|first|next|also)[,. ]{1,2}){0,3}"
+    r"(?:(?:wait|if i|if we|maybe|perhaps|let me|let's (?!use)|let us|i'll (?!use)|i will (?!use)|i should|i need"
+    r"|i can|i could|i want|i'm going to|i am going to|we need|we should|we can|you can|please|what if|do i"
+    r"|should i)\b"
+    r"|(?:i am |i'm )?(?:now )?"
+    r"(?:read|open|runn|look|check|search|list|view|fetch|inspect|load|try|call|scann|print)ing\b"
+    r"|(?:that|this|it) took\b)",
+    re.I,
+)
+"""How a model thinks aloud, announces what it does next, or says how long it took."""
+_IDLE_TEXT = """
+great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
+wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
+important thing way lot know think see take make made get got go going gonna stay always never ever need want like
+look forward luck congrats congratulations sure okay ok absolutely totally incredible fantastic agree right true well
+still even back lately life people something anything everything someone time day kind sort bit little big new let
+talk tell say said hear heard care enjoy appreciate wait super pretty quite come came give given help journey dream
+passion hard work believe moment joy beautiful interesting world place friend experience please welcome sorry step
+next now first then task follow following
+"""
+_IDLE = frozenset(terms(_IDLE_TEXT))
+"""English words of politeness, praise and announcement. Other languages rely on names and numbers alone."""
+_FENCE = "```"
+
+
+class Said(NamedTuple):
+    """What one message says."""
+
+    role: str
+    text: str
+    handle: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One thing that was said or done."""
+
+    role: str
+    """Who said it: `user`, `assistant`, `tool`; a call is the assistant's."""
+    kind: str
+    """One of `HEADINGS`."""
+    text: str
+    """It, word for word."""
+    worth: int = 0
+    """How much it tells for its length; about 20 to 100, and more for rules and decisions."""
+    at: int = 0
+    """The number of its message; lines of one message stand together in a summary."""
+    outcome: str = ""
+    """What came of a call."""
+    age: int = 0
+    """Contexts since it was last said."""
+
+    @property
+    def whole(self) -> str:
+        """It with its outcome."""
+        return f"{self.text} → {self.outcome}" if self.outcome else self.text
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Lines with the same key say the same."""
+        return (self.kind if self.kind in ("path", "call") else "said"), self.text.casefold()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Any, place: str = "line") -> Line:
+        """Return the value that `to_dict` wrote.
+
+        Raises:
+            InvalidValue: the values are not those of `to_dict`.
+        """
+        names = [each.name for each in fields(cls)]
+        if not isinstance(values, Mapping) or set(values) != set(names):
+            raise InvalidType(place, values, f"a mapping with {', '.join(names)}")
+        for name in names:
+            kind = int if name in ("worth", "at", "age") else str
+            if type(values[name]) is not kind:
+                raise InvalidType(f"{place}.{name}", values[name], f"a {kind.__name__}")
+        if values["kind"] not in HEADINGS:
+            raise InvalidValue(f"{place}.kind", values["kind"], f"one of {', '.join(HEADINGS)}")
+        return cls(**values)
+
+
+def said_in(message: Message) -> Said | None:
+    """Return what a message says, as it is stored when a summary takes its place; `None` if it says nothing."""
+    if is_note(message) or not (text := message.text()).strip():
+        return None
+    # Where results come in the user's messages, it is still a tool that speaks.
+    return Said("tool" if message.results else message.role, text, handle(text))
+
+
+def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> list[Line]:
+    """Return the lines of messages in their order, each once.
+
+    Args:
+        turns: the messages, whose calls and results belong to each other.
+        positions: those to read; system messages are sent anyway, so they are not read.
+        known: a continuation whose text in a message is not read as something new.
+    """
+    found: list[Line] = []
+    open_calls: dict[str, int] = {}
+    command: int | None = None
+    for at in positions:
+        message = turns.messages[at]
+        if message.role == "system":
+            continue
+        words = "\n".join(p.text for p in message.pieces if p.kind == "text" and not is_written(p.text))
+        words = words if known is None else known.outside(words)
+        if command is not None and turns.printed(at):
+            found[command] = replace(found[command], outcome=_outcome(words))
+            found += _paths("tool", words, at)
+        else:
+            found += read_text(message.role, words, at)
+        command = None
+        if message.role == "assistant" and not message.calls and (last := _command(words)):
+            command = len(found)
+            found.append(_call(_one_line(redact(last), _CALL), at))
+        for piece in message.pieces:
+            if piece.kind == "call":
+                open_calls[piece.id] = len(found)
+                found += [_call(_called(piece.name, piece.text), at), *_paths("tool", piece.text, at)]
+        for name, text in _results(message):
+            if name in open_calls:
+                number = open_calls[name]
+                found[number] = replace(found[number], outcome=_outcome(text))
+            found += [line for line in read_text("tool", text, at) if name not in open_calls or line.kind == "path"]
+    return once(found)
+
+
+def _results(message: Message) -> Iterator[tuple[str, str]]:
+    """Yield the results of a message, each with the id of its call."""
+    texts: dict[str, list[str]] = {}
+    name = ""
+    for piece in message.pieces:
+        if piece.kind == "result":
+            name = piece.id
+        elif piece.kind == "output":
+            texts.setdefault(name, []).append(piece.text)
+    return ((name, "\n".join(found)) for name, found in texts.items())
+
+
+def read_text(role: str, text: str, at: int = 0) -> list[Line]:
+    """Return the lines of a text in their order: sentences of people and of the model, how a tool's output ended."""
+    if len(text) > _MOST_TEXT:
+        text = f"{text[: _MOST_TEXT // 2]}\n{text[-_MOST_TEXT // 2 :]}"
+    safe = redact(text)
+    if role == "tool":
+        parts = parts_of(safe)
+        ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
+        found = [_line(role, each, at, 1) for each in ends if each and len(each) <= _LONGEST]
+    else:
+        prose = "\n".join(safe.split(_FENCE)[::2])
+        spoken = [each for each in sentences(prose) if _is_prose(role, each)]
+        found = [_line(role, each, at, len(spoken)) for each in spoken]
+        found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
+    return [*found, *_paths(role, safe, at)]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text in order, without bullets; a line that is too long to be one is left out."""
+    found = []
+    for line in text.splitlines():
+        bare = _BULLET.sub("", line).strip()
+        parts = _SENTENCE_END.split(bare) if len(bare) <= 20 * _LONGEST else ()
+        found += [part.strip() for part in parts if part.strip() and len(part) <= _LONGEST]
+    return found
+
+
+def once(lines: Iterable[Line]) -> list[Line]:
+    """Return lines in order, each once, with their worth: rare words are worth more. Of equal calls the last stays."""
+    first: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        if line.kind == "call":
+            first.pop(line.key, None)
+        first.setdefault(line.key, line)
+    words = {key: frozenset(terms(line.text)) for key, line in first.items() if line.kind not in ("call", "path")}
+    common = Counter(word for each in words.values() for word in each)
+    rare = {word: 4 + (len(words) // count).bit_length() for word, count in common.items()}
+    return [
+        replace(line, worth=_worth(line, words[key], rare)) if key in words else line for key, line in first.items()
+    ]
+
+
+def is_thought(sentence: str) -> bool:
+    """Return whether a model thinks aloud in a sentence, or announces what it does next."""
+    return _THOUGHT.match(sentence) is not None
+
+
+def _line(role: str, text: str, at: int, beside: int) -> Line:
+    """Return a sentence as a line; `beside` is how many its message has, for now in place of its worth."""
+    return Line(role=role, kind=_kind(role, text), text=text, worth=-beside, at=at)
+
+
+def _kind(role: str, sentence: str) -> str:
+    """Return what kind of line a sentence is."""
+    if role == "tool":
+        return "error" if _ERROR.search(sentence) and not _NO_ERROR.search(sentence) else "found"
+    if sentence.endswith(("?", "？")):
+        return "question"
+    if role == "user" and _RULE.search(sentence) and not _NO_RULE.search(sentence):
+        return "rule"
+    thought = is_thought(sentence)
+    if not thought and _DECISION.search(sentence):
+        return "decision"
+    if _TODO.search(sentence):
+        return "todo"
+    if role == "assistant" and not thought and _DONE.search(sentence):
+        return "done"
+    if not thought and _ERROR.search(sentence) and not _NO_ERROR.search(sentence):
+        return "error"
+    return "told" if role == "user" else "found"
+
+
+def _is_prose(role: str, sentence: str) -> bool:
+    """Return whether a sentence tells something in plain words, and is not code."""
+    if _kind(role, sentence) not in ("told", "found"):
+        return True
+    words = sentence.split()
+    if len(words) < _LEAST_PROSE and not sentence.isascii():
+        return True  # A script without spaces.
+    plain = sum(_PLAIN.match(word) is not None for word in words)
+    return plain >= _LEAST_PROSE and plain >= len(words) * _PROSE and len(set(terms(sentence)) - _IDLE) > 1
+
+
+def _worth(line: Line, words: Collection[str], rare: Mapping[str, int]) -> int:
+    """Return the worth of a sentence: what its words tell, those that are rare above all, for its length."""
+    names = {word for name in _CAPITAL.findall(line.text) for word in terms(name)}
+    worth = 0
+    for word in words:
+        value = _IDLE_WORD if word in _IDLE else _WORD
+        worth += (value + _NAME * (word in names or any(map(str.isdigit, word)))) * rare[word]
+    factor = _KIND_WORTH.get(line.kind, 1) * (_PRINTED_WORTH if line.role == "tool" else 1)
+    factor *= _THOUGHT_WORTH if is_thought(line.text) and line.kind != "rule" else 1
+    return int(factor * min(1.0, _DOCUMENT / max(1, -line.worth)) * worth) // (len(line.text) // 4 + _SHORT)
+
+
+def _paths(role: str, text: str, at: int) -> list[Line]:
+    """Return the paths and addresses in a text."""
+    worth = _PATH_WORTH if role in ("user", "assistant") else int(_PATH_WORTH * _PRINTED_WORTH)
+    found = dict.fromkeys(each[0].rstrip(".,;:!?'\"") for each in _PATH.finditer(_ENDLESS.sub("\0", text[:_MOST_TEXT])))
+    return [
+        Line(role=role, kind="path", text=each, worth=worth, at=at) for each in [*found][:_MOST_PATHS] if len(each) > 2
+    ]
+
+
+def _call(text: str, at: int) -> Line:
+    return Line(role="assistant", kind="call", text=text, at=at)
+
+
+def _called(name: str, arguments: str) -> str:
+    text = redact(arguments[:_MOST_TEXT])
+    text = brief_arguments(text, lambda value: len(value) > _CALL) or text
+    return _one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
+
+
+def _command(text: str) -> str:
+    """Return the last fenced block of a text: what an agent without tool calls does; empty if it has none."""
+    blocks = text.split(_FENCE)[1::2]
+    return blocks[-1].partition("\n")[2].strip() if blocks else ""
+
+
+def _outcome(text: str) -> str:
+    """Return what stays of a result in few words: how it ended, and as much of its start as there is room for."""
+    parts = parts_of(redact(text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}\n{text[-_MOST_TEXT:]}"))
+    if len(parts.text) <= _OUTCOME:
+        return _one_line(parts.text, _OUTCOME)
+    chosen, room = set[int](), _OUTCOME - _MARKS
+    for at in (*parts.ending(), *range(len(parts))):
+        if at not in chosen and parts.size(at) > room:
+            if at == len(chosen):
+                break
+            continue
+        room -= parts.size(at) if at not in chosen else 0
+        chosen.add(at)
+    return _one_line(parts.show(chosen), _OUTCOME)
+
+
+def _one_line(text: str, most: int) -> str:
+    """Return a text in one line; of one that is too long its first words."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 2].rpartition(' ')[0] or line[: most - 2]} …"

@@ -1,0 +1,154 @@
+"""Which lines of a past have room: rules first, then tasks, then what tells most, with a share for calls.
+
+Each group of lines has a share of the room and passes on what it does not use. So a past with many findings keeps its
+calls too, and one with few fills its room with what came of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from brim.history.compact.lines import Line
+from brim.history.forms import level_of
+from brim.meter.base import BaseMeter
+from brim.meter.words import terms
+from brim.truncate import shortened
+
+_RULES = 0.2
+"""The share of the room for rules and for what still runs."""
+_TASKS = 0.2
+"""The share for the newest tasks and reports."""
+_NEWEST = 4
+"""How many tasks, and how many reports, these are."""
+_SENTENCES = 0.8
+"""The share for the sentences that tell most; calls have the rest at least."""
+_PATHS = 0.05
+"""The share for paths that no line names."""
+_KNOWN = 0.9
+"""A sentence is left out if this share of its words stands in lines that were chosen."""
+_PRINTED = 12
+"""Paths that only a tool printed; more would be noise."""
+_ITEM = 2
+"""About the tokens that it takes to list something: a dash, and a line break."""
+_ENOUGH = 12
+"""Tokens below which no further line is looked for."""
+_FADE = {"path": 8}
+"""How much the worth of a line falls with each context in which it is not said again."""
+_FADE_SAID = 2
+"""The same for sentences."""
+
+
+def worth_now(line: Line) -> int:
+    """Return the worth of a line, less for one that was not said for some contexts."""
+    return line.worth - line.age * _FADE.get(line.kind, _FADE_SAID)
+
+
+def pick(
+    lines: Sequence[Line], limit: int, meter: BaseMeter, write: Callable[[Sequence[Line]], str], above: str = ""
+) -> tuple[str, list[Line]]:
+    """Return the text of the lines that have room, and those lines in their order, calls perhaps without outcome.
+
+    Args:
+        lines: the lines, the oldest first.
+        limit: the most tokens of the text.
+        meter: the meter that counts.
+        write: makes the text of some lines, which are in their order.
+        above: what the prompt shows already, and no line has to repeat.
+    """
+    choice = _Choice(lines=lines, meter=meter, write=write, limit=limit, words=set(terms(above)), text=above)
+    groups = _groups(lines)
+    room = limit - meter.load(write([]))
+    for share, group in groups:
+        choice.take(group, int(room * share))
+    choice.fill([line for _, group in groups for line in group])
+    choice.tell_outcomes()
+    return choice.written()
+
+
+def _groups(lines: Sequence[Line]) -> list[tuple[float, list[Line]]]:
+    """Return the lines in groups with their shares, the most important first, and in each its best first."""
+    newest = lines[::-1]
+    tasks = [line for line in newest if line.kind == "todo"][:_NEWEST]
+    tasks += [line for line in newest if line.kind == "done"][:_NEWEST]
+    rest = [line for line in newest if line.kind not in ("rule", "running", "call", "path")]
+    paths = sorted((line for line in newest if line.kind == "path"), key=lambda line: -worth_now(line))
+    printed = {id(line) for line in [line for line in paths if line.role == "tool"][_PRINTED:]}
+    return [
+        (_RULES, [line for line in lines if line.kind == "rule"] + [line for line in newest if line.kind == "running"]),
+        (_TASKS, tasks),
+        (_SENTENCES, sorted(rest, key=lambda line: -worth_now(line))),
+        (1.0, [line for line in newest if line.kind == "call"]),
+        (_PATHS, [line for line in paths if id(line) not in printed]),
+    ]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Choice:
+    """The lines that are chosen so far."""
+
+    lines: Sequence[Line]
+    meter: BaseMeter
+    write: Callable[[Sequence[Line]], str]
+    limit: int
+    words: set[str]
+    """Words that stand in lines that are chosen."""
+    text: str
+    """These lines."""
+    spent: int = 0
+    """About the tokens of them."""
+    chosen: dict[int, Line] = field(default_factory=dict)
+    """The lines as they are shown, by the identity of the given ones, the most important first."""
+
+    def take(self, lines: Iterable[Line], room: int) -> None:
+        """Take the first lines that have room and tell something new; calls without what came of them."""
+        room = min(room, self.limit - self.spent)
+        for line in lines:
+            if id(line) in self.chosen or self._is_known(line):
+                continue
+            cost = self.meter.load(line.text) + _ITEM
+            if cost > room:
+                continue
+            self.chosen[id(line)] = replace(line, outcome="") if line.outcome else line
+            room -= cost
+            self.spent += cost
+            self.text += f"\n{line.text}"
+            self.words.update(terms(line.text))
+
+    def _is_known(self, line: Line) -> bool:
+        """Return whether a line tells nothing that is not told already; a call was made each time."""
+        if line.kind == "path":
+            return line.text in self.text
+        words = set(terms(line.text))
+        return line.kind not in ("rule", "call") and len(words & self.words) >= len(words) * _KNOWN
+
+    def fill(self, lines: Sequence[Line]) -> None:
+        """Take more lines as long as there is room: what they count was estimated."""
+        before = -1
+        while len(self.chosen) > before:
+            before = len(self.chosen)
+            self.spent = self.meter.load(self.write(self._shown()))
+            if self.limit - self.spent >= _ENOUGH:
+                self.take(lines, self.limit)
+
+    def tell_outcomes(self) -> None:
+        """Say what came of calls, of all the same length at most; if that is too little, of the newest alone."""
+        calls = [line for line in reversed(self.lines) if line.outcome and id(line) in self.chosen]
+        room, sizes = self.limit - self.spent, [self.meter.load(line.outcome) for line in calls]
+        level = level_of(sizes, room - _ITEM * len(calls))
+        if level < _ENOUGH:
+            level = _ENOUGH
+            calls = calls[: room // (level + _ITEM)]
+        for line, size in zip(calls, sizes, strict=False):
+            outcome = line.outcome if size <= level else shortened(line.outcome, level, self.meter, "ends")
+            self.chosen[id(line)] = replace(line, outcome=outcome)
+
+    def _shown(self) -> list[Line]:
+        return [self.chosen[id(line)] for line in self.lines if id(line) in self.chosen]
+
+    def written(self) -> tuple[str, list[Line]]:
+        """Return the text within the limit, and its lines; the least important ones go if it counts too much."""
+        while (size := self.meter.load(text := self.write(self._shown()))) > self.limit and self.chosen:
+            for name in [*self.chosen][-max(1, (size - self.limit) // 40) :]:
+                del self.chosen[name]
+        return (text, self._shown()) if size <= self.limit else ("", [])

@@ -1,0 +1,137 @@
+"""A summary without a model: the lines that tell most, in their order, each as it was said or called.
+
+It reads as what it stands for, a conversation in fewer lines. The next summary reads it as one, so that lines go from
+one to the next unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from brim.amounts import units
+from brim.history.compact.lines import Line, Said, once, read_text
+from brim.history.compact.picker import pick
+from brim.history.compact.secrets import redact
+from brim.history.forms import level_of
+from brim.meter import DEFAULT
+from brim.meter import meter as meter_named
+from brim.meter.base import BaseMeter
+from brim.receipts.receipt import handle
+from brim.truncate import shortened
+from brim.wire.message import spoken
+
+_ROLES = ("user", "assistant", "tool", "system")
+_CALLED = "called"
+"""What stands before a call."""
+_AGAIN = 2
+"""How many times more a line is worth that the last summary had: it was chosen before."""
+_LEAST_TEXT = 24
+"""Tokens that a text for a summariser is not cut below; with less it says nothing."""
+_JOIN = "\n\n"
+_EXCERPT = 80
+"""Characters of each message in the index."""
+_INDEX_LINES = 256
+"""Lines of one text of the index."""
+
+
+def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
+    """Return a summary of a text that counts at most `limit`; it can be given to `fit_messages(summarise=...)`.
+
+    Without a meter, tokens of the default vocabulary are counted.
+
+    Raises:
+        InvalidValue: `limit` is not a whole number of at least zero.
+    """
+    return condensed(once(read_back(text, _JOIN)), limit, meter or meter_named(DEFAULT))
+
+
+def condensed(lines: Sequence[Line], limit: int, meter: BaseMeter, previous: str = "") -> str:
+    """Return the lines that tell most, in their order, in at most `limit` tokens; empty if nothing fits.
+
+    `previous` is the summary of what was before.
+
+    Raises:
+        InvalidValue: `limit` is not a whole number of at least zero.
+    """
+    units("limit", limit)
+    before = [
+        replace(line, worth=_AGAIN * line.worth, at=line.at - len(previous)) for line in once(read_back(previous))
+    ]
+    known = {line.key for line in before}
+    # Paths stand in the lines that name them.
+    rest = [line for line in lines if line.key not in known and line.kind != "path"]
+    text, _ = pick([*(line for line in before if line.kind != "path"), *rest], limit, meter, as_talk)
+    return text
+
+
+def as_talk(lines: Sequence[Line]) -> str:
+    """Return lines as a conversation: those of one message in one row, with who said them before it."""
+    rows = []
+    for (_, role), group in groupby(lines, key=lambda line: (line.at, _CALLED if line.kind == "call" else line.role)):
+        if role == _CALLED:
+            rows += [f"{_CALLED}: {line.whole}" for line in group]
+        else:
+            rows.append(spoken(role, " ".join(line.text for line in group)))
+    return "\n".join(rows)
+
+
+def read_back(text: str, between: str = "\n") -> list[Line]:
+    """Return the lines of a text in which each part has a role before it, or that of the part before."""
+    found: list[Line] = []
+    role = "user" if between == _JOIN else "assistant"
+    for at, part in enumerate(redact(text).split(between)):
+        name, colon, rest = part.partition(": ")
+        if colon and name == _CALLED:
+            call, _, outcome = rest.partition(" → ")
+            found.append(Line(role="assistant", kind="call", text=call, outcome=outcome, at=at))
+            continue
+        role = name if colon and name in _ROLES else role
+        found += read_text(role, rest if colon and name == role else part, at)
+    return found
+
+
+def summary_input(messages: Sequence[Said], previous: str, limit: int, meter: BaseMeter) -> str:
+    """Return the text that a summariser reads: the last summary and the messages, without secrets, within the limit.
+
+    The longest texts are cut first, all to the same length, so that no message is lost. If even that is not enough,
+    the lines that tell most stand for the whole.
+    """
+    earlier = [f"summary so far:\n{redact(previous)}"] if previous else []
+    texts = [*earlier, *(spoken(one.role, redact(one.text)) for one in messages)]
+    whole, joint = _JOIN.join(texts), meter.load(_JOIN)
+    if meter.load(whole) <= limit:
+        return whole
+    sizes = [meter.load(text) + joint for text in texts]
+    level = level_of(sizes, limit)
+    while level >= _LEAST_TEXT:
+        cut = _JOIN.join(
+            text if size <= level else shortened(text, level - joint, meter, "shape")
+            for text, size in zip(texts, sizes, strict=True)
+        )
+        if meter.load(cut) <= limit:
+            return cut
+        level -= 1 + level // 20
+    lines = once(line for at, one in enumerate(messages) for line in read_text(one.role, one.text, at))
+    return condensed(lines, limit, meter, previous)
+
+
+def index_of(messages: Iterable[Said], link: str) -> tuple[str, dict[str, str]]:
+    """Return the handle of an index of messages, and its texts by their handles.
+
+    Each message has a line: its handle, its role, and how it begins. A text has a bounded number of lines and begins
+    with the handle of the one before it; the first begins with `link`, the handle of the last index, if there is one.
+    """
+    lines = [f"{one.handle} {one.role}: {_start(one.text)}" for one in messages]
+    texts: dict[str, str] = {}
+    for at in range(0, max(1, len(lines)), _INDEX_LINES):
+        rows = lines[at : at + _INDEX_LINES]
+        text = "\n".join([f"{link} earlier", *rows] if link else rows)
+        link = handle(text)
+        texts[link] = text
+    return link, texts
+
+
+def _start(text: str) -> str:
+    return " ".join(redact(text[: 4 * _EXCERPT]).split())[:_EXCERPT]

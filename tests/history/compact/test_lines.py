@@ -1,0 +1,152 @@
+"""What was said and done, line by line: the kind of each, what it is worth, and nothing that is no line."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.errors import InvalidValue
+from brim.history.compact.lines import HEADINGS, Line, once, read_messages, read_text, sentences
+from brim.history.turns import Turns
+from brim.meter import meter
+from properties import examples
+from talk import calling, model, result, user
+
+
+def lines(messages):
+    turns = Turns(meter("chars"))
+    turns.extend(messages)
+    return read_messages(turns, range(len(turns)))
+
+
+def found(text, role="user", kind=None):
+    return [line.text for line in once(read_text(role, text)) if kind in (None, line.kind)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("path", "The fault is in src/app/config.py:42.", "src/app/config.py:42"),
+        ("path", "Look at ./run.sh first", "./run.sh"),
+        ("path", "see /etc/nginx/nginx.conf", "/etc/nginx/nginx.conf"),
+        ("path", r"It is C:\work\plan.txt", r"C:\work\plan.txt"),
+        ("path", "edit README.md, please", "README.md"),
+        ("path", "打开 src/主.py 看看", "src/主.py"),
+        ("path", "See https://x.org/a?b=1, then go on", "https://x.org/a?b=1"),
+        ("told", "The upload limit is 37 MB there.", "The upload limit is 37 MB there."),
+        ("decision", "We decided to use cursors instead of offsets.", "We decided to use cursors instead of offsets."),
+        ("decision", "Let's use SQLite.", "Let's use SQLite."),
+        ("decision", "我们决定采用新的方法。", "我们决定采用新的方法。"),
+        ("told", "服务器的端口是八千。", "服务器的端口是八千。"),
+        ("rule", "Never touch the schema.", "Never touch the schema."),
+        ("rule", "Answers must be in German.", "Answers must be in German."),
+        ("error", "The build failed.", "The build failed."),
+        ("todo", "TODO: rename it", "TODO: rename it"),
+        ("todo", "- [ ] write the tests", "[ ] write the tests"),
+        ("question", "Which port shall it be?", "Which port shall it be?"),
+    ],
+)
+def test_a_line_is_found_and_its_kind_known(kind, text, expected):
+    assert expected in found(text, kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("path", "and/or, either/or, 1/2"),
+        ("error", "The run ended with no errors."),
+        ("rule", "You must have felt great."),
+        ("told", "x = foo(bar)[3] + baz"),
+        ("told", "Great, thanks a lot, really nice!"),
+    ],
+)
+def test_what_is_none_is_not_taken_for_one(kind, text):
+    assert found(text, kind=kind) == []
+
+
+def test_a_tool_decides_and_asks_nothing_and_makes_no_rule():
+    text = "We decided to stop.\nYou must pay.\nWhat now?\nERROR: no such file"
+    assert {line.kind for line in once(read_text("tool", text))} <= {"error", "found", "path"}
+    assert found(text, "tool", "error") == ["ERROR: no such file"]
+
+
+def test_a_rule_is_the_users_alone():
+    assert found("The name must be a text.", "assistant", "rule") == []
+
+
+def test_a_call_stays_as_it_was_made_with_what_came_of_it():
+    made = lines([user("Go."), calling("c", arguments='{"path": "a.py"}'), result("c", "x\n" * 300 + "3 failed")])
+    (call,) = [line for line in made if line.kind == "call"]
+    assert call.text == 'f {"path": "a.py"}'
+    assert call.outcome.endswith("3 failed")
+    assert call.whole == f"{call.text} → {call.outcome}"
+
+
+def test_the_last_block_of_an_agent_without_tool_calls_is_its_call():
+    said = model("I look.\n```\nnot this\n```\nThen:\n```bash\ncat a.py\n```")
+    made = lines([user("Go."), said, user("<output>\nKaren keeps the ledger.\n</output>")])
+    (call,) = [line for line in made if line.kind == "call"]
+    assert (call.text, "Karen keeps the ledger." in call.outcome) == ("cat a.py", True)
+    assert not [line for line in made if line.role == "user" and "Karen" in line.text]
+
+
+def test_the_same_call_again_is_told_once_with_its_last_outcome():
+    made = lines([user("Go."), calling("a"), result("a", "red"), calling("b"), result("b", "green")])
+    assert [line.outcome for line in made if line.kind == "call"] == ["green"]
+
+
+def test_names_numbers_and_rare_words_are_worth_more_than_praise_and_thoughts():
+    text = (
+        "What a great and lovely day that was for people. The ledger of Teresa in Lisbon has 4,711 rows. "
+        "Let me look at the ledger of Teresa in Lisbon."
+    )
+    worth = {line.text: line.worth for line in once(read_text("assistant", text))}
+    best = "The ledger of Teresa in Lisbon has 4,711 rows."
+    assert worth[best] == max(worth.values())
+    assert 2 * worth["Let me look at the ledger of Teresa in Lisbon."] < worth[best]
+
+
+def test_each_line_comes_once():
+    said = [user("Use port 8443 for the shop."), model("Fine."), user("Use port 8443 for the shop.")]
+    assert [line.text for line in lines(said)].count("Use port 8443 for the shop.") == 1
+
+
+def test_lines_have_no_secrets():
+    assert "hunter2" not in str(once(read_text("user", "Never print the password: hunter2x!")))
+
+
+def test_a_line_goes_through_json_and_back():
+    line = Line(role="user", kind="rule", text="Never.", worth=3, at=1)
+    assert Line.from_dict(line.to_dict()) == line
+    for values in ({**line.to_dict(), "kind": "smell"}, {**line.to_dict(), "worth": "3"}, {"kind": "rule"}, []):
+        with pytest.raises(InvalidValue, match="line"):
+            Line.from_dict(values)
+
+
+@examples(60)
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "system"]), st.text()), max_size=5))
+def test_any_text_gives_known_kinds_in_a_settled_order(said):
+    def made():
+        return once(line for at, (role, text) in enumerate(said) for line in read_text(role, text, at))
+
+    assert made() == made()
+    assert {line.kind for line in made()} <= set(HEADINGS)
+    assert len({line.key for line in made()}) == len(made())
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a/", "a.", "1", "1,", "a_", "a-1", "`", "a ", "/", "\\", "@", ".1", "=1 ", "a=", "不", "{", "a {"]
+)
+def test_a_long_run_of_anything_costs_little(unit):
+    text = unit * (200_000 // len(unit))
+    start = time.process_time()
+    for role in ("user", "assistant", "tool"):
+        once(read_text(role, text))
+    assert time.process_time() - start < 2
+
+
+def test_sentences_end_where_people_end_them():
+    text = "One is here. Two, e.g. this one, too! Three?\n- four\n\n5) five。六！"
+    assert sentences(text) == ["One is here.", "Two, e.g. this one, too!", "Three?", "four", "five。", "六！"]
+    assert sentences("x" * 1_000) == []
