@@ -10,6 +10,7 @@ import base64
 from .adapter import Message
 from .case import Case
 from .kept_cases import KEPT
+from .reader_cases import READABLE
 from .script import (
     GOAL,
     assistant,
@@ -449,5 +450,5 @@ PROMISES = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*LOOPS, *SIZES, *TEXTS, *PROMISES, *KEPT)
+CASES: tuple[Case, ...] = (*LOOPS, *SIZES, *TEXTS, *PROMISES, *KEPT, *READABLE)
 """Every case, in the order of the table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ from .case import Case
 from .judge import Judge, body, gist, illegal, leading, left, standing, task, texts
 
 _BROKEN = re.compile("[\ufffd\ud800-\udfff]")
+_MARK = re.compile(r"\W{0,3}[\[<(…][^\n]{0,200}[\])>…]")
+"""Words in brackets that stand for what was left out, whatever they are."""
+_LONG = 200
+"""Characters of an argument that may give way to a mark."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,6 +171,90 @@ def returns(trial: Trial) -> str | None:
     return f"{size:,} units before, and {again:,} after a smaller budget" if 10 * again < 9 * size else None
 
 
+def mostly_full(trial: Trial) -> str | None:
+    """At least three fifths of the budget are used where there are many small messages to fill it with."""
+    size = trial.judge.size(trial.after)
+    return f"only {size:,} of {trial.budget:,} units are used" if 5 * size < 3 * trial.budget else None
+
+
+def once(trial: Trial) -> str | None:
+    """A text that came again and again stands in the prompt once."""
+    told = "\n".join(text for message in trial.after for text in texts(message))
+    found = max(told.count(text) for text in trial.case.shows)
+    return None if found == 1 else f"the same text is there {found:,} times"
+
+
+def calls_as_made(trial: Trial) -> str | None:
+    """A call has the arguments that it was made with; a long one may be a short mark, and no other is changed."""
+    made = {call["id"]: call["function"]["arguments"] for m in trial.before for call in m.get("tool_calls") or ()}
+    for message in trial.after:
+        for call in message.get("tool_calls") or ():
+            before, after = made.get(call["id"], ""), call["function"]["arguments"]
+            if before != after and not _marked(before, after):
+                return f"call {call['id']} was made with {before[:60]!r} and shows {after[:60]!r}"
+    return None
+
+
+def _marked(before: str, after: str) -> bool:
+    """Return whether arguments differ in long values alone, each of which became a mark in brackets."""
+    try:
+        was, now = json.loads(before), json.loads(after)
+    except ValueError:
+        return False
+    if not isinstance(was, dict) or not isinstance(now, dict) or list(was) != list(now):
+        return False
+    changed = [name for name in was if was[name] != now[name]]
+    return all(
+        len(str(was[name])) > _LONG and isinstance(now[name], str) and _MARK.fullmatch(now[name]) for name in changed
+    )
+
+
+def lines_whole(trial: Trial) -> str | None:
+    """Each line of a result is one that the tool printed, or a mark in brackets."""
+    printed = {m["tool_call_id"]: str(m["content"]).split("\n") for m in trial.before if m["role"] == "tool"}
+    for message in trial.after:
+        if message["role"] == "tool":
+            known = printed.get(message["tool_call_id"], [])
+            for line in str(message["content"]).split("\n"):
+                if line not in known and line.strip() and not _MARK.fullmatch(line.strip()):
+                    return f"the result of {message['tool_call_id']} has the line {line[:60]!r}"
+    return None
+
+
+def json_whole(trial: Trial) -> str | None:
+    """A JSON result is one mark, or JSON whose values are those that the tool returned, or marks."""
+    returned = {m["tool_call_id"]: json.loads(m["content"]) for m in trial.before if m["role"] == "tool"}
+    for message in trial.after:
+        if message["role"] != "tool" or _MARK.fullmatch(message["content"].strip()):
+            continue
+        try:
+            found = json.loads(message["content"])
+        except ValueError:
+            return f"the result of {message['tool_call_id']} is no JSON: {message['content'][:60]!r}"
+        known = {json.dumps(each) for each in _scalars(returned[message["tool_call_id"]])}
+        strange = [each for each in _scalars(found) if json.dumps(each) not in known and not _is_mark(each)]
+        if strange:
+            return f"the result of {message['tool_call_id']} has the value {strange[0]!r:.60}"
+    return None
+
+
+def _scalars(value: object) -> Iterator[object]:
+    """Yield the texts, numbers and truth values in a JSON value."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if not _is_mark(name):
+                yield from _scalars(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _scalars(each)
+    else:
+        yield value
+
+
+def _is_mark(value: object) -> bool:
+    return isinstance(value, str) and _MARK.fullmatch(value) is not None
+
+
 ALWAYS: dict[str, Check] = {"fits": fits, "legal": legal, "ordered": ordered}
 """What every prompt must pass; that there is one, that it is a list and that the input is untouched comes before."""
 
@@ -182,6 +271,11 @@ CHECKS: dict[str, Check] = {
     "deterministic": deterministic,
     "clean": clean,
     "full": full,
+    "mostly full": mostly_full,
+    "once": once,
+    "calls as made": calls_as_made,
+    "lines whole": lines_whole,
+    "json whole": json_whole,
     "shows": shows,
     "grows": grows,
     "returns": returns,

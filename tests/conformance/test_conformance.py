@@ -156,6 +156,54 @@ def test_a_half_dozen_ways_to_be_wrong_are_each_seen_by_some_case():
         assert "fail" in states
 
 
+def torn(message):
+    if message["role"] != "tool":
+        return message
+    return {**message, "content": message["content"][: len(message["content"]) // 2]}
+
+
+def altered(message):
+    calls = [
+        {**call, "function": {**call["function"], "arguments": '{"parcel":44}'}}
+        for call in message.get("tool_calls", ())
+    ]
+    return {**message, "tool_calls": calls} if calls else message
+
+
+RECORDS = [system(), user("Go."), *pair("a", '{"fee": 12345, "name": "Ona"}')]
+
+
+@pytest.mark.parametrize(
+    ("check", "messages", "change"),
+    [
+        ("calls as made", loop(10), lambda messages: [altered(message) for message in messages]),
+        ("lines whole", loop(10), lambda messages: [torn(message) for message in messages]),
+        ("json whole", RECORDS, lambda messages: [torn(message) for message in messages]),
+        ("json whole", RECORDS, lambda messages: [*messages[:-1], result("a", '{"fee": 123, "name": "Ona"}')]),
+        ("json whole", RECORDS, lambda messages: [*messages[:-1], result("a", '{"fee": "12345", "name": "Ona"}')]),
+        ("once", [system(), *[user("Mind the tide.")] * 3], lambda messages: messages),
+        ("mostly full", loop(10), lambda messages: last(messages, 0)),
+    ],
+)
+def test_a_past_that_cannot_be_read_fails(check, messages, change):
+    whole = {"messages": lambda: copy.deepcopy(messages), "budget": 9_000 if check != "mostly full" else 700}
+    verdict = judged(lambda given, _: change(given), expects=(check,), shows=("Mind the tide.",), **whole)
+    assert verdict.state == "fail", verdict
+    if check not in ("once", "mostly full"):
+        assert judged(lambda given, _: given, expects=(check,), **whole).state == "pass"
+
+
+def test_a_mark_in_brackets_is_no_torn_line_and_no_altered_call():
+    call = calling("a", arguments='{"path": "x", "content": "' + "w " * 200 + '"}')
+    messages = [system(), user("Go."), call, result("a", "one\ntwo\nthree")]
+    short = calling("a", arguments='{"path": "x", "content": "[400 characters]"}')
+    kept = [*messages[:2], short, result("a", "one\n[1 line omitted]\nthree")]
+    verdict = judged(
+        lambda given, _: kept, expects=("calls as made", "lines whole"), messages=lambda: messages, budget=9_000
+    )
+    assert verdict.state == "pass", verdict
+
+
 def test_the_names_of_the_cases_are_all_different_and_every_history_is_made_anew():
     assert len({case.name for case in CASES}) == len(CASES)
     for case in CASES:
