@@ -108,7 +108,7 @@ READABLE: tuple[Case, ...] = (
         0.3,
         "shows",
         shows=tuple(f"berths/berth_{i:03}.txt" for i in range(20)),
-        share=0.9,
+        share=0.8,
     ),
     _case(
         "no line is torn",

@@ -50,6 +50,6 @@ def test_names_that_the_agent_or_a_person_wrote_come_first_and_the_newest_before
 
 def test_what_a_command_printed_is_not_written_by_a_person_where_the_agent_calls_no_tools():
     history = History(meter="chars")
-    told = [{"role": "assistant", "content": "I look.\n```bash\nls\n```"}, user("shown_name.py")]
+    told = [{"role": "assistant", "content": "I look.\n```bash\nls\n```"}, user("<output>\nshown_name.py\n</output>")]
     history.extend([user("task"), *told])
     assert dict(NameIndex(history.turns).newest())["shown_name.py"].worth == 1

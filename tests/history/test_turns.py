@@ -321,3 +321,11 @@ def test_known_fingerprints_are_taken_unless_messages_were_moved_here():
         read.trust({len(messages) + 1: "beyond"})
         read.extend([user("c")])
         assert read.fingerprint(len(read)) != "beyond"
+
+
+def test_a_person_who_speaks_about_code_is_no_program():
+    answer = model("Use this:\n```python\nprint(1)\n```")
+    said = book_of([user("Help."), answer, user("Thanks. And never print to the log, please."), answer])
+    assert (said.spoken, said.instruction) == ([0, 2], 2)
+    ran = book_of([user("Help."), answer, user("<output>\n1\n</output>"), answer, user("a\nb\nc\nd")])
+    assert (ran.spoken, ran.instruction) == ([0], 0)

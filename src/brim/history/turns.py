@@ -7,6 +7,7 @@ keep a fit over a long history cheap.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -31,6 +32,12 @@ _CHARS = 4
 """About the characters of a token."""
 _FENCE = "```"
 """The mark at the end of a block of code."""
+_OUTPUT = re.compile(
+    r"\s*(?:<\w|\[|\$ |(?:observation|output|(?:execution )?results?|exit code|traceback)\b)", re.IGNORECASE
+)
+"""How the output of a program begins, where it comes as a message of the user."""
+_PRINTED_LINES = 3
+"""Line breaks from which on such a message is an output however it begins."""
 
 
 class Turns:
@@ -181,14 +188,18 @@ class Turns:
     def printed(self, position: int) -> bool:
         """Return whether a message of the user is the output of a command, where the model calls no tools.
 
-        The model's message before it ends with a block of code then.
+        The model's message before it ends with a block of code then, and it looks like what a program prints: a person
+        who says something about that code says it in a line or two.
         """
         message = self.messages[position]
         before = self.messages[position - 1] if position else message
         if message.role != "user" or message.results or before.role != "assistant" or before.calls:
             return False
         last = before.last
-        return last is not None and last.kind == "text" and last.text.rstrip().endswith(_FENCE)
+        if last is None or last.kind != "text" or not last.text.rstrip().endswith(_FENCE):
+            return False
+        said = message.said()
+        return _OUTPUT.match(said) is not None or said.count("\n") >= _PRINTED_LINES
 
     def idle(self, gone: Collection[int]) -> list[int]:
         """Return the positions of reasoning that no output of the model follows; `gone` are positions left out."""
@@ -260,11 +271,10 @@ class Turns:
             return
         if role == "user":
             self._spoken = True
-            if is_spoken(message):
+            if is_spoken(message) and not self.printed(at):
                 self.instruction = at
                 self.task = at if self.task is None else self.task
-                if not self.printed(at):
-                    self.spoken.append(at)
+                self.spoken.append(at)
         elif role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
         bond = earliest_bond(self._rules, message, at)
