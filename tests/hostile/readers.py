@@ -19,6 +19,13 @@ from functools import cache
 from itertools import product
 from typing import Any, get_args
 
+from brim.truncate.code_python import outline
+from brim.truncate.json_failure import failing
+from brim.truncate.json_tree import is_json
+from brim.truncate.json_tree import parse as parse_tree
+from brim.truncate.line_selection import LineSelection
+from brim.truncate.markdown_blocks import fence_of, holds_fence
+
 import brim
 from brim import fit_messages
 from brim.audit.formats import FORMATS, found
@@ -73,14 +80,8 @@ from brim.store.repetition import RepeatedEntries, pack_repeated, unpack_repeate
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
 from brim.truncate import _CLASSES, cut
-from brim.truncate.code_python import outline
 from brim.truncate.failure import failure_lines, last_failure, reports_failure
-from brim.truncate.json_failure import failing
 from brim.truncate.json_shape import is_json_lines
-from brim.truncate.json_tree import is_json
-from brim.truncate.json_tree import parse as parse_tree
-from brim.truncate.line_selection import LineSelection
-from brim.truncate.markdown_blocks import fence_of, holds_fence
 from brim.truncate.records import Records
 from brim.truncate.shape import kind_of
 from brim.wire import wire
