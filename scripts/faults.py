@@ -784,7 +784,6 @@ AREAS = (
         (
             ("any bracket closes any other", 'and in_object == (token == "}")', ""),
             ("a comma may stand last", 'return last not in (",", ":")', 'return last != ":"'),
-            ("a failure waits for its turn", "        yield from first\n", ""),
             ("the omitted items are not counted", "            gap += size\n", "            gap += 1\n"),
             ("items go without a word", "    if gap:\n        yield _member", "    if False:\n        yield _member"),
             ("lines of JSON have a marker that is none", 'else f"{{{text}: null}}"', "else text[1:-1]"),
@@ -829,7 +828,11 @@ AREAS = (
         (
             ("signatures go like any line", "(0, margins[each.head] or 0)", "(5, 0)"),
             ("a large body goes before a small one", "found.sort(key=", "found.sort(reverse=True, key="),
-            ("the parameters of a function are its body", "            return end + 1\n", "            return at + 1\n"),
+            (
+                "the parameters of a function are its body",
+                "            return end + 1\n",
+                "            return at + 1\n",
+            ),
         ),
     ),
     Area(

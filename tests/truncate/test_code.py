@@ -83,6 +83,20 @@ def test_parameters_of_several_lines_are_a_signature():
     )
 
 
+def test_small_bodies_stay_whole_before_any_of_a_large_one():
+    source = (
+        "def a():\n"
+        + "    one = 1\n" * 9
+        + "\ndef b():\n"
+        + "    two = 2\n" * 40
+        + "\ndef c():\n"
+        + "    three = 3\n" * 9
+    )
+    cut = Code().truncate(source, 320, CHAR).text
+    assert (cut.count("one = 1"), cut.count("three = 3")) == (9, 9)
+    assert 0 < cut.count("two = 2") < 9
+
+
 def test_one_long_body_fills_the_room_from_its_start():
     source = "def f():\n" + "".join(f"    step({n})\n" for n in range(200))
     cut = Code().truncate(source, 400, CHAR)

@@ -58,6 +58,20 @@ def test_the_count_of_a_hunk_tells_where_the_next_file_begins():
     assert sum("lines omitted" in line for line in kept) == 2
 
 
+def test_an_added_line_is_none_of_the_old_file():
+    added = hunk(1, [" one", *(f"+new {number}" for number in range(4)), " two"])
+    text = "\n".join([*file_diff("one", added)[1:], *file_diff("two", LARGE)[1:]])
+    kept = Diff().truncate(text, 180, CHAR).text.split("\n")
+    assert {"--- a/two", "+++ b/two"} <= set(kept)
+    assert " two" in kept
+
+
+def test_what_changed_stays_before_what_did_not():
+    text = "\n".join(file_diff("one", hunk(1, [*[" the same line"] * 9, "-old", "+new", *[" the same line"] * 9])))
+    kept = Diff().truncate(text, 130, CHAR).text.split("\n")
+    assert {"-old", "+new"} <= set(kept)
+
+
 @pytest.mark.parametrize(
     "text",
     [

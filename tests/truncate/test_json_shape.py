@@ -214,7 +214,7 @@ def test_what_follows_very_many_values_in_the_outermost_object_is_kept():
 
 
 BROKEN = ["[1,2] [3]", "[1,2", '{"a":1,}', "[1]]", '["a" "b"]', "[01]", '{"a":"b}', '{"a":{}:1}', "[1,]", '{"a"}', "[1 2]",
-          '{1:2}', "[}", "[tru]", "[1]x"]  # fmt: skip
+          '{1:2}', "[}", '[{"a": 1]]', "[tru]", "[1]x"]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", BROKEN)

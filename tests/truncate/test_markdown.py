@@ -108,6 +108,21 @@ def test_a_fence_too_big_for_the_room_is_shortened_and_closed():
     assert open_fences(cut.text) == 0
 
 
+def test_a_paragraph_that_is_cut_inside_stands_under_its_heading():
+    text = "# " + "Some title of it " * 4 + "\n\n" + "".join(f"line {n} of a paragraph\n" for n in range(40))
+    cut = Markdown().truncate(text, 200, CHAR).text
+    assert cut.startswith("# Some title")
+    assert "line 0 of a paragraph\n" in cut
+
+
+def test_a_shorter_fence_does_not_close_a_longer_one():
+    text = "````\n```\ncode\n```\n" + "more code\n" * 40 + "````\n\nafter\n"
+    cut = Markdown().truncate(text, 90, CHAR).text
+    assert cut.startswith("````\n```\n")
+    assert cut.count("````") == 2
+    assert cut.endswith("````\n\nafter\n")
+
+
 def test_a_list_too_big_for_the_room_keeps_whole_items():
     text = "".join(f"- item {number}\n  goes on\n" for number in range(30))
     cut = Markdown().truncate(text, 100, CHAR)
