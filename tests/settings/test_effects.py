@@ -21,7 +21,7 @@ from session_probes import RUNNING
 
 ENGLISH = "The build was green and the tests ran for a while. "
 LINES = "\n".join(f"line {i} of the log" for i in range(60))
-CUT = "\n[... truncated ...]"
+CUT = "\n[remainder omitted]"
 NOTE = "[CONTEXT_TRUNCATED]"
 
 

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from brim.meter.memo import Memo
-from brim.truncate.json_parts import json_parts, members
+from brim.truncate.json_parts import Parts, json_parts, members
 from brim.truncate.marker import mark
-from brim.truncate.parts import LONG_LINE, Parts, TextParts
+from brim.truncate.parts import LONG_LINE, TextParts
 
 _FENCE = "```"
 

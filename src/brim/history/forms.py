@@ -27,8 +27,9 @@ from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
 from brim.truncate.failure import reports_failure
+from brim.truncate.json_parts import Parts
 from brim.truncate.marker import mark
-from brim.truncate.parts import Parts, whole_part
+from brim.truncate.parts import whole_part
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of

@@ -47,7 +47,7 @@ class Ends(BaseTruncator):
 class Head(Ends):
     """Truncate at the end, leaving a marker there."""
 
-    marker: str = "\n[{dropped:,} characters omitted]"
+    marker: str = "\n[remainder omitted]"
     """Stands after the kept text; `{dropped}` is the number of characters."""
     head_share: float = 1
 
@@ -56,6 +56,6 @@ class Head(Ends):
 class Tail(Ends):
     """Truncate at the start, leaving a marker there."""
 
-    marker: str = "[{dropped:,} characters omitted]\n"
+    marker: str = "[beginning omitted]\n"
     """Stands before the kept text; `{dropped}` is the number of characters."""
     head_share: float = 0

@@ -164,6 +164,10 @@ class JsonParts:
         yield from (at for at in sorted(range(len(self)), key=self._ranks.__getitem__) if at not in first)
 
 
+Parts = TextParts | JsonParts
+"""A text whose parts are shown or omitted as a whole."""
+
+
 def _from_ends(index: int, count: int) -> int:
     """Return the place of a line in the order of the first, the last, the second, the last but one, and so on."""
     return min(2 * index, 2 * (count - index) - 1)
@@ -190,7 +194,7 @@ def _member(number: int, noun: str, recall: str) -> str:
     return text if noun == "item" else f"{text}: null" if noun == "field" else f"{{{text}: null}}"
 
 
-def json_parts(text: str, room: int | None = None) -> JsonParts | TextParts | None:
+def json_parts(text: str, room: int | None = None) -> Parts | None:
     """Return the parts of a JSON document or of lines of JSON, small ones if there is little room.
 
     A short document is one part. `None` if the text is neither; a text alone, or a number, is no document.
@@ -270,19 +274,13 @@ class _Reader:
 
     def _add(self, stack: Sequence[JsonNode], node: JsonNode) -> None:
         """Add a value that was read to what it is in; a small one to the one before it."""
-        size, inner, is_document = node.stop - node.start, stack[-1].inner, len(stack) == 1
+        size, inner = node.stop - node.start, stack[-1].inner
         if size <= self._small or len(stack) > _DEEPEST:
             node.inner = []
         elif self._text[node.value] == '"' and size > self._long:
             node.lines = TextParts(self._text, longest=self._long, span=(node.value + 1, node.stop - 1))
-        last = inner[-1] if inner else node
-        if (
-            not node.divided
-            and not last.divided
-            and node.stop - last.start <= self._small
-            and not is_document
-            and inner
-        ):
+        last = inner[-1] if inner and len(stack) > 1 else None
+        if last and not node.divided and not last.divided and node.stop - last.start <= self._small:
             last.stop = node.stop
             last.size += 1
         else:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from brim.meter.base import Meter
 from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut
-from brim.truncate.json_parts import JsonParts, json_parts
-from brim.truncate.parts import TextParts
+from brim.truncate.json_parts import JsonParts, Parts, json_parts
 from brim.truncate.picker import finest, pick, room_of
 
 
@@ -36,7 +35,7 @@ def json_cut(text: str, limit: int, meter: Meter) -> Cut | None:
     return finest((_picked(json_parts(text, room), limit, meter) for room in rooms), limit)
 
 
-def _picked(parts: JsonParts | TextParts | None, limit: int, meter: Meter) -> Cut | None:
+def _picked(parts: Parts | None, limit: int, meter: Meter) -> Cut | None:
     """Return the last failure, if that fits, and other members; `None` if there are no members."""
     if not isinstance(parts, JsonParts):
         return None

@@ -35,7 +35,7 @@ class Log(BaseTruncator):
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         room = room_of(text, limit, meter)
-        sizes = [grain(LONG_LINE, room, share) for share in (3, 5)]
+        sizes = [grain(LONG_LINE, room, share) for share in (3, 6, 12)]
         divided = (TextParts(text, longest=size, marker=self.marker) for size in sizes)
         cut = finest((_picked(parts, limit, meter) for parts in divided), limit)
         return cut or truncator("ends", self.marker).truncate(text, limit, meter)

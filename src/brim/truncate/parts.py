@@ -10,7 +10,6 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
 
 from brim.meter.grapheme import boundary_after
 from brim.truncate.failure import failure_places, is_code, last_failure
@@ -51,29 +50,6 @@ def from_both_ends(parts: Sequence[int]) -> Iterator[int]:
         yield parts[-1 - index]
         if index < len(parts) - 1 - index:
             yield parts[index]
-
-
-class Parts(Protocol):
-    """A text whose parts are shown or omitted as a whole."""
-
-    text: str
-
-    def __len__(self) -> int: ...
-
-    def part_at(self, place: int) -> int:
-        """Return the part that a place in the text belongs to."""
-
-    def size(self, part: int) -> int:
-        """Return the characters of a part."""
-
-    def part(self, part: int) -> str:
-        """Return the text of a part."""
-
-    def show(self, chosen: Collection[int], recall: str = "") -> str:
-        """Return the chosen parts in order, with a mark in place of each run of others; the first names `recall`."""
-
-    def ending(self) -> list[int]:
-        """Return the parts that say how it ended, the most telling first."""
 
 
 class TextParts:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut
-from brim.truncate.parts import Parts
+from brim.truncate.json_parts import Parts
 
 _UNEVEN = 4
 """How much thinner than the whole text the chosen parts may be before a search stops short of the limit."""
@@ -31,7 +32,7 @@ def finest(cuts: Iterable[Cut | None], limit: int) -> Cut | None:
     best: Cut | None = None
     for cut in cuts:
         best = cut if cut and (best is None or cut.after > best.after) else best
-        if best and best.after * 4 > limit * 3:
+        if best and best.after * 8 > limit * 7:
             break
     return best
 
@@ -60,7 +61,38 @@ def pick(
         show: makes the text of some parts, and of none, if it is not what `parts` show.
         gaps: whether other groups are tried behind one that does not fit.
     """
-    room, before = room_of(parts.text, limit, meter), meter.count(parts.text)
+    chosen = _in_order(parts, groups, room_of(parts.text, limit, meter))
+    sizes = [sum(map(parts.size, group)) for group in chosen]
+    before, made = meter.count(parts.text), dict[int, str]()
+
+    def text_of(groups: Iterable[Sequence[int]], must: Sequence[int]) -> str:
+        return (show or parts.show)({*must, *(part for group in groups for part in group)})
+
+    def count(n: int, must: Sequence[int]) -> int:
+        made[n] = text_of(chosen[:n], must)
+        return meter.count(made[n])
+
+    for must in fixed:
+        total = len(parts.text) - sum(map(parts.size, must))
+        least = 0 if must or show else 1
+        n, after = largest(sizes, limit, partial(count, must=must), whole=(total, before), least=least)
+        if after is not None and made[n].strip():
+            break
+    else:
+        return None
+    best, kept, tries = made[n], chosen[:n], _TRIES if gaps else 0
+    for group, size in zip(chosen[n + 1 :], sizes[n + 1 :], strict=True):
+        if tries and size * before <= (limit - after) * len(parts.text):
+            tries -= 1
+            text = text_of([*kept, group], must)
+            if (more := meter.count(text)) <= limit:
+                best, after = text, more
+                kept.append(group)
+    return Cut(text=best, before=before, after=after)
+
+
+def _in_order(parts: Parts, groups: Iterable[Sequence[int]], room: int) -> list[Sequence[int]]:
+    """Return the groups that may fit into a room, large ones last."""
     chosen: list[Sequence[int]] = []
     large: list[Sequence[int]] = []
     taken = 0
@@ -73,35 +105,7 @@ def pick(
         taken += size
         if taken > _UNEVEN * room:
             break
-    chosen += large
-    sizes = [sum(map(parts.size, group)) for group in chosen]
-    made: dict[int, str] = {}
-    for must in fixed:
-
-        def text_of(groups: Iterable[Sequence[int]], must: Sequence[int] = must) -> str:
-            return (show or parts.show)({*must, *(part for group in groups for part in group)})
-
-        def count(n: int, text_of: Callable[[Iterable[Sequence[int]]], str] = text_of) -> int:
-            made[n] = text_of(chosen[:n])
-            return meter.count(made[n])
-
-        total = len(parts.text) - sum(map(parts.size, must))
-        n, after = largest(sizes, limit, count, whole=(total, before), least=0 if must or show else 1)
-        if after is not None and made[n].strip():
-            break
-    else:
-        return None
-    best, kept, tries = made[n], chosen[:n], _TRIES if gaps else 0
-    for group, size in zip(chosen[n + 1 :], sizes[n + 1 :], strict=True):
-        if not tries or after == limit:
-            break
-        if size * before <= (limit - after) * len(parts.text):
-            tries -= 1
-            text = text_of([*kept, group])
-            if (more := meter.count(text)) <= limit:
-                best, after = text, more
-                kept.append(group)
-    return Cut(text=best, before=before, after=after)
+    return chosen + large
 
 
 def largest(
