@@ -30,6 +30,8 @@ _NEWEST = 0.4
 """The most of the room beside the task for the newest turn, if older turns could use the rest."""
 _LONG = 200
 """Tokens up to which the newest turn stays whole in any case."""
+_WORTH = 0.9
+"""A newest turn is cut to its share only if that saves a tenth of it: less is not worth a mark."""
 _OLDER = 0.1
 """The share of the room for older turns if what always stays has to be cut."""
 _ENOUGH = 4
@@ -329,7 +331,7 @@ class HistoryFit:
         free = room - self._cost(turn for turn in essential if turn != newest)
         others = sum(self.weights) - self._cost(essential)
         cap = max(int(free * _NEWEST), free - others, self.turns.tokens(_LONG))
-        if cap < min(free, self.weights[newest]):
+        if cap < min(free, self.weights[newest]) * _WORTH:
             self._cap(newest, cap)
 
     def _cap_older(self, essential: Sequence[int], older: int) -> set[int]:

@@ -201,5 +201,6 @@ def request_counts(
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
     if system:
         read.append(instructions(chosen, system))
-    offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))
+    leads = bool(system) or any(message.role == "system" for message in read[:1])
+    offered, _ = chat.tools(tools, system=leads)
     return sum(chat.units(message) for message in read) + offered + chat.fields(fields)[0] + chat.framing.reply

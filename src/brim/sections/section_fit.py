@@ -7,7 +7,7 @@ back from the least essential sections.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from brim.errors import DoesNotFit
@@ -20,6 +20,9 @@ from brim.sections.allocation import Claim, allocate, essential
 from brim.sections.draft import Draft, Summarise
 from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
+
+_DOUBLINGS = 64
+"""How many times the guess a budget may be that is tried: a ceiling that is a share of it grows with it."""
 
 
 class Bidder(Protocol):
@@ -77,6 +80,8 @@ class SectionFit:
     options: Mapping[str, Any]
     summarise: Summarise | None
     captured: bool
+    advises: bool = True
+    """Whether a refusal says which budget would be enough, which takes some more fits."""
     counts: dict[str, int] = field(init=False, default_factory=dict)
     """The counts of the whole sections, so that a big prompt outlives the memo."""
     drafts: list[Draft] = field(init=False)
@@ -108,11 +113,19 @@ class SectionFit:
         Raises:
             DoesNotFit: what is required is bigger than the budget.
         """
-        if not (self._all_whole() or self._by_stages()):
-            self._serve()
-        texts, used = self._settle()
+        texts, used = self.planned()
         text = "".join(self.page.pieces(texts))
         return Prompt(text, self._receipt(text, used), texts)
+
+    def planned(self) -> tuple[dict[str, str], int]:
+        """Return the texts of the sections, and the tokens of the whole.
+
+        Raises:
+            DoesNotFit: what is required is bigger than the budget.
+        """
+        if not (self._all_whole() or self._by_stages()):
+            self._serve()
+        return self._settle()
 
     def _drafts(self) -> list[Draft]:
         """Return the sections, each counted once, those without a known count together."""
@@ -203,7 +216,7 @@ class SectionFit:
             self.offered[id(bidder)] = grant
             used = bidder.take(grant)
             if not used and bidder.required:
-                raise self._uncut(bidder, grant, f"cannot be cut to the {grant:,} {self.meter.unit} left for it")
+                raise self._does_not_fit(bidders, claims)
             return used
 
         grants = allocate(claims, room, fill=self.options["fill"], policy=self.options["policy"], spend=spend)
@@ -221,8 +234,7 @@ class SectionFit:
         required = [(bidder, claim) for bidder, claim in zip(bidders, claims, strict=True) if claim.required]
         for bidder, claim in required:
             if not claim.wanted:
-                ceiling = bidder.ceiling or 0
-                raise self._uncut(bidder, ceiling, f"cannot be cut to its ceiling of {ceiling:,} {self.meter.unit}")
+                raise self._above_its_ceiling(bidder)
         needed, room = essential(claims), self.room()
         if needed <= room:
             return room
@@ -307,16 +319,17 @@ class SectionFit:
             return f"fewer than the {claim.least:,} {unit} that it needs were left"
         return "nothing was left for it"
 
-    def _uncut(self, bidder: Bidder, limit: int, problem: str) -> DoesNotFit:
+    def _above_its_ceiling(self, bidder: Bidder) -> DoesNotFit:
         """Return the error for a required section that cannot be made small enough."""
-        name, short = bidder.name, bidder.size - limit
+        name, ceiling, size, unit = bidder.name, bidder.ceiling or 0, bidder.size, self.meter.unit
+        enough = self._least_budget(max(size, self.budget + 1)) if self.advises else None
+        advice = f"Raise its ceiling to {size:,}" + (f" or the budget to {enough:,}" if enough else "")
         return DoesNotFit(
-            f"the prompt does not fit: the required section {name!r} has {bidder.size:,} {self.meter.unit}"
-            f" and {problem}."
-            f" Give it {short:,} more, or a shorter form.",
-            needed=bidder.size,
-            available=limit,
-            parts={name: bidder.size},
+            f"the prompt does not fit: the required section {name!r} has {size:,} {unit} and cannot be cut to its"
+            f" ceiling of {ceiling:,}. {advice}, or give it a shorter form.",
+            needed=enough or size,
+            available=self.budget if enough else ceiling,
+            parts={name: size},
         )
 
     def _beside(self, texts: Mapping[str, str]) -> dict[str, int]:
@@ -335,6 +348,7 @@ class SectionFit:
         if all(claim.least >= bidder.size for bidder, claim in required):
             needed = self._count(texts, self.longest)
         needed = max(needed, self.budget + 1)
+        needed = (self._least_budget(needed) or needed) if self.advises else needed
         short = needed - self.budget
         sums = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         message = (
@@ -347,6 +361,36 @@ class SectionFit:
             name = min(able, key=lambda name: parts[name])
             message += f", or let {name!r} be cut by giving it a floor of {parts[name] - short:,} or less"
         return DoesNotFit(message + ".", needed=needed, available=self.budget, parts=parts)
+
+    def _least_budget(self, guess: int) -> int | None:
+        """Return a budget that is enough, where one token less is not; `None` if none was found."""
+        known = {draft.text: draft.summary for draft in self.drafts if draft.summary is not None}
+
+        def summarised(text: str, limit: int) -> str:
+            if text not in known and self.summarise is not None:  # It may be a model: a text is summarised once.
+                known[text] = self.summarise(text, limit)
+            return known.get(text, "")
+
+        def fits(budget: int) -> bool:
+            try:
+                replace(self, budget=budget, summarise=self.summarise and summarised, advises=False).planned()
+            except DoesNotFit:
+                return False
+            return True
+
+        low, high = self.budget, guess
+        while not fits(high):
+            low, high = high, 2 * high
+            if high > _DOUBLINGS * guess:
+                return None
+        step = 1  # The guess is right or nearly so as a rule, so the search begins there.
+        while high - step > low and fits(high - step):
+            high, step = high - step, 2 * step
+        low = max(low, high - step)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        return high
 
     def _receipt(self, text: str, used: int) -> Receipt:
         parts = tuple(draft.part() for draft in self.drafts)
