@@ -86,6 +86,9 @@ class Case:
             "keep_tools": rng.choice(("all", "relevant")),
             "tools_priority": rng.choice(("high", "low", "low")),
         }
+        floor, ceiling = options["history_floor"], options["history_ceiling"]
+        if type(floor) is type(ceiling) and float(str(floor).strip("%")) > float(str(ceiling).strip("%")):
+            options["history_floor"] = ceiling
         if kind in ("messages", "sections"):
             options |= {"history_ceiling": None, "keep_tools": "all"}
         bigger = budget + rng.choice((1, 1, 2, 5, rng.randrange(1, 200)))

@@ -216,7 +216,8 @@ class SectionFit:
             self.offered[id(bidder)] = grant
             used = bidder.take(grant)
             if not used and bidder.required:
-                raise self._does_not_fit(bidders, claims)
+                capped = bidder.ceiling is not None and grant >= min(bidder.ceiling, bidder.size)
+                raise self._above_its_ceiling(bidder) if capped else self._does_not_fit(bidders, claims)
             return used
 
         grants = allocate(claims, room, fill=self.options["fill"], policy=self.options["policy"], spend=spend)
@@ -322,7 +323,8 @@ class SectionFit:
     def _above_its_ceiling(self, bidder: Bidder) -> DoesNotFit:
         """Return the error for a required section that cannot be made small enough."""
         name, ceiling, size, unit = bidder.name, bidder.ceiling or 0, bidder.size, self.meter.unit
-        enough = self._least_budget(max(size, self.budget + 1)) if self.advises else None
+        found = self._least_budget(max(size, self.budget + 1)) if self.advises else None
+        enough = found if isinstance(found, int) else None
         advice = f"Raise its ceiling to {size:,}" + (f" or the budget to {enough:,}" if enough else "")
         return DoesNotFit(
             f"the prompt does not fit: the required section {name!r} has {size:,} {unit} and cannot be cut to its"
@@ -348,7 +350,10 @@ class SectionFit:
         if all(claim.least >= bidder.size for bidder, claim in required):
             needed = self._count(texts, self.longest)
         needed = max(needed, self.budget + 1)
-        needed = (self._least_budget(needed) or needed) if self.advises else needed
+        enough = self._least_budget(needed) if self.advises else needed
+        if isinstance(enough, DoesNotFit):
+            return enough
+        needed = enough
         short = needed - self.budget
         sums = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         message = (
@@ -362,8 +367,8 @@ class SectionFit:
             message += f", or let {name!r} be cut by giving it a floor of {parts[name] - short:,} or less"
         return DoesNotFit(message + ".", needed=needed, available=self.budget, parts=parts)
 
-    def _least_budget(self, guess: int) -> int | None:
-        """Return a budget that is enough, where one token less is not; `None` if none was found."""
+    def _least_budget(self, guess: int) -> int | DoesNotFit:
+        """Return a budget that is enough, where one token less is not; if none helps, the error that remains."""
         known = {draft.text: draft.summary for draft in self.drafts if draft.summary is not None}
 
         def summarised(text: str, limit: int) -> str:
@@ -371,25 +376,26 @@ class SectionFit:
                 known[text] = self.summarise(text, limit)
             return known.get(text, "")
 
-        def fits(budget: int) -> bool:
+        def refusal(budget: int) -> DoesNotFit | None:
+            known = self.summarise and summarised
             try:
-                replace(self, budget=budget, summarise=self.summarise and summarised, advises=False).planned()
-            except DoesNotFit:
-                return False
-            return True
+                replace(self, budget=budget, summarise=known, advises=False).planned()
+            except DoesNotFit as error:
+                return error
+            return None
 
         low, high = self.budget, guess
-        while not fits(high):
+        while (refused := refusal(high)) is not None:
             low, high = high, 2 * high
             if high > _DOUBLINGS * guess:
-                return None
+                return refused
         step = 1  # The guess is right or nearly so as a rule, so the search begins there.
-        while high - step > low and fits(high - step):
+        while high - step > low and refusal(high - step) is None:
             high, step = high - step, 2 * step
         low = max(low, high - step)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if fits(middle) else (middle, high)
+            low, high = (low, middle) if refusal(middle) is None else (middle, high)
         return high
 
     def _receipt(self, text: str, used: int) -> Receipt:
