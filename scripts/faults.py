@@ -320,10 +320,15 @@ AREAS = (
             ),
             (
                 "a refusal returns everything uncut",
-                "            self._serve()\n        texts, used = self._settle()\n",
+                "            self._serve()\n        return self._settle()\n",
                 "            try:\n                self._serve()\n            except DoesNotFit:\n"
                 "                for draft in self.live:\n                    draft.take(draft.size)\n"
-                "        texts = self._kept()\n        used = self._count(texts)\n",
+                "        texts = self._kept()\n        return texts, self._count(texts)\n",
+            ),
+            (
+                "the advised budget is a guess",
+                "        while high - step > low and refusal(high - step) is None:\n",
+                "        while False:\n",
             ),
             (
                 "ceilings do not count where all fits",
@@ -358,7 +363,7 @@ AREAS = (
                 '(section.stable and part.state == "whole")',
                 '(part.state == "whole")',
             ),
-            ("summaries are not captured", "if draft.summary is not None}", "if False}"),
+            ("summaries are not captured", "                summaries=summaries,\n", "                summaries={},\n"),
         ),
     ),
     Area(

@@ -43,7 +43,12 @@ AREAS = (
                 "if not turns.wire.pairs or fit is None",
                 "if True or fit is None",
             ),
-            ("all tools are sent", " if index in share.tools.kept]", "]"),
+            ("all tools are sent", " if index in tools.kept]", "]"),
+            (
+                "tools count as if a system message were there",
+                "return _by_tool(self.tools, self.history.turns.chat.each_tool(self.tools, system=system))",
+                "return _by_tool(self.tools, self.history.turns.chat.each_tool(self.tools, system=True))",
+            ),
             ("the system prompt is no part of the topic", "instructions=self._instructions()", 'instructions=""'),
             ("the tools are not in the receipt", "[] if share.tools is None else [share.tools.part()]", "[]"),
             ("ceilings do not count where all fits", "if share.wanted < share.total or any(", "if any("),
@@ -116,7 +121,7 @@ AREAS = (
                 '_rank("history", self.history_priority)',
                 '_rank("history", "high")',
             ),
-            ("a floor is not checked", 'units_or_share(f"{name}_floor", getattr(self, f"{name}_floor"))', "pass"),
+            ("a floor is not checked", 'check_bounds(f"{name}_", ', 'check_bounds(f"{name}_", 0 and '),
         ),
     ),
 )

@@ -2,10 +2,10 @@
 
     BrimError
     ├── InvalidValue (ValueError)       an invalid value, and its place
-    │   └── InvalidType (TypeError)     a value of the wrong type
+    │   ├── InvalidType (TypeError)     a value of the wrong type
+    │   └── UnknownName (LookupError)   no model, vocabulary or unit of that name
     ├── DoesNotFit                      the required parts alone exceed the budget
     ├── NoProgress                      a summary that is not smaller than the original
-    ├── UnknownName (LookupError)       no model, vocabulary or unit of that name
     ├── SourceError                     a file that cannot be read or is invalid, with the line
     ├── StoreError                      a store that cannot be opened, read or written
     │   ├── Conflict                    another process wrote first: read again, then retry
@@ -92,16 +92,20 @@ class NoProgress(BrimError):
         super().__init__(message, message, before, after)
 
 
-class UnknownName(BrimError, LookupError):
+class UnknownName(InvalidValue, LookupError):
     """There is no model, vocabulary or unit of that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "") -> None:
+        self.place, self.value, self.expected = kind, name, "a known name"
         self.name = name
         self.nearest = nearest(name, known)
         """The most similar known names."""
         told = f"; the nearest known are {', '.join(self.nearest)}" if self.nearest else ""
         message = f"no {kind} is called {shown(name)}{told}" + (f". {advice}" if advice else "")
-        super().__init__(message, kind, name, self.nearest, advice)
+        BrimError.__init__(self, message, kind, name, self.nearest, advice)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BrimError.__reduce__(self)
 
 
 class SourceError(BrimError):

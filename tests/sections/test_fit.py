@@ -392,12 +392,12 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
     [
         pytest.param(
             Section("a", "x" * 80, required=True, stable=True, ceiling=50),
-            "the required section 'a' has 80 chars and cannot be cut to its ceiling of 50 chars. Give it 30 more",
+            "the required section 'a' has 80 chars and cannot be cut to its ceiling of 50. Raise its ceiling to 80, or",
             id="over its ceiling and not to be cut",
         ),
         pytest.param(
             Section("a", ["x" * 80, "y" * 90], required=True, floor=10, marker="m" * 59),
-            "the required section 'a' has 171 chars and cannot be cut to the 60 chars left for it. Give it 111 more",
+            "its essential parts need 62 chars and the budget is 60, 2 short (a 60). Raise the budget to 62, or",
             id="entries beside whose marker nothing fits",
         ),
     ],

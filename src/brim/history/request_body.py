@@ -203,7 +203,7 @@ class RequestBody:
         try:
             yield
         except (UnknownName, InvalidValue) as error:
-            text, place = str(error), error.place if isinstance(error, InvalidValue) else "model"
+            text, place = str(error), "model" if isinstance(error, UnknownName) else error.place
             if place == "model" and own and self.model:
                 raise self.body.error(text, "model") from error
             if found := _INDEX.match(place):

@@ -176,6 +176,8 @@ class BaseMeter(ABC):
 
     def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
         """Return a long prefix, or suffix `at_end`, within the limit; only as much text is searched as is needed."""
+        if not isinstance(text, str):
+            raise InvalidType("text", text, "a str")
         width = _WINDOW * limit + 16
         while True:
             length = at_most(text, width, at_end=at_end) or _at_least(text, 1, at_end=at_end)

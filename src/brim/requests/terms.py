@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from brim.amounts import Amount, check_bounds
-from brim.errors import check_choice
+from brim.errors import InvalidValue, check_choice
 from brim.receipts.section import Section
 
 KeepTools = Literal["all", "relevant"]
@@ -35,7 +34,7 @@ class RequestTerms:
             _rank(name, getattr(self, f"{name}_priority"))
             floor, ceiling = getattr(self, f"{name}_floor"), getattr(self, f"{name}_ceiling")
             # A ceiling below the floor that tools have by default takes its place.
-            check_bounds(f"{name}_", 0 if floor == _TOOLS_FLOOR else floor, ceiling)
+            check_bounds(f"{name}_", 0 if (name, floor) == ("tools", _TOOLS_FLOOR) else floor, ceiling)
 
     @property
     def history_rank(self) -> int:
@@ -52,11 +51,13 @@ class RequestTerms:
         return asdict(self)
 
 
-@lru_cache(256, typed=True)
 def _rank(name: str, priority: str | int) -> int:
     """Return a priority as a number.
 
     Raises:
         InvalidValue: it is not one.
     """
-    return Section(name, "", priority=priority).rank
+    try:
+        return Section(name, "", priority=priority).rank
+    except InvalidValue as error:
+        raise type(error)(f"{name}_priority", error.value, error.expected) from error
