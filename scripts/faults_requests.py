@@ -54,8 +54,8 @@ AREAS = (
             ("ceilings do not count where all fits", "if share.wanted < share.total or any(", "if any("),
             (
                 "the framing of pages is not counted",
-                "return self.frames[page] + self._count_pieces(",
-                "return self._count_pieces(",
+                "return self.frames[page] + turns.chat.text(text)",
+                "return turns.chat.text(text)",
             ),
         ),
     ),

@@ -55,7 +55,6 @@ from brim.meter.attachment import pages
 from brim.meter.catalogue import find
 from brim.meter.estimate import classes
 from brim.meter.grapheme import boundary_after, boundary_before
-from brim.meter.seams import edges, pieces
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
@@ -354,8 +353,6 @@ READERS: dict[str, Read] = {
     "meter.attachment.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
-    "meter.seams.edges": lambda text: edges(text, at_lines=True),
-    "meter.seams.pieces": lambda text: [*pieces(text, at_lines=True)],
     "meter.words.terms": terms,
     "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,

@@ -35,7 +35,6 @@ _PARTS = (
         "meter.estimate",
         "meter.grapheme",
         "meter.memo",
-        "meter.seams",
         "meter.units",
     ),
     *(
@@ -113,13 +112,11 @@ _INSIDE = {
     "history.compact.continuation.Continuation.outside": "history.compact.continuation.continuation",
     "history.note.is_written": "wire:openai",
     "hosts.split_host": "hosts.host_name",
-    "meter.joined_texts._Counter.count": "meter:o200k_base",
-    "meter.seamed_texts._Additive.count": "meter:o200k_base",
     "integrations.messages.joined_text": "gateway.body.json_value",
     "integrations.messages.json_values": "gateway.body.json_value",
 }
 """Functions that are part of a reader that is listed."""
-_INLINE = {"meter.seams", "truncate.markdown_blocks", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
+_INLINE = {"truncate.markdown_blocks", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
 _INLINE |= {"meter.grapheme", "settings.builder", "meter.blob", "wire.overflow", "studio.views.export"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 _SEEDS: dict[str, list[seeds.Seed]] = {}

@@ -350,7 +350,7 @@ def test_no_tools_cost_nothing(none):
 @pytest.mark.parametrize("name", ["gpt-4", "gpt-3.5-turbo", "gpt-4o", "gpt-5", "claude-opus-4-5", "claude-sonnet-5"])
 def test_tools_cost_what_they_cost_the_model(name):
     meter = meter_for(None, name)
-    count = meter.count if meter.loads_are_counts else meter.load
+    count = meter.load
     provider = "anthropic" if name.startswith("claude") else "openai"
     told = [FLAT] if provider == "openai" else [{"name": "f", "input_schema": {"type": "object"}}]
     expected, _ = count_tools(told, count, provider, model=name)

@@ -163,7 +163,7 @@ def test_a_script_has_its_class(chars, kind):
 @pytest.mark.parametrize("char", ["a", " ", "\n", "中", "\u0301", "\u202e", "\ud800", "\x00", "😀"])
 def test_a_million_of_one_character_is_estimated(char):
     assert 0 < meter("claude-5").count(char * 1_000_000) <= 5_000_000
-    assert ClassesEngine().counts([char * 1_000_000])[0] > 0
+    assert ClassesEngine().count(char * 1_000_000) > 0
 
 
 class Stub(CharMeter):
@@ -244,10 +244,10 @@ def test_a_text_too_long_for_ctok_is_judged_by_its_start(monkeypatch):
 def test_classes_alone_tell_the_size_of_a_text(kind):
     text = SAMPLES[kind] * 3
     truth = vocabulary("o200k_base").count(text)
-    assert 0.8 * truth < ClassesEngine().counts([text])[0] < 1.5 * truth
+    assert 0.8 * truth < ClassesEngine().count(text) < 1.5 * truth
 
 
 def test_the_classes_engine_says_what_it_is():
     engine = ClassesEngine()
-    assert (engine.name, engine.exact, engine.additive) == ("character classes", False, False)
-    assert engine.counts(["", "a", "\ud800", "The quick brown fox"]) == [0, 1, 1, 5]
+    assert (engine.name, engine.exact) == ("character classes", False)
+    assert [engine.count(text) for text in ("", "a", "\ud800", "The quick brown fox")] == [0, 1, 1, 5]

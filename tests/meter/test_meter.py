@@ -85,8 +85,6 @@ def test_a_model_s_meter_counts_texts_as_its_vocabulary_does(name, vocabulary):
     assert (own.name, own.unit, own.exact) == (shared.name, shared.unit, shared.exact)
     for told in ("count", "upper", "load", "measure"):
         assert getattr(own, told)(text) == getattr(shared, told)(text)
-    assert own.count_many([text, "a"]) == shared.count_many([text, "a"])
-    assert own.count_joined([text, "a"]) == shared.count_joined([text, "a"])
     assert (own.head(text, 9), own.tail(text, 9)) == (shared.head(text, 9), shared.tail(text, 9))
 
 
@@ -131,7 +129,7 @@ def test_texts_that_are_used_in_turn_are_all_remembered_if_both_generations_hold
     for text in texts:
         known.put(text, text)
     for _ in range(5):
-        assert [known.get(text) for text in texts] == known.each(texts) == texts
+        assert [known.get(text) for text in texts] == texts
 
 
 def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):

@@ -1,21 +1,21 @@
 """Fitting sections: forms, templates, summaries, visibility, stability, and what is refused."""
 
-import gc
 import itertools
 import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import brim
 from brim import Section
-from brim.sections.section_fit import SectionFit
 from brim.testing import PieceMeter
+from properties import examples
 
 SCHEMA = Path(brim.__file__).parent / "receipts" / "receipt.schema.json"
 
@@ -486,18 +486,13 @@ def test_content_that_is_no_text_is_refused_with_what_would_help(content, proble
         brim.Section("a", content)
 
 
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_garbage_collector_is_after_a_fit_as_it_was_before(enabled, monkeypatch):
-    during, sections = [], [Section(str(i), "word " * 9, required=True) for i in range(600)]
-    measure = SectionFit.prompt
-    monkeypatch.setattr(SectionFit, "prompt", lambda fit: (during.append(gc.isenabled()), measure(fit))[1])
-    (gc.enable if enabled else gc.disable)()
-    try:
-        fit(*sections[:2])
-        for budget in (100_000, 10):
-            with suppress(brim.DoesNotFit):
-                fit(*sections, budget=budget)
-            assert gc.isenabled() is enabled
-        assert during == [enabled, False, False]
-    finally:
-        gc.enable()
+@examples(40)
+@given(
+    texts=st.lists(st.text("ab1. \n", min_size=1, max_size=9), min_size=1, max_size=200),
+    separator=st.sampled_from(["", " ", "\n\n"]),
+)
+def test_sections_that_fit_only_because_they_count_less_joined_than_apart_stay_whole(texts, separator):
+    whole = separator.join(texts)
+    budget = brim.meter("o200k_base").count(whole)
+    sections = [Section(str(i), text) for i, text in enumerate(texts)]
+    assert brim.fit(sections, budget, meter="o200k_base", separator=separator).text == whole

@@ -48,9 +48,8 @@ class Tuned(BaseMeter):
         self.model = model
         self.unit = inner.unit
         self.memo = inner.memo
-        self.loads_are_counts = inner.loads_are_counts
         self._inner = inner
-        for name in ("count", "count_many", "count_joined", "joined", "upper", "load", "head", "tail"):
+        for name in ("count", "upper", "load", "head", "tail"):
             setattr(self, name, getattr(inner, name))
 
     @property

@@ -15,7 +15,6 @@ from brim.amounts import units
 from brim.errors import InvalidType
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
-from brim.meter.joined_texts import Ends, JoinedTexts
 from brim.meter.memo import Memo
 from brim.meter.tool_memo import Counted, ToolMemo
 
@@ -52,14 +51,8 @@ class BaseMeter(ABC):
     """The unit of a count."""
     model: str | None = None
     """The model whose rules for framing, tools and images apply; `None` if the meter belongs to no model."""
-    loads_are_counts: bool = True
-    """Whether `load` and `count` are the same."""
-
     source: tuple[Callable[..., BaseMeter], tuple[Any, ...]] | None = None
     """The function and the arguments that return this meter; a pickle holds them in place of a vocabulary."""
-
-    def __init_subclass__(cls) -> None:
-        cls.loads_are_counts = cls.load is BaseMeter.load
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -99,28 +92,6 @@ class BaseMeter(ABC):
             self.memo.put(text, known)
         return known
 
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order."""
-        return [self.count(text) for text in texts]
-
-    def count_joined(
-        self,
-        pieces: Sequence[str],
-        enough: int | None = None,  # noqa: ARG002 - for meters that count piece by piece
-        known: Mapping[str, int] | None = None,  # noqa: ARG002
-        seams: Mapping[int, Ends] | None = None,  # noqa: ARG002
-    ) -> int:
-        """Return the count of the joined pieces, which need not be the sum of their counts.
-
-        If it exceeds `enough`, any number above `enough` may be returned. `known` holds counts of pieces,
-        `seams` the ends of some, by index: then these are not looked at.
-        """
-        return self.count("".join(pieces))
-
-    def joined(self, texts: Sequence[str], separator: str, whole: str) -> JoinedTexts:  # noqa: ARG002
-        """Return the counts of choices among texts; `whole` is all of them joined, by which they can be cached."""
-        return JoinedTexts(self, texts, separator)
-
     def count_messages(
         self,
         messages: Sequence[Any],
@@ -146,9 +117,9 @@ class BaseMeter(ABC):
 
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
+        framing = framing_of(self.unit, provider, self.model)
         memos = self._tool_memos if count is None else None
-        count = count or (self.count if self.loads_are_counts else self.load)
-        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model, memos)
+        return RequestCounter(count or self.load, provider, framing, self.model, memos)
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count; for an exact meter, the count itself."""

@@ -234,11 +234,9 @@ class ClassesEngine:
 
     name = "character classes"
     exact = False
-    additive = False
-    """Each count is rounded up, so a sum of parts can be larger."""
 
     _WEIGHTS = (206, 418, 756, 397, 1582, 354, 444, 471, 562, 797, 702, 1292)
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the estimate for each text, in order."""
-        return [-(-sum(map(int.__mul__, self._WEIGHTS, classes(text))) // 1000) for text in texts]
+    def count(self, text: str) -> int:
+        """Return the estimate for a text."""
+        return -(-sum(map(int.__mul__, self._WEIGHTS, classes(text))) // 1000)

@@ -58,7 +58,7 @@ def vocabulary(name: str) -> Vocabulary:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append((CLASSES, ClassesEngine))
     vectors: Vectors = tuple(zip(_TEXTS, _COUNTS[name], strict=True)) if name in _COUNTS else ()
-    made = Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
+    made = Vocabulary(name, engines, vectors=vectors)
     made.source = (vocabulary, (name,))
     return made
 

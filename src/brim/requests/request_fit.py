@@ -246,10 +246,10 @@ class RequestFit(SectionFit):
         self.share = share = self._share(relevant=False)
         if share.wanted < share.total or any(draft.wanted < draft.size for draft in self.live):
             return False
-        if self._above_ceiling(self.terms.tools_ceiling):
+        if self._above_ceiling(self.terms.tools_ceiling) or self._is_far_over(share.fixed + share.total):
             return False
         texts = {draft.name: draft.text for draft in self.live}
-        apart = self._pages_count(texts, self.budget)
+        apart = self._pages_count(texts)
         if apart + share.fixed + share.total > self.budget:
             return False
         share.fit = self.history.plan(self.budget - apart, share.extra, self.turn_options)
@@ -260,11 +260,11 @@ class RequestFit(SectionFit):
             draft.take(draft.size)
         return True
 
-    def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:  # noqa: ARG002
+    def _count(self, texts: Mapping[str, str], budget_text: str | None = None) -> int:  # noqa: ARG002
         """Return the tokens of the request that would be sent with these texts: the request itself is counted."""
         if self.share.fit is None:
             planned = 0 if self.share.tools is None else self.share.tools.used
-            return self.share.used + planned + self._pages_count(texts, enough)
+            return self.share.used + planned + self._pages_count(texts)
         body = self._body(texts)
         wire = self.history.turns.wire
         return self.meter.count_messages(
@@ -279,7 +279,7 @@ class RequestFit(SectionFit):
         """Return the request with these texts, without its other fields."""
         turns, fit, tools = self.history.turns, self.share.fit, self.share.tools
         assert fit is not None
-        system, asked = ("".join(self.pages[page].pieces(texts)) for page in _PAGES)
+        system, asked = (self.pages[page].text(texts) for page in _PAGES)
         messages = list(fit.sent_messages().messages)
         if asked and (last := self._joined_message()) is not None:
             messages[-1] = turns.wire.append(last, asked)
@@ -290,23 +290,17 @@ class RequestFit(SectionFit):
             offered = [tool for index, tool in enumerate(self.tools or ()) if index in tools.kept]
         return turns.wire.body(messages, system=system, tools=offered, model=self.model)
 
-    def _pages_count(self, texts: Mapping[str, str], enough: int | None = None) -> int:
+    def _pages_count(self, texts: Mapping[str, str]) -> int:
         """Return the tokens of the system prompt and the message of the user."""
-        total = 0
-        for page in _PAGES:
-            pieces = self.pages[page].pieces(texts)
-            if any(pieces):
-                total += self._page_count(page, pieces, enough)
-        return total
+        written = {page: self.pages[page].text(texts) for page in _PAGES}
+        return sum(self._page_count(page, text) for page, text in written.items() if text)
 
-    def _page_count(self, page: str, pieces: list[str], enough: int | None) -> int:
+    def _page_count(self, page: str, text: str) -> int:
         turns = self.history.turns
         if page == "user" and (last := self._joined_message()) is not None:
-            joined = turns.wire.append(last, "".join(pieces))
+            joined = turns.wire.append(last, text)
             return turns.chat.units(turns.wire.read(joined, 0)) - turns.chat.units(turns.wire.read(last, 0))
-        if self.meter.loads_are_counts:
-            return self.frames[page] + self._count_pieces(pieces, enough)
-        return self.frames[page] + turns.chat.text("".join(pieces))
+        return self.frames[page] + turns.chat.text(text)
 
     def _joined_message(self) -> Any | None:
         """Return the last message of the history if the user's text belongs into it: roles have to alternate."""
@@ -343,7 +337,7 @@ class RequestFit(SectionFit):
         return Request(
             body=body,
             messages=body[turns.wire.list_key],
-            system="".join(self.pages["system"].pieces(texts)),
+            system=self.pages["system"].text(texts),
             tools=None if self.tools is None else list(offered or ()),
             used=used,
             budget=self.budget,

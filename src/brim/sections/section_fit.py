@@ -23,6 +23,8 @@ from brim.sections.stages import HARD, bordered, staged
 
 _DOUBLINGS = 64
 """How many times the guess a budget may be that is tried: a ceiling that is a share of it grows with it."""
+_JOIN_SAVES = 16
+"""Tokens by which a text may count less joined to the one before it than apart; measured joins save up to three."""
 
 
 class Bidder(Protocol):
@@ -82,8 +84,6 @@ class SectionFit:
     captured: bool
     advises: bool = True
     """Whether a refusal says which budget would be enough, which takes some more fits."""
-    counts: dict[str, int] = field(init=False, default_factory=dict)
-    """The counts of the whole sections, so that a big prompt outlives the memo."""
     drafts: list[Draft] = field(init=False)
     live: list[Draft] = field(init=False)
     """The drafts with any content."""
@@ -114,7 +114,7 @@ class SectionFit:
             DoesNotFit: what is required is bigger than the budget.
         """
         texts, used = self.planned()
-        text = "".join(self.page.pieces(texts))
+        text = self.page.text(texts)
         return Prompt(text, self._receipt(text, used), texts)
 
     def planned(self) -> tuple[dict[str, str], int]:
@@ -128,11 +128,10 @@ class SectionFit:
         return self._settle()
 
     def _drafts(self) -> list[Draft]:
-        """Return the sections, each counted once, those without a known count together."""
+        """Return the sections, each counted."""
         higher = self.options["direction"] == "higher"
-        meter, budget, summarise, marks = self.meter, self.budget, self.summarise, dict[tuple[str, str | None], int]()
         drafts = [
-            Draft(section, _rank(section, higher=higher), meter, budget, summarise, marks, section.text)
+            Draft(section, _rank(section, higher=higher), self.meter, self.budget, self.summarise, section.text)
             for section in self.sections
         ]
         for draft in drafts:
@@ -140,9 +139,7 @@ class SectionFit:
                 draft.text, draft.state, draft.reason = "", "disabled", "it is not enabled"
             elif not draft.text:
                 draft.state, draft.reason = "empty", "it has no content"
-        for draft, count in zip(drafts, self.meter.count_many([draft.text for draft in drafts]), strict=True):
-            draft.measure(count)
-            self.counts[draft.text] = count
+            draft.measure()
             if draft.section.most is not None:
                 draft.report_choice()
         return drafts
@@ -157,15 +154,23 @@ class SectionFit:
 
     def _all_whole(self) -> bool:
         """Keep everything whole if no ceiling is exceeded and the whole counts at most the budget."""
-        if any(draft.wanted < draft.size for draft in self.live):
+        if any(draft.wanted < draft.size for draft in self.live) or self._is_far_over(0):
             return False
         texts = {draft.section.name: draft.text for draft in self.live}
-        if self._count(texts, self.longest, enough=self.budget) > self.budget:
+        if self._count(texts, self.longest) > self.budget:
             return False
         for draft in self.live:
             draft.grant = draft.size
             draft.take(draft.size)
         return True
+
+    def _is_far_over(self, taken: int) -> bool:
+        """Return whether the sections with so many tokens beside them cannot fit whole, however they are joined.
+
+        It spares a prompt of which most must be cut the count of its whole text, which is as dear as all other counts.
+        """
+        least = sum([draft.size - _JOIN_SAVES for draft in self.live])
+        return taken + least > self.budget
 
     def _by_stages(self) -> bool:
         """Apply one stage after the other until the prompt fits, and return whether it does."""
@@ -282,19 +287,11 @@ class SectionFit:
     def _kept(self) -> dict[str, str]:
         return {draft.section.name: draft.kept for draft in self.live if draft.kept}
 
-    def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:
+    def _count(self, texts: Mapping[str, str], budget_text: str | None = None) -> int:
+        """Return the count of the whole prompt of these texts."""
         if budget_text is not None:
             texts = {**texts, budget_section.NAME: budget_text}
-        return self._count_pieces(self.page.pieces(texts), enough)
-
-    def _count_pieces(self, pieces: Sequence[str], enough: int | None = None) -> int:
-        """Return the count of a page."""
-        if len(pieces) == 1 and pieces[0] in self.counts:
-            return self.counts[pieces[0]]
-        chosen = [draft.selected for draft in self.live if draft.selected is not None]
-        known = {id(each.text): each.ends for each in chosen if each.ends}
-        seams = {i: known[id(piece)] for i, piece in enumerate(pieces) if id(piece) in known} if known else None
-        return self.meter.count_joined(pieces, enough, self.counts, seams)
+        return self.meter.count(self.page.text(texts))
 
     def _budget_text(self, texts: Mapping[str, str]) -> str:
         lines = [budget_section.BudgetLine(draft.section.name, draft.used(), self._limit(draft)) for draft in self.live]

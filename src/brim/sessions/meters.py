@@ -118,19 +118,17 @@ class Meters:
         """
         format = wire(request.format or format_of(request.messages) or "openai")
         counter = self.counter(scale, format.provider)
-        tokens, instructed, texts = counter.framing.reply, False, list[str]()
+        tokens, instructed = counter.framing.reply, False
         frames = {role: counter.frame(role) for role in _SPEAKERS}
         for i, raw in enumerate(request.messages):
             if type(raw) is dict and len(raw) == 2:
                 role, text = raw.get("role"), raw.get("content")
                 if type(role) is str and type(text) is str and role in frames:
-                    tokens += frames[role]
-                    texts.append(text)  # Counted as what `read` returns would be, without the objects.
+                    tokens += frames[role] + counter.text(text)  # As `read` would, without its objects.
                     continue
             message = format.read(raw, i)
             tokens += counter.units(message)
             instructed = instructed or message.role == "system"
-        tokens += sum(scale.count_many(texts) if scale.loads_are_counts else map(counter.text, texts))
         if request.system and format.name != "openai":
             tokens += counter.units(instructions(format, request.system))
             instructed = True
