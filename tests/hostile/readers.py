@@ -60,7 +60,6 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.text_entries import text_entries
-from brim.requests.tool_words import related
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -344,7 +343,6 @@ READERS: dict[str, Read] = {
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
     "doctor.finding.proposed_change": lambda text: proposed_change(f"brim config set a {shlex.quote(text)}"),
-    "requests.tool_words.related": related,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.priority.words": words,

@@ -75,7 +75,6 @@ _PARTS = (
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {
-    "requests.tool_index.ToolIndex.scores": "history.term_index.TermIndex",
     "studio.views.doctor.fix": "doctor.finding.proposed_change",
     "gateway.body.decompressed_answer": "gateway.body.decompressed_request",
     "gateway.client_request.unread": "gateway.client_request.read",
