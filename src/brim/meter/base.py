@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
 from brim.errors import InvalidType
@@ -17,7 +17,9 @@ from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.joined_texts import Ends, JoinedTexts
 from brim.meter.memo import Memo
-from brim.meter.tool_memo import Counted, ToolMemo
+
+if TYPE_CHECKING:
+    from brim.meter.schemas import Counted
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
@@ -69,9 +71,9 @@ class BaseMeter(ABC):
         return self.source or super().__reduce_ex__(protocol)
 
     @cached_property
-    def _tool_memos(self) -> dict[Any, ToolMemo[Counted]]:
-        """The tool definitions that were counted, by provider and model."""
-        return {}
+    def _tool_memo(self) -> Memo[Counted]:
+        """The counts of tool definitions."""
+        return Memo()
 
     @property
     def name(self) -> str:
@@ -146,9 +148,9 @@ class BaseMeter(ABC):
 
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
-        memos = self._tool_memos if count is None else None
+        memo = self._tool_memo if count is None else None
         count = count or (self.count if self.loads_are_counts else self.load)
-        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model, memos)
+        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model, memo)
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count; for an exact meter, the count itself."""
