@@ -163,7 +163,7 @@ def tool_counts(
 def _key(provider: str, model: str | None, tool: Any) -> str:
     """Return a text that tells one definition from any other; an empty one if it has other values than JSON has.
 
-    To write a tool with `marshal` takes a seventh of the time that `json` takes.
+    To write a tool with `marshal` takes less than half of the time that `json` takes.
     """
     try:
         return marshal.dumps((provider, model, tool), 0).decode("latin-1")  # Later versions write object identities.
