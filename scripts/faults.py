@@ -522,12 +522,16 @@ AREAS = (
         ),
     ),
     Area(
-        "meter/tool_memo.py",
-        "tests/meter/test_tool_memo.py",
+        "meter/schemas.py",
+        "tests/meter/test_known_tools.py",
         (
-            ("a tool that was changed counts as before", "and given == known.copies", ""),
-            ("tools that are made anew are read anew", "        if value is None:", "        if True:"),
-            ("a number is any that equals it", "return type(other) is type(self._value) and other", "return other"),
+            (
+                "a tool that was changed counts as before",
+                "(provider, model, tool), 0)",
+                "(provider, model, len(tool)), 0)",
+            ),
+            ("a count is that of any model", "(provider, model, tool), 0)", "(provider, tool), 0)"),
+            ("tools that are made anew are read anew", "            if key:", "            if False:"),
         ),
     ),
     Area(

@@ -90,26 +90,12 @@ AREAS = (
         "requests/tool_relevance.py",
         _TOOLS,
         (
-            ("the topic does not count", "_COVERAGE = 3.0", "_COVERAGE = 0.0"),
-            ("words that mean the same do not count", "_RELATED = 0.5", "_RELATED = 0.0"),
-            ("tools for any conversation need a topic", "1.0 if is_general(tool.named) else covered", "covered"),
+            ("the newest messages do not count", "[asked, instructions, *newest,", "[asked, instructions,"),
+            ("the system prompt does not count", "[asked, instructions, *newest,", "[asked, *newest,"),
+            ("a tool that was called is like any other", "_CALLED = 0.5", "_CALLED = 0.0"),
+            ("arguments are no words of a tool", "yield from map(str, node)", "pass"),
+            ("meaning does not count", "score + best * near", "score"),
             ("the least relevant come first", "(-round(scores[at], 6), at)", "(round(scores[at], 6), at)"),
-        ),
-    ),
-    (
-        "requests/tool_index.py",
-        _TOOLS,
-        (
-            ("every list of tools is read anew", "_memo.whole(", "ToolMemo[ToolWords]().whole("),
-            ("arguments are no part of the topic", "self._share(tool.takes or tool.named, said)", "0.0"),
-        ),
-    ),
-    (
-        "requests/tool_words.py",
-        _TOOLS,
-        (
-            ("questions ask for nothing", '" ".join([*asked, *signs])', '" ".join(signs)'),
-            ("what a question contains is nothing", '" ".join([*asked, *signs])', '" ".join(asked)'),
         ),
     ),
     (

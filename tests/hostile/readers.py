@@ -26,7 +26,6 @@ from brim.audit.records import _record
 from brim.doctor.finding import proposed_change
 from brim.errors import BrimError, SourceError
 from brim.files.json_body import body_of
-from brim.files.long_json import decoded
 from brim.files.source import parse
 from brim.files.text_digest import text_digest
 from brim.gateway import added_sections, endings, identity, problem, recall, recall_answer, recall_offer
@@ -59,7 +58,6 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.text_entries import text_entries
-from brim.requests.tool_words import related
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -269,12 +267,6 @@ def _fitting(format: str) -> Read:
     return fit
 
 
-def _long_json(text: str) -> None:
-    """Decode a string that may be damaged, after one that is not."""
-    with contextlib.suppress(ValueError):
-        decoded(f'{{"a": {json.dumps(text)}, "b": "{text}"}}', json.JSONDecoder())
-
-
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
@@ -290,7 +282,6 @@ READERS: dict[str, Read] = {
     },
     "audit.formats.found": lambda text: [*found(json_value(text))],
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
-    "files.long_json.decoded": _long_json,
     "files.text_digest.text_digest": text_digest,
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
@@ -343,7 +334,6 @@ READERS: dict[str, Read] = {
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
     "doctor.finding.proposed_change": lambda text: proposed_change(f"brim config set a {shlex.quote(text)}"),
-    "requests.tool_words.related": related,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.priority.words": words,

@@ -74,14 +74,11 @@ _PARTS = (
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {
-    "requests.tool_index.ToolIndex.scores": "history.term_index.TermIndex",
     "studio.views.doctor.fix": "doctor.finding.proposed_change",
     "gateway.body.decompressed_answer": "gateway.body.decompressed_request",
     "gateway.client_request.unread": "gateway.client_request.read",
     "gateway.client_request.with_answer": "files.json_body.body_of",
     "gateway.known_bodies.parsed": "gateway.body.json_value",
-    "files.long_json.decode_of": "files.long_json.decoded",
-    "files.long_json.occurrences": "gateway.client_request.read",
     "gateway.known_bodies.KnownBody.read": "gateway.known_bodies.KnownBodies.parsed",
     "gateway.known_bodies.KnownBody.shared": "gateway.known_bodies.KnownBodies.parsed",
     "gateway.known_bodies.KnownBody.strict": "gateway.known_bodies.KnownBodies.parsed",

@@ -9,14 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
 from brim.errors import InvalidType
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
-from brim.meter.tool_memo import Counted, ToolMemo
+
+if TYPE_CHECKING:
+    from brim.meter.schemas import Counted
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
@@ -62,9 +64,9 @@ class BaseMeter(ABC):
         return self.source or super().__reduce_ex__(protocol)
 
     @cached_property
-    def _tool_memos(self) -> dict[Any, ToolMemo[Counted]]:
-        """The tool definitions that were counted, by provider and model."""
-        return {}
+    def _tool_memo(self) -> Memo[Counted]:
+        """The counts of tool definitions."""
+        return Memo()
 
     @property
     def name(self) -> str:
@@ -118,8 +120,8 @@ class BaseMeter(ABC):
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
         framing = framing_of(self.unit, provider, self.model)
-        memos = self._tool_memos if count is None else None
-        return RequestCounter(count or self.load, provider, framing, self.model, memos)
+        memo = self._tool_memo if count is None else None
+        return RequestCounter(count or self.load, provider, framing, self.model, memo)
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count; for an exact meter, the count itself."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from brim.meter.memo import Memo
 from brim.meter.model import Framing
-from brim.meter.tool_memo import Counted, ToolMemo
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
 from brim.wire.remainder import shown_fields
@@ -32,7 +32,7 @@ _SEALED = 4
 """Characters of encrypted thinking for each token."""
 
 if TYPE_CHECKING:
-    from brim.meter.schemas import ToolCounts
+    from brim.meter.schemas import Counted, ToolCounts
 
 Count = Callable[[str], int]
 
@@ -60,7 +60,7 @@ class RequestCounter:
         provider: str,
         framing: Framing | None = None,
         model: str | None = None,
-        memos: dict[Any, ToolMemo[Counted]] | None = None,
+        memo: Memo[Counted] | None = None,
     ) -> None:
         self.text = count
         """Returns the tokens of a text."""
@@ -69,8 +69,7 @@ class RequestCounter:
         self.model = model
         self.maker = _maker(model) or provider
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
-        memos = {} if memos is None else memos
-        self._memo = memos.setdefault((self.maker, model), ToolMemo())
+        self._memo = Memo() if memo is None else memo
         self._tuned = model is not None and self.framing.per_message > 0
         self._frames: dict[str, int] = {}
         self.call = _CALL if self._tuned else 0
