@@ -392,7 +392,7 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
     [
         pytest.param(
             Section("a", "x" * 80, required=True, stable=True, ceiling=50),
-            "the required section 'a' has 80 chars and cannot be cut to its ceiling of 50. Raise its ceiling to 80, or",
+            "the required section 'a' has 80 chars and cannot be cut to the ceiling of 50. Raise its ceiling to 80, or",
             id="over its ceiling and not to be cut",
         ),
         pytest.param(

@@ -322,10 +322,13 @@ class SectionFit:
         name, ceiling, size, unit = bidder.name, bidder.ceiling or 0, bidder.size, self.meter.unit
         found = self._least_budget(max(size, self.budget + 1)) if self.advises else None
         enough = found if isinstance(found, int) else None
-        advice = f"Raise its ceiling to {size:,}" + (f" or the budget to {enough:,}" if enough else "")
+        section = isinstance(bidder, Draft)
+        what = f"the required section {name!r} has" if section else f"the {name} have"
+        advice = f"Raise its ceiling to {size:,}" if section else f"Raise history_ceiling by {size - ceiling:,}"
+        advice += f" or the budget to {enough:,}" if enough else ""
         return DoesNotFit(
-            f"the prompt does not fit: the required section {name!r} has {size:,} {unit} and cannot be cut to its"
-            f" ceiling of {ceiling:,}. {advice}, or give it a shorter form.",
+            f"the prompt does not fit: {what} {size:,} {unit} and cannot be cut to the ceiling of {ceiling:,}."
+            f" {advice}, or shorten it.",
             needed=enough or size,
             available=self.budget if enough else ceiling,
             parts={name: size},
