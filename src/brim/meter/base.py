@@ -7,12 +7,12 @@ counted again before it is returned.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
-from brim.errors import InvalidType
+from brim.errors import InvalidType, InvalidValue
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.joined_texts import Ends, JoinedTexts
@@ -21,6 +21,9 @@ from brim.meter.tool_memo import Counted, ToolMemo
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
+
+PROBE = "The quick brown fox: 1,234 times, 漢字, слова, 😀.\n"
+"""A text that every meter counts, whatever it counts."""
 
 
 @runtime_checkable
@@ -54,6 +57,10 @@ class BaseMeter(ABC):
     """The model whose rules for framing, tools and images apply; `None` if the meter belongs to no model."""
     loads_are_counts: bool = True
     """Whether `load` and `count` are the same."""
+    slack: int = 0
+    """Tokens that `upper` adds once to a text, whatever its length."""
+    overhead: int = 0
+    """Tokens that a whole prompt counts more than its texts: the slack, if the counts are upper bounds."""
 
     source: tuple[Callable[..., BaseMeter], tuple[Any, ...]] | None = None
     """The function and the arguments that return this meter; a pickle holds them in place of a vocabulary."""
@@ -146,12 +153,17 @@ class BaseMeter(ABC):
 
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
-        memos = self._tool_memos if count is None else None
+        memos, overhead = (self._tool_memos, self.overhead) if count is None else (None, 0)
         count = count or (self.count if self.loads_are_counts else self.load)
-        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model, memos)
+        framing = framing_of(self.unit, provider, self.model)
+        return RequestCounter(count, provider, framing, self.model, memos, overhead=overhead)
 
     def upper(self, text: str) -> int:
-        """Return an upper bound on the true count; for an exact meter, the count itself."""
+        """Return an upper bound on the true count of a text; for an exact meter, the count itself."""
+        return self.upper_load(text) + self.slack if text else 0
+
+    def upper_load(self, text: str) -> int:
+        """Return the upper bound of a part of a prompt: the sum of these and `slack` bounds the whole."""
         return self.count(text)
 
     def load(self, text: str) -> int:
@@ -201,6 +213,16 @@ class BaseMeter(ABC):
                 high = at
             guess = _next_guess(low, high, at, size, limit)
         return side(text, low, at_end=at_end)
+
+
+def check_counts(meter: BaseMeter, others: Iterable[str] = ()) -> None:
+    """Check that a meter counts text: with one that does not, everything would fit.
+
+    Raises:
+        InvalidValue: it counts nothing in the probe, nor in the other texts.
+    """
+    if not any(meter.count(text) for text in (PROBE, *others)):
+        raise InvalidValue("meter", meter.name, f"one that counts text: {PROBE!r} counts 0")
 
 
 def measured(meter: str, *, exact: bool) -> str:

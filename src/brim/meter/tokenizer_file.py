@@ -10,7 +10,8 @@ import base64
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from brim.errors import SourceError
@@ -21,6 +22,9 @@ _MOST_BYTES = 256 * 1024 * 1024
 
 _MOST_TIMES = 64
 """Characters that a normaliser may write for one; published ones write up to three."""
+
+_PIECES = 16
+"""Entries of the vocabulary by which a file that counts nothing is told from one of rare words."""
 
 _PLACE = re.compile(r" at line (\d+) column \d+$")
 
@@ -52,6 +56,10 @@ class FileEngine:
         # a later fork is safe.
         encode = self._tokenizer.encode_batch_fast
         return [len(encode([text], add_special_tokens=False)[0]) for text in texts]
+
+    def pieces(self) -> Iterator[str]:
+        """Yield a few entries of the vocabulary."""
+        yield from islice(self._tokenizer.get_vocab(), _PIECES)
 
 
 def _parsed(path: str, text: str) -> Any:

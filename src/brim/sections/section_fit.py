@@ -190,7 +190,8 @@ class SectionFit:
     def room(self) -> int:
         """Return the tokens that the bidders share, the separator of each included."""
         fixed = self.meter.load(self.page.fixed) if self.page.fixed else 0
-        return self.budget - fixed + (self.toll if self.longest is None else -self.meter.load(self.longest))
+        shown = self.toll if self.longest is None else -self.meter.load(self.longest)
+        return self.budget - self.meter.overhead - fixed + shown
 
     def _serve(self) -> None:
         """Allocate the budget and cut each bidder to its grant."""
@@ -272,7 +273,8 @@ class SectionFit:
     def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:
         if budget_text is not None:
             texts = {**texts, budget_section.NAME: budget_text}
-        return self._count_pieces(self.page.pieces(texts), enough)
+        pieces = self.page.pieces(texts)
+        return self._count_pieces(pieces, enough) + (self.meter.overhead if any(pieces) else 0)
 
     def _count_pieces(self, pieces: Sequence[str], enough: int | None = None) -> int:
         """Return the count of a page."""
