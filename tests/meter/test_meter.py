@@ -92,7 +92,7 @@ def test_a_model_s_meter_counts_texts_as_its_vocabulary_does(name, vocabulary):
 
 def test_a_model_s_estimate_is_kept_to_its_upper_bound_and_a_meter_to_its_count():
     text = "A text of some length, to be counted. " * 40
-    assert meter_for(None, "claude-sonnet-4-5").count(text) == meter("claude-sonnet-4-5").upper(text)
+    assert meter_for(None, "claude-sonnet-4-5").count(text) == meter("claude-sonnet-4-5").upper_load(text)
     assert meter_for("claude-4.5", None).count(text) == meter("claude-4.5").count(text)
     prompt = brim.fit([brim.Section("a", text * 5)], 600, model="claude-sonnet-4-5")
     assert meter("claude-sonnet-4-5").upper(prompt.text) == prompt.receipt.used <= 600

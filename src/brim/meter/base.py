@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
@@ -221,7 +222,7 @@ def check_counts(meter: BaseMeter, others: Iterable[str] = ()) -> None:
     Raises:
         InvalidValue: it counts nothing in the probe, nor in the other texts.
     """
-    if not any(meter.count(text) for text in (PROBE, *others)):
+    if not any(meter.count(text) for text in chain((PROBE,), others)):
         raise InvalidValue("meter", meter.name, f"one that counts text: {PROBE!r} counts 0")
 
 
