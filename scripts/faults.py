@@ -309,8 +309,8 @@ AREAS = (
             ),
             (
                 "the budget section is not planned for",
-                "+ (self.toll if self.longest is None else -self.meter.load(self.longest))",
-                "+ self.toll",
+                "shown = self.toll if self.longest is None else -self.meter.load(self.longest)",
+                "shown = self.toll",
             ),
             (
                 "sections are served in the order of a set",

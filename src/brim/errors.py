@@ -10,7 +10,8 @@
     ├── StoreError                      a store that cannot be opened, read or written
     │   ├── Conflict                    another process wrote first: read again, then retry
     │   └── LeaseLost                   another worker has the job, or has done it
-    └── ModelError                      a model call that failed, or an unusable answer
+    ├── ModelError                      a model call that failed, or an unusable answer
+    └── MeterError                      a caller's own meter that failed, or an unusable count
 
 Each has its numbers as attributes and in its message, so that the failing call need not be repeated to find the cause.
 """
@@ -130,6 +131,19 @@ class ModelError(BrimError):
         self.excerpt = excerpt
         """The start of the answer, without the key."""
         super().__init__(f"{problem}: {excerpt}" if excerpt else problem, problem, status, excerpt)
+
+
+class MeterError(BrimError):
+    """A caller's own meter failed, or its count is unusable."""
+
+    def __init__(self, meter: str, length: int, problem: str) -> None:
+        self.meter = meter
+        """The name of the meter."""
+        self.length = length
+        """Characters of the text that it was to count."""
+        self.problem = problem
+        message = f"the meter {meter!r} did not count a text of {length:,} characters: {problem}"
+        super().__init__(message, meter, length, problem)
 
 
 class StoreError(BrimError):

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+import brim
 import strategies
-from brim.errors import SourceError
+from brim.errors import InvalidValue, SourceError
 from brim.meter import tokenizer_file as filed
 from brim.meter.tokenizer_file import FileEngine
 from properties import examples
@@ -138,3 +139,17 @@ def test_what_the_package_raises_while_counting_is_left_to_the_owner(tmp_path):
     path.write_text(json.dumps({"version": "1.0", "model": {"type": "WordLevel", "vocab": {}, "unk_token": "?"}}))
     with pytest.raises(Exception, match="WordLevel error"):
         FileEngine(path).count("word")
+
+
+def test_a_vocabulary_that_counts_nothing_is_refused(tmp_path):
+    """With it, everything fits."""
+    empty = Tokenizer(models.BPE())
+    empty.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(InvalidValue, match="one that counts text"):
+        brim.meter(str(tmp_path / "tokenizer.json"))
+
+
+def test_a_vocabulary_of_rare_words_is_accepted(tmp_path):
+    rare = Tokenizer(models.BPE({"ж": 0, "ѱ": 1, "ѱж": 2}, [("ѱ", "ж")]))
+    rare.save(str(tmp_path / "tokenizer.json"))
+    assert brim.meter(str(tmp_path / "tokenizer.json")).count("ѱжѱ") == 2

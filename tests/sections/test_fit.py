@@ -144,7 +144,7 @@ def test_a_caller_s_own_function_or_meter_may_measure():
             return len(text)
 
     assert fit(Section("a", "x" * 50), budget=30, meter=Own()).receipt.meter == "own"
-    with pytest.raises(brim.InvalidType, match="the count of meter"):
+    with pytest.raises(brim.MeterError, match="returned 'many' instead of a whole number"):
         fit(Section("a", "x"), meter=lambda text: "many")
 
 

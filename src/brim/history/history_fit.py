@@ -382,10 +382,10 @@ class HistoryFit:
     def _squeezed(self, essential: Sequence[int], pinned: set[int]) -> tuple[dict[int, Form], set[int], int]:
         """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
 
-        If the task and the newest turn fit, results of the newest turn are cut so that the last instruction stays whole;
-        if that leaves too little of them, they stay whole, and the instruction is cut, or dropped. Otherwise the newest
-        turn is cut first, then the task too. Then the task is dropped, if a history may begin without the user,
-        so that something of the newest turn remains, if only a mark.
+        If the task and the newest turn fit, results of the newest turn are cut so that the last instruction stays
+        whole; if that leaves too little of them, they stay whole, and the instruction is cut, or dropped. Otherwise
+        the newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the
+        user, so that something of the newest turn remains, if only a mark.
 
         Raises:
             DoesNotFit: even so they do not fit.

@@ -7,12 +7,13 @@ counted again before it is returned.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
-from brim.errors import InvalidType
+from brim.errors import InvalidType, InvalidValue
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
+
+PROBE = "The quick brown fox: 1,234 times, 漢字, слова, 😀.\n"
+"""A text that every meter counts, whatever it counts."""
 
 
 @runtime_checkable
@@ -53,6 +57,11 @@ class BaseMeter(ABC):
     """The unit of a count."""
     model: str | None = None
     """The model whose rules for framing, tools and images apply; `None` if the meter belongs to no model."""
+    slack: int = 0
+    """Tokens that `upper` adds once to a text, whatever its length."""
+    overhead: int = 0
+    """Tokens that a whole prompt counts more than its texts: the slack, if the counts are upper bounds."""
+
     source: tuple[Callable[..., BaseMeter], tuple[Any, ...]] | None = None
     """The function and the arguments that return this meter; a pickle holds them in place of a vocabulary."""
 
@@ -120,11 +129,15 @@ class BaseMeter(ABC):
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
         framing = framing_of(self.unit, provider, self.model)
-        memo = self._tool_memo if count is None else None
-        return RequestCounter(count or self.load, provider, framing, self.model, memo)
+        memo, overhead = (self._tool_memo, self.overhead) if count is None else (None, 0)
+        return RequestCounter(count or self.load, provider, framing, self.model, memo, overhead=overhead)
 
     def upper(self, text: str) -> int:
-        """Return an upper bound on the true count; for an exact meter, the count itself."""
+        """Return an upper bound on the true count of a text; for an exact meter, the count itself."""
+        return self.upper_load(text) + self.slack if text else 0
+
+    def upper_load(self, text: str) -> int:
+        """Return the upper bound of a part of a prompt: the sum of these and `slack` bounds the whole."""
         return self.count(text)
 
     def load(self, text: str) -> int:
@@ -176,6 +189,16 @@ class BaseMeter(ABC):
                 high = at
             guess = _next_guess(low, high, at, size, limit)
         return side(text, low, at_end=at_end)
+
+
+def check_counts(meter: BaseMeter, others: Iterable[str] = ()) -> None:
+    """Check that a meter counts text: with one that does not, everything would fit.
+
+    Raises:
+        InvalidValue: it counts nothing in the probe, nor in the other texts.
+    """
+    if not any(meter.count(text) for text in chain((PROBE,), others)):
+        raise InvalidValue("meter", meter.name, f"one that counts text: {PROBE!r} counts 0")
 
 
 def measured(meter: str, *, exact: bool) -> str:

@@ -8,6 +8,7 @@ parts that every format has: each message, its texts, names and calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from brim.meter.memo import Memo
@@ -61,11 +62,15 @@ class RequestCounter:
         framing: Framing | None = None,
         model: str | None = None,
         memo: Memo[Counted] | None = None,
+        *,
+        overhead: int = 0,
     ) -> None:
         self.text = count
         """Returns the tokens of a text."""
         self.provider = provider
-        self.framing = framing or (PLAIN if model is None else FRAMING)
+        plain = framing or (PLAIN if model is None else FRAMING)
+        self.framing = replace(plain, reply=plain.reply + overhead) if overhead else plain
+        """The overhead of the chat format; that of the meter counts once, with the start of the reply."""
         self.model = model
         self.maker = _maker(model) or provider
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""

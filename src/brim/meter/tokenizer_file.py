@@ -10,6 +10,8 @@ import base64
 import json
 import os
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from brim.errors import SourceError
@@ -20,6 +22,9 @@ _MOST_BYTES = 256 * 1024 * 1024
 
 _MOST_TIMES = 64
 """Characters that a normaliser may write for one; published ones write up to three."""
+
+_PIECES = 16
+"""Entries of the vocabulary by which a file that counts nothing is told from one of rare words."""
 
 _PLACE = re.compile(r" at line (\d+) column \d+$")
 
@@ -48,6 +53,10 @@ class FileEngine:
         # This call keeps no offsets and releases the interpreter lock; with a single text it starts no threads, so that
         # a later fork is safe.
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
+
+    def pieces(self) -> Iterator[str]:
+        """Yield a few entries of the vocabulary."""
+        yield from islice(self._tokenizer.get_vocab(), _PIECES)
 
 
 def _parsed(path: str, text: str) -> Any:

@@ -55,7 +55,7 @@ class Vocabulary(BaseMeter):
         """Whether the current engine counts exactly."""
         return self._working().exact
 
-    def upper(self, text: str) -> int:
+    def upper_load(self, text: str) -> int:
         """Return an upper bound on the true count: no byte-level token is shorter than a byte."""
         count = self.count(text)
         if self.exact:

@@ -356,7 +356,10 @@ class RequestFit(SectionFit):
         tools = [] if share.tools is None else [share.tools.part()]
         drafts = [draft.part() for draft in self.drafts]
         parts = (*drafts[: self.leading], *tools, *turns, *drafts[self.leading :])
-        more = 0 if self.meter.exact else sum(self.meter.upper(t) - self.meter.count(t) for t in texts.values())
+        more = 0
+        if not self.meter.exact:
+            more = sum(self.meter.upper_load(text) - self.meter.load(text) for text in texts.values())
+            more += self.meter.slack - self.meter.overhead
         history: dict[str, Any] = {}
         if len(self.history.turns.source):
             history = {**told.history, "granted": share.total if self.whole else share.granted}

@@ -208,7 +208,8 @@ class SectionFit:
     def room(self) -> int:
         """Return the tokens that the bidders share, the separator of each included."""
         fixed = self.meter.load(self.page.fixed) if self.page.fixed else 0
-        return self.budget - fixed + (self.toll if self.longest is None else -self.meter.load(self.longest))
+        shown = self.toll if self.longest is None else -self.meter.load(self.longest)
+        return self.budget - self.meter.overhead - fixed + shown
 
     def _serve(self) -> None:
         """Allocate the budget and cut each bidder to its grant."""
@@ -291,7 +292,8 @@ class SectionFit:
         """Return the count of the whole prompt of these texts."""
         if budget_text is not None:
             texts = {**texts, budget_section.NAME: budget_text}
-        return self.meter.count(self.page.text(texts))
+        text = self.page.text(texts)
+        return self.meter.count(text) + (self.meter.overhead if text else 0)
 
     def _budget_text(self, texts: Mapping[str, str]) -> str:
         lines = [budget_section.BudgetLine(draft.section.name, draft.used(), self._limit(draft)) for draft in self.live]

@@ -62,9 +62,7 @@ class Meters:
         found = self._of(model, chosen)
         if found.calibration is None or found.calibration.calls or not found.learns:
             return found.meter
-        if chosen is None and known(model) is not None:
-            return found.meter
-        return self._bound(found.meter)
+        return found.meter if chosen is None else self._bound(found.meter)
 
     def ready(self, model: str, chosen: Any = None) -> bool:
         """Return whether the meter of a model is loaded."""
