@@ -54,6 +54,7 @@ from brim.meter.attachment import pages
 from brim.meter.catalogue import find
 from brim.meter.estimate import classes
 from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.splintr_engine import SplintrEngine
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
@@ -171,6 +172,11 @@ def _cutting(keep: str) -> Read:
 
 def _message(role: str, text: str) -> Said:
     return Said(role, text, "b2:1")
+
+
+_OPEN = ("llama3", "gemma3")
+"""A vocabulary with word patterns and one without."""
+_open_engine = cache(SplintrEngine)
 
 
 def _counting(name: str) -> Read:
@@ -343,6 +349,7 @@ READERS: dict[str, Read] = {
     "meter.attachment.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
+    "meter.splintr_engine.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
     "meter.words.terms": terms,
     "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
@@ -373,9 +380,7 @@ READERS: dict[str, Read] = {
     "truncate.json_tree.parse": parse_tree,
     "truncate.markdown_blocks.fence_of": fence_of,
     "truncate.markdown_blocks.holds_fence": holds_fence,
-    "truncate.records.Records.select": lambda text: Records().select(
-        text.split("\n"), 60, meter_for("chars", None), text
-    ),
+    "truncate.records.Records.select": lambda text: Records().select(text.split("\n"), 60, meter_for("chars", None)),
     "truncate.shape.kind_of": kind_of,
     "wire.overflow.is_overflow": is_overflow,
 }

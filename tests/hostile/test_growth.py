@@ -35,6 +35,7 @@ _PARTS = (
         "meter.estimate",
         "meter.grapheme",
         "meter.memo",
+        "meter.tokenizer_file.FileEngine.count",
         "meter.units",
     ),
     *(
