@@ -239,7 +239,7 @@ AREAS = (
             ("a summary is not held to the limit", "if 0 < size <= grant and size < self.size:", "if 0 < size:"),
             (
                 "a cut is thought to need no marker",
-                'return self.meter.count(marker or "") + 1',
+                'return self.meter.count(filled(marker or "", _DROPPED)) + 1',
                 "return 1",
             ),
             (
@@ -739,88 +739,83 @@ AREAS = (
         (
             (
                 "what is no JSON comes back whole",
-                'return cut or truncator("ends", self.marker).truncate(text, limit, meter)',
-                "return cut or Cut(text=text, before=meter.count(text), after=meter.count(text))",
+                'or truncator("log", self.marker).truncate(text, limit, meter)',
+                "or Cut(text=text, before=meter.count(text), after=meter.count(text))",
             ),
-            (
-                "lines of JSON have a marker that is none",
-                '_LINES_MARKER = \'{"…":"{dropped:,} more lines"}\'',
-                "_LINES_MARKER = '[... {dropped:,} more lines]'",
-            ),
-            ("a document is never shortened as one", "if tree is None:", "if True:"),
+            ("a document is never shortened as one", "if not isinstance(parts, JsonParts):", "if True:"),
         ),
     ),
     Area(
-        "truncate/json_detail.py",
-        "tests/truncate/test_json_shape.py",
+        "truncate/json_parts.py",
+        "tests/truncate/test_json_shape.py tests/truncate/test_failure.py tests/history/test_excerpts.py"
+        " tests/sections/test_fit.py",
         (
-            ("items go without a word", "        if rest:\n", "        if False:\n"),
-            (
-                "a string is cut inside a grapheme",
-                "stop = boundary_before(value, start + most)",
-                "stop = start + most",
-            ),
-            (
-                "a level too many is written",
-                "if count and level >= detail.depth and",
-                "if count and level > detail.depth and",
-            ),
-        ),
-    ),
-    Area(
-        "truncate/json_tree.py",
-        "tests/truncate/test_json_tree.py tests/sections/test_fit.py",
-        (
-            (
-                "any bracket closes any other",
-                'or in_object != (token == "}") or len(stack) == 1:',
-                "or len(stack) == 1:",
-            ),
-            ("a comma may stand last", 'if last in (",", ":") or in_object', 'if last == ":" or in_object'),
-            ("more may follow a document", "or len(parent) != 1:", "or not parent:"),
+            ("any bracket closes any other", 'and in_object == (token == "}")', ""),
+            ("a comma may stand last", 'return last not in (",", ":")', 'return last != ":"'),
+            ("the omitted items are not counted", "            gap += size\n", "            gap += 1\n"),
+            ("items go without a word", "    if gap:\n        yield _member", "    if False:\n        yield _member"),
+            ("lines of JSON have a marker that is none", 'else f"{{{text}: null}}"', "else text[1:-1]"),
+            ("a key goes with its value", "elif node.value > node.start:", "elif False:"),
         ),
     ),
     Area(
         "truncate/markdown.py",
-        "tests/truncate/test_markdown.py",
+        "tests/truncate/test_markdown.py tests/truncate/test_failure.py tests/sections/test_fit.py",
         (
-            ("a fence is left open", "yield [(start, opening), (block.close, stop)]", "yield [(start, opening)]"),
-            ("a block goes without its headings", "yield [*portion, *paths[index]]", "yield portion"),
+            (
+                "a fence is left open",
+                "sorted({block.start, line, *range(block.close, block.stop)})",
+                "sorted({block.start, line})",
+            ),
+            (
+                "a block goes without its headings",
+                "yield from ([*paths[at], *_around(block, line)] for line in lines)",
+                "yield from (_around(block, line) for line in lines)",
+            ),
             ("fences stay in a text that is cut anywhere", "if not holds_fence(line))", "if True)"),
             (
                 "a cut may open a fence",
                 'if not cut.text.strip() or any(map(holds_fence, cut.text.split("\\n"))):',
                 "if not cut.text.strip():",
             ),
-        ),
-    ),
-    Area(
-        "truncate/markdown_blocks.py",
-        "tests/truncate/test_markdown_blocks.py tests/sections/test_fit.py",
-        (
             ("a shorter fence closes a longer one", "{{{len(fence)},}}", "{{3,}}"),
-            ("a heading may have seven signs", "(#{1,6})", "(#{1,7})"),
         ),
     ),
     Area(
         "truncate/diff.py",
         "tests/truncate/test_diff.py",
         (
-            ("headers go like any line", "fixed=around)", "fixed=())"),
+            ("headers go like any line", "order = [*headers, *sorted(", "order = [*sorted("),
             ("an added line counts as an old one", 'old -= sign not in ("+", "\\\\")', "old -= 1"),
-            ("the middle of a hunk stays", "key=depth.__getitem__)", "key=depth.__getitem__, reverse=True)"),
+            ("the middle of a hunk stays", "key=depths.__getitem__)", "key=depths.__getitem__, reverse=True)"),
+        ),
+    ),
+    Area(
+        "truncate/code.py",
+        "tests/truncate/test_code.py",
+        (
+            ("signatures go like any line", "(0, margins[each.head] or 0)", "(5, 0)"),
+            ("a large body goes before a small one", "found.sort(key=", "found.sort(reverse=True, key="),
+            (
+                "the parameters of a function are its body",
+                "            return end + 1\n",
+                "            return at + 1\n",
+            ),
         ),
     ),
     Area(
         "truncate/log.py",
-        "tests/truncate/test_log.py tests/sections/test_fit.py",
+        "tests/truncate/test_log.py tests/truncate/test_failure.py tests/sections/test_fit.py",
         (
-            ("warnings are overlooked", "from_both_ends(_warnings(page))", "from_both_ends([])"),
+            ("warnings are overlooked", "from_both_ends(_warnings(parts))", "from_both_ends([])"),
             ("a warning is written in small letters", ", re.IGNORECASE)", ")"),
-            ("the last warning hides the rest", "stop = page.starts[lines[-1] + 1]", "stop = len(page.text)"),
-            ("a failure waits for its turn", "fixed = [] if line is None else [(line, line + 1)]", "fixed = []"),
-            ("what stands around a failure goes", "_warnings(page)), near)", "_warnings(page)))"),
-            ("long lines are never cut inside", "cut.after * _THIN >= limit", "True"),
+            ("the last warning hides the rest", "stop = parts.starts[found[-1] + 1]", "stop = len(parts.text)"),
+            (
+                "a failure waits for its turn",
+                "fixed = [*map(parts.line_of, failures[-1:]), failures[-1:], failures[:1], ()]",
+                "fixed = [()]",
+            ),
+            ("what stands around a failure goes", "_warnings(parts)), near)", "_warnings(parts)))"),
         ),
     ),
     Area(
@@ -830,38 +825,39 @@ AREAS = (
             ("a longer word is no failure", "word -= 1", "break"),
             ("the name of a file is a failure", "(?!\\w|[./]\\w|", "(?!\\w|"),
             ("a count of zero is a failure", "(?<!\\b0 )", ""),
-            ("code reports failures", "not (code and", "not (False and"),
             ("a place is off by one", "else at - 1", "else at"),
         ),
     ),
     Area(
-        "truncate/json_failure.py",
-        "tests/truncate/test_failure.py",
-        (("an item stays without what holds it", "while at >= 0:", "for _ in range(1):"),),
-    ),
-    Area(
-        "truncate/line_selection.py",
-        "tests/truncate/test_line_selection.py tests/truncate/test_log.py",
+        "truncate/parts.py",
+        "tests/truncate/test_parts.py tests/truncate/test_log.py tests/truncate/test_failure.py"
+        " tests/history/test_excerpts.py",
         (
+            ("a gap has no mark", "            if part > at:\n", "            if False:\n"),
             (
                 "a gap counts one line less",
-                "filled(self.marker, stop - start)",
-                "filled(self.marker, stop - start - 1)",
+                "lines = below - above + (ends",
+                "lines = below - above - 1 + (ends",
             ),
             (
-                "a note is longer than what it stands for",
-                "return text if len(text) <= len(note) else note",
+                "a mark is longer than what it stands for",
+                "return self.text[start:stop] if stop - start <= max(len(note), short) else note",
                 "return note",
             ),
-            ("the last gap has no marker", "if at < len(self):", "if False:"),
+            ("a grapheme is divided", "at = boundary_after(self.text, ", "at = max(0, "),
+            ("a failure is not told", "found += [] if failure is None else [self.part_at(failure)]", "pass"),
+            ("code reports failures", "if not (code and is_code", "if not (False and is_code"),
         ),
     ),
     Area(
-        "truncate/search.py",
-        "tests/truncate/test_search.py tests/truncate/test_records.py",
+        "truncate/picker.py",
+        "tests/truncate/test_picker.py tests/truncate/test_records.py",
         (
-            ("a search goes one over", "if after <= limit:", "if after <= limit + 1:"),
+            ("a search goes one over", "        if after <= limit:\n", "        if after <= limit + 1:\n"),
             ("a search ends with the first that fits", "low, below = n, (reach[n], after)", "low = high"),
+            ("a part that fills the room comes in its turn", "if size > room // 2:", "if False:"),
+            ("what is behind a gap is not tried", "_TRIES if gaps else 0", "0"),
+            ("parts that are fixed go", "{*must, *(part", "{*(part"),
         ),
     ),
     Area(
@@ -881,8 +877,8 @@ AREAS = (
         (
             (
                 "what cannot keep its kind is refused",
-                "except DoesNotFit:\n            return other.truncate(text, limit, meter)",
-                "except DoesNotFit:\n            raise",
+                "with suppress(DoesNotFit):",
+                "with suppress(ZeroDivisionError):",
             ),
             (
                 "the marker is not handed on",

@@ -138,10 +138,12 @@ AREAS = (
         "history/excerpts.py",
         f"{_EXCERPTS} {_HISTORY} {_TRAFFIC}",
         (
-            ("a gap has no mark", "            if part > at:\n", "            if False:\n"),
-            ("a gap has the number of other lines", 'lines = gap.count("\\n") + ', 'lines = 1 + gap.count("\\n") + '),
-            ("a failure is not told", "found += [] if failure is None else [self.part_at(failure)]", "pass"),
-            ("the omitted items are not counted", "            gap += size\n", "            gap += 1\n"),
+            (
+                "paragraphs are lines",
+                "if start and (ends or opens or stop - starts[-1] > LONG_LINE):",
+                "if start:",
+            ),
+            ("an agent's last command comes late", "    yield from command\n", ""),
             ("a value is cut inside", 'return f"[{size} omitted, beginning: {start}]"', "return start"),
         ),
     ),

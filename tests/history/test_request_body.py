@@ -118,7 +118,7 @@ def test_all_but_the_changed_messages_is_copied(read):
     assert written.endswith(tail)
     changed = written[len(head) : -len(tail)]
     assert changed.startswith('\t{"content": "')
-    assert "characters removed" in changed
+    assert "characters omitted" in changed
     assert changed.endswith('", "role": "assistant", "n": 1.5},\n')
 
 

@@ -71,14 +71,10 @@ from brim.store.repetition import RepeatedEntries, pack_repeated, unpack_repeate
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
 from brim.truncate import _CLASSES, cut
-from brim.truncate.code_python import outline
-from brim.truncate.failure import failure_lines, last_failure, reports_failure
-from brim.truncate.json_failure import failing
-from brim.truncate.json_shape import is_json_lines
-from brim.truncate.json_tree import is_json
-from brim.truncate.json_tree import parse as parse_tree
-from brim.truncate.line_selection import LineSelection
-from brim.truncate.markdown_blocks import fence_of, holds_fence
+from brim.truncate.failure import failure_places, last_failure, reports_failure
+from brim.truncate.json_parts import json_parts, members
+from brim.truncate.markdown import blocks, holds_fence
+from brim.truncate.parts import TextParts
 from brim.truncate.records import Records
 from brim.truncate.shape import kind_of
 from brim.wire import wire
@@ -102,7 +98,9 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "truncate.shape._OUTPUT": lambda text: text[:20_000],
     "truncate.shape._HEADING": lambda text: text[:20_000],
     "truncate.shape._DIFF": lambda text: text[:20_000],
-    "truncate.json_tree._TOKEN": lambda text: text.rstrip(" \t\n\r"),
+    "truncate.json_parts._TOKEN": lambda text: text.rstrip(" \t\n\r"),
+    "truncate.code._IMPORT": lambda text: text[:200],
+    "truncate.code._CONTAINER": lambda text: text[:200],
     "wire.overflow._PHRASES": lambda text: text[:4_000],
     "wire.overflow._RATE": lambda text: text[:4_000],
     "meter.names.": lambda text: text[:512],
@@ -332,7 +330,7 @@ READERS: dict[str, Read] = {
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text, meter=CHARS, limit=900
     ),
     "history.excerpts.parts_of": lambda text: excerpts.parts_of(text).show(excerpts.parts_of(text).ending()),
-    "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.TextParts(text))),
+    "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.paragraphs(text))),
     "history.excerpts.brief_arguments": lambda text: excerpts.brief_arguments(
         json.dumps({"a": text, "b": [text] * 2}), lambda value: len(value) > 100
     ),
@@ -370,16 +368,14 @@ READERS: dict[str, Read] = {
     "store.words.excerpt": lambda text: excerpt(text, ["a"]),
     "store.words.query_words": query_words,
     "store.words.text_words": text_words,
-    "truncate.code_python.outline": outline,
-    "truncate.failure.failure_lines": lambda text: failure_lines(LineSelection.of(text, ""), code=True),
+    "truncate.failure.failure_places": failure_places,
     "truncate.failure.last_failure": last_failure,
     "truncate.failure.reports_failure": reports_failure,
-    "truncate.json_failure.failing": lambda text: failing(parse_tree(json.dumps([text] * 3))),
-    "truncate.json_shape.is_json_lines": is_json_lines,
-    "truncate.json_tree.is_json": is_json,
-    "truncate.json_tree.parse": parse_tree,
-    "truncate.markdown_blocks.fence_of": fence_of,
-    "truncate.markdown_blocks.holds_fence": holds_fence,
+    "truncate.json_parts.json_parts": lambda text: json_parts(text, 500),
+    "truncate.json_parts.members": lambda text: list(members(text)),
+    "truncate.markdown.blocks": lambda text: blocks(text.split("\n")),
+    "truncate.markdown.holds_fence": holds_fence,
+    "truncate.parts.TextParts": lambda text: TextParts(text, longest=90).failures(code=True),
     "truncate.records.Records.select": lambda text: Records().select(text.split("\n"), 60, meter_for("chars", None)),
     "truncate.shape.kind_of": kind_of,
     "wire.overflow.is_overflow": is_overflow,

@@ -43,11 +43,11 @@ _PARTS = (
         "wire.",
         "truncate.__init__",
         "truncate.base",
-        "truncate.code_python.parse",
-        "truncate.search",
+        "truncate.picker",
+        "truncate.code_grammar",
     ),
     *(
-        "truncate.line_selection",
+        "truncate.marker",
         "history.term_index",
         "sessions.session",
         "sessions.recall",
@@ -101,10 +101,12 @@ _INSIDE = {
     "history.compact.mark.headed": "history.compact.mark.read",
     "history.compact.model_summary.take": "history.compact.secrets.redact",
     "history.compact.model_summary.checked": "history.compact.secrets.redact",
-    "history.excerpts.TextParts": "history.excerpts.parts_of",
-    "history.excerpts.JsonParts": "history.excerpts.parts_of",
+    "history.excerpts.paragraphs": "history.excerpts.by_importance",
     "history.excerpts.value_mark": "history.excerpts.brief_arguments",
-    "history.excerpts.whole_part": "history.excerpts.parts_of",
+    "truncate.failure.is_code": "truncate.parts.TextParts",
+    "truncate.json_parts.JsonParts": "truncate.json_parts.json_parts",
+    "truncate.json_shape.json_cut": "truncate:json",
+    "truncate.parts.whole_part": "truncate.parts.TextParts",
     "sessions.loop.brief.with_unread": "wire:openai",
     "settings.session_words.meant": "settings.spec.is_spec",
     "history.compact.continuation.Continuation.outside": "history.compact.continuation.continuation",
@@ -114,7 +116,7 @@ _INSIDE = {
     "integrations.messages.json_values": "gateway.body.json_value",
 }
 """Functions that are part of a reader that is listed."""
-_INLINE = {"truncate.markdown_blocks", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
+_INLINE = {"truncate.markdown", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
 _INLINE |= {"meter.grapheme", "settings.builder", "meter.blob", "wire.overflow", "studio.views.export"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 _SEEDS: dict[str, list[seeds.Seed]] = {}

@@ -3,8 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.diff import Diff
+from brim.truncate.parts import TextParts
 from properties import examples
-from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
+from truncate.cutting import CHAR, checked, every_meter, limits, shares
 
 
 def hunk(start, body):
@@ -57,6 +58,20 @@ def test_the_count_of_a_hunk_tells_where_the_next_file_begins():
     assert sum("lines omitted" in line for line in kept) == 2
 
 
+def test_an_added_line_is_none_of_the_old_file():
+    added = hunk(1, [" one", *(f"+new {number}" for number in range(4)), " two"])
+    text = "\n".join([*file_diff("one", added)[1:], *file_diff("two", LARGE)[1:]])
+    kept = Diff().truncate(text, 180, CHAR).text.split("\n")
+    assert {"--- a/two", "+++ b/two"} <= set(kept)
+    assert " two" in kept
+
+
+def test_what_changed_stays_before_what_did_not():
+    text = "\n".join(file_diff("one", hunk(1, [*[" the same line"] * 9, "-old", "+new", *[" the same line"] * 9])))
+    kept = Diff().truncate(text, 130, CHAR).text.split("\n")
+    assert {"-old", "+new"} <= set(kept)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -67,7 +82,7 @@ def test_the_count_of_a_hunk_tells_where_the_next_file_begins():
     ids=["prose", "hunks that end early", "headers alone do not fit"],
 )
 def test_what_has_no_room_for_its_headers_is_cut_as_plain_text(text):
-    assert "characters removed" in Diff().truncate(text, 120, CHAR).text
+    assert "omitted]" in Diff().truncate(text, 120, CHAR).text
 
 
 bodies = st.lists(st.sampled_from([" same", "-old line", "+new line", " ", "--- tricky", "+++ tricky"]), max_size=25)
@@ -81,7 +96,9 @@ def test_every_kept_line_is_a_line_of_the_source_in_order(meter, hunks, share):
     text = "\n".join(lines) + "\n"
     limit = limits(text, meter, share)
     cut = checked(Diff(marker="#{dropped}#"), text, limit, meter)
-    if cut and cut.text != text and not cut_as_plain_text(cut, text, limit, meter, "#{dropped}#"):
+    parts = TextParts(text, marker="#{dropped}#")
+    headers = [at for at, line in enumerate(lines) if line.startswith(("@@", "diff", "--- a", "+++ b"))]
+    if cut and cut.text != text and meter.count(parts.show(headers)) <= limit:
         at = 0
         for line in cut.text.removesuffix("\n").split("\n"):
             if line.startswith("#"):

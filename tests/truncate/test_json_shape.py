@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate import json_tree
-from brim.truncate.json_shape import Json, is_json_lines
+from brim.truncate.json_parts import JsonParts, json_parts
+from brim.truncate.json_shape import Json
+from brim.truncate.parts import TextParts
 from properties import examples
 from truncate.cutting import CHAR, PIECE, boundaries, checked, every_meter, limits, shares
 
@@ -27,26 +28,33 @@ def valid(text):
         pytest.param(
             list(range(1000, 1100)),
             60,
-            [1000, 1001, 1002, 1003, 1004, 1005, "… 94 more items"],
+            [1000, 1001, 1002, 1003, "[96 items omitted]"],
             id="an array keeps its first items",
         ),
         pytest.param(
-            "word " * 40, 60, "word word word word word word word wor… [162 more chars]", id="a string keeps its start"
+            {"log": "first\n" + "word\n" * 60 + "last"},
+            70,
+            {"log": "first\nword\nword\n[56 lines omitted]\nword\nword\nlast"},
+            id="a string keeps whole lines from both ends",
         ),
+        pytest.param({"data": "x" * 500}, 60, {"data": "[500 characters omitted]"}, id="what has no lines goes whole"),
         pytest.param(
-            {"a": {"b": {"c": "x" * 50}}}, 20, {"a": "… 1 key"}, id="deep values become a word on what they held"
+            {"id": 7, "rows": [[n] * 30 for n in range(99)]},
+            50,
+            {"id": 7, "rows": ["[99 items omitted]"]},
+            id="keys stay",
         ),
         pytest.param(
             {f"key{n}": n for n in range(99)},
             60,
-            {"key0": 0, "key1": 1, "key2": 2, "…": "96 more keys"},
-            id="keys go last of all",
+            {"key0": 0, "key1": 1, "[97 fields omitted]": None},
+            id="many keys give way too",
         ),
     ],
 )
-def test_what_is_shortened_first(value, limit, expected):
+def test_what_is_kept_first(value, limit, expected):
     text = json.dumps(value)
-    cut = Json().truncate(text, limit, CHAR)
+    cut = checked(Json(), text, limit, CHAR)
     assert json.loads(cut.text) == expected
 
 
@@ -58,23 +66,33 @@ def test_every_key_stays_while_strings_and_arrays_can_shrink():
     assert value["rows"][0] == {"n": 0, "ok": True}
 
 
+def types(value):
+    """Return the type of each value that is not a mark, by its path of keys."""
+    if isinstance(value, dict):
+        return {"": dict, **{f".{key}{path}": kind for key, each in value.items() if "omitted]" not in key
+                             for path, kind in types(each).items()}}  # fmt: skip
+    return {"": type(value)}
+
+
+@pytest.mark.parametrize("limit", [60, 120, 200, 300])
+def test_a_value_keeps_its_type(limit):
+    kept = types(json.loads(Json().truncate(json.dumps(RECORD), limit, CHAR).text))
+    assert kept.items() <= types(RECORD).items()
+
+
 def test_numbers_and_keys_that_come_twice_stay_as_they_were_written():
-    text = '{"a":1.0,"a":1e400,"b":-0,"pad":"' + "x" * 200 + '"}'
+    text = '{"a":1.0,"a":1e400,"b":-0,"pad":"' + "x " * 200 + '"}'
     assert Json().truncate(text, 90, CHAR).text.startswith('{"a":1.0,"a":1e400,"b":-0,"pad":"x')
 
 
 @pytest.mark.parametrize(
-    ("ascii_only", "start"), [(True, '{"a": "\\u00e9\\u00e9'), (False, '{"a": "éé')], ids=["escaped", "as it is"]
+    ("ascii_only", "start"), [(True, '{"a": "\\u00e9 \\u00e9'), (False, '{"a": "é é')], ids=["escaped", "as it is"]
 )
 def test_characters_are_written_as_they_were(ascii_only, start):
-    text = json.dumps({"a": "é" * 500}, ensure_ascii=ascii_only)
-    assert Json().truncate(text, 400, CHAR).text.startswith(start)
-
-
-def test_a_lone_surrogate_stays_escaped():
-    cut = Json().truncate('"é\\ud800' + "x" * 300 + '"', 90, CHAR)
-    assert cut.text.encode()
-    assert "\\ud800" in cut.text
+    text = json.dumps({"a": "é é. " * 200}, ensure_ascii=ascii_only)
+    cut = Json().truncate(text, 400, CHAR).text
+    assert cut.startswith(start)
+    assert valid(cut)
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
@@ -89,31 +107,31 @@ def test_depth_neither_recurses_nor_breaks_what_reads_it(limit):
         assert valid(Json().truncate(text, limit, CHAR).text)
 
 
-@pytest.mark.parametrize("text", ["no json " * 50, "{" + "x" * 300, "7" * 300, json.dumps({"k" * 300: 1})])
+@pytest.mark.parametrize("text", ["no json " * 50, "{" + "x" * 300, "7" * 300])
 def test_what_cannot_stay_json_is_cut_as_plain_text(text):
-    assert "characters removed" in Json().truncate(text, 90, CHAR).text
+    assert "omitted]" in Json().truncate(text, 90, CHAR).text
     assert "<cut>" in Json(marker="<cut>").truncate(text, 90, CHAR).text
 
 
 def test_json_lines_keep_whole_lines_from_both_ends():
     lines = [json.dumps({"line": number}) for number in range(100)]
     cut = Json().truncate("\n".join(lines), 90, CHAR)
-    assert cut.text.split("\n") == [*lines[:2], '{"…":"95 more lines"}', *lines[-3:]]
+    assert cut.text.split("\n") == [*lines[:3], '{"[95 lines omitted]": null}', *lines[-2:]]
 
 
 def test_a_line_too_long_for_the_limit_is_shortened_inside():
     lines = [json.dumps({"line": number, "text": "x" * 500}) for number in range(5)]
     first, marker = Json().truncate("\n".join(lines), 90, CHAR).text.split("\n")
     assert json.loads(first)["line"] == 0
-    assert json.loads(marker) == {"…": "4 more lines"}
+    assert json.loads(marker) == {"[4 lines omitted]": None}
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [('{"a":1}\n{"b":2}', True), ("[1]\n\n[2]\n", True), ('{"a":1}', False), ("1\n2", False), ('{"a":1}\n{', False)],
+    [('{"a":1}\n{"b":2}', True), ("[1]\n\n[2]\n", True), ("1\n2", False), ('{"a":1}\n{', False), ("[1]\n2", False)],
 )
 def test_json_lines_are_told_from_other_texts(text, expected):
-    assert is_json_lines(text) is expected
+    assert isinstance(json_parts(text, 0) if expected else json_parts(text), TextParts | JsonParts) is expected
 
 
 strings = st.one_of(
@@ -139,7 +157,7 @@ values = st.dictionaries(
 def test_valid_json_stays_valid_json(meter, value, share, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     cut = checked(Json(), text, limits(text, meter, share), meter)
-    assert cut is None or valid(cut.text) or "characters removed" in cut.text
+    assert cut is None or valid(cut.text) or "omitted]" in cut.text
 
 
 @pytest.mark.parametrize("meter", [CHAR, PIECE], ids=["char", "piece"])
@@ -150,8 +168,8 @@ def test_a_string_is_cut_between_graphemes(meter, value, share):
     cut = checked(Json(), text, limits(text, meter, share), meter)
     if cut and valid(cut.text):
         for key, short in json.loads(cut.text).items():
-            kept, mark, told = short.rpartition("… [")
-            if key in value and short != value[key] and mark and told.endswith(("chars]", "char]")):
+            if key in value and short != value[key]:
+                kept = short.partition("[")[0].rstrip()
                 assert value[key].startswith(kept)
                 assert len(kept) in boundaries(value[key])
 
@@ -162,21 +180,17 @@ def test_a_string_is_cut_between_graphemes(meter, value, share):
 def test_every_line_of_json_lines_stays_valid(meter, value, share):
     text = "\n".join(json.dumps({"v": item}) for item in value)
     cut = checked(Json(), text, limits(text, meter, share), meter)
-    if cut and "characters removed" not in cut.text:
+    if cut and "omitted]" not in cut.text:
         assert all(map(valid, cut.text.split("\n")))
 
 
 def counted(value):
-    """Return how many items and keys a document has or says that it had, at its outermost level."""
-    told = (
-        [each for each in value if isinstance(each, str) and each.startswith("… ")] if isinstance(value, list) else []
-    )
-    told += [value["…"]] if isinstance(value, dict) and "…" in value else []
-    numbers = [int(re.search(r"[0-9,]+", each)[0].replace(",", "")) for each in told]
-    return len(value) - len(told) + sum(numbers)
+    """Return how many items and fields a document has or says that it had, at its outermost level."""
+    marks = [each for each in value if "omitted]" in str(each)]
+    return len(value) - len(marks) + sum(int(re.search(r"[0-9,]+", each)[0].replace(",", "")) for each in marks)
 
 
-@pytest.mark.parametrize("most", [1, 20, 300])
+@pytest.mark.parametrize("limit", [60, 400, 3_000])
 @pytest.mark.parametrize(
     "value",
     [
@@ -188,24 +202,33 @@ def counted(value):
     ],
     ids=["numbers", "arrays", "objects", "keys", "objects by key"],
 )
-def test_of_very_many_values_the_first_are_kept_and_all_are_counted(value, most, monkeypatch):
-    monkeypatch.setattr(json_tree._Room.__init__, "__defaults__", (most, 3))
-    cut = json.loads(checked(Json(), json.dumps(value), 400, CHAR).text)
-    assert counted(cut) == 1_000
+def test_all_members_are_counted(value, limit):
+    assert counted(json.loads(checked(Json(), json.dumps(value), limit, CHAR).text)) == 1_000
 
 
-def test_what_follows_very_many_values_in_the_outermost_object_is_kept(monkeypatch):
-    monkeypatch.setattr(json_tree._Room.__init__, "__defaults__", (50, 3))
+def test_what_follows_very_many_values_in_the_outermost_object_is_kept():
     text = json.dumps({"rows": [[n] for n in range(1_000)], "more": {"a": 1}, "status": "failed: no such table"})
     cut = json.loads(checked(Json(), text, 200, CHAR).text)
     assert cut["rows"][0] == [0]
     assert cut["status"] == "failed: no such table"
-    assert cut["…"] == "1 more key"
 
 
-@pytest.mark.parametrize("text", ["[1,2] [3]", "[1,2", '{"a":1,}', "[1]]", '["a" "b"]', "[01]", '{"a":"b}'])
-def test_a_long_text_that_is_not_json_is_not_taken_for_it(text, monkeypatch):
-    monkeypatch.setattr(json_tree, "_LONG", 1)
-    monkeypatch.setattr(json_tree._Room.__init__, "__defaults__", (1, 0))
-    assert not json_tree.is_json(text)
-    assert json_tree.is_json("[[1],[2]]")
+BROKEN = ["[1,2] [3]", "[1,2", '{"a":1,}', "[1]]", '["a" "b"]', "[01]", '{"a":"b}', '{"a":{}:1}', "[1,]", '{"a"}', "[1 2]",
+          '{1:2}', "[}", '[{"a": 1]]', "[tru]", "[1]x"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_what_is_not_json_is_not_taken_for_it(text):
+    assert not valid(text)
+    assert json_parts(text) is None
+
+
+@examples(150)
+@given(
+    text=st.lists(st.sampled_from(['"a"', "1", ",", ":", "[", "]", "{", "}", " ", "null", "\\"]), max_size=9).map(
+        "".join
+    )
+)
+def test_a_document_is_json_if_python_says_so(text):
+    if text.strip()[:1] in ("{", "["):
+        assert (json_parts(text) is not None) == valid(text)

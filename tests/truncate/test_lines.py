@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from brim.truncate.ends import Head
 from brim.truncate.lines import Lines
+from brim.truncate.marker import filled
 from properties import examples
 from strategies import long_texts
 from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, limits, shares
@@ -29,7 +30,7 @@ def test_whole_lines_are_kept(marker, text, limit, expected):
 
 
 def test_the_marker_is_that_of_the_head():
-    assert Lines().truncate("word\n" * 20, 40, CHAR).text == "word\n" * 3 + "word" + Head().marker
+    assert Lines().truncate("word\n" * 20, 40, CHAR).text == "word\n" * 2 + "word" + filled(Head().marker, 85)
 
 
 @every_meter

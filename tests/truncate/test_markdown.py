@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from brim.truncate.markdown import Markdown
-from brim.truncate.markdown_blocks import holds_fence
+from brim.truncate.markdown import Markdown, holds_fence
 from properties import examples
 from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
 
@@ -57,7 +56,7 @@ def test_a_document_that_fits_comes_back_as_it_is():
 
 
 def test_the_outline_stays_and_then_blocks_from_the_start():
-    cut = Markdown().truncate(DOCUMENT, 140, CHAR)
+    cut = Markdown().truncate(DOCUMENT, 150, CHAR)
     assert (
         cut.text
         == """\
@@ -69,11 +68,11 @@ First paragraph of some length.
 
 ## Setup
 
-[9 lines omitted]
+[8 lines omitted]
 
 ## Use
 
-[2 lines omitted]
+Second paragraph of some length.
 
 # Notes
 
@@ -109,22 +108,37 @@ def test_a_fence_too_big_for_the_room_is_shortened_and_closed():
     assert open_fences(cut.text) == 0
 
 
+def test_a_paragraph_that_is_cut_inside_stands_under_its_heading():
+    text = "# " + "Some title of it " * 4 + "\n\n" + "".join(f"line {n} of a paragraph\n" for n in range(40))
+    cut = Markdown().truncate(text, 200, CHAR).text
+    assert cut.startswith("# Some title")
+    assert "line 0 of a paragraph\n" in cut
+
+
+def test_a_shorter_fence_does_not_close_a_longer_one():
+    text = "````\n```\ncode\n```\n" + "more code\n" * 40 + "````\n\nafter\n"
+    cut = Markdown().truncate(text, 90, CHAR).text
+    assert cut.startswith("````\n```\n")
+    assert cut.count("````") == 2
+    assert cut.endswith("````\n\nafter\n")
+
+
 def test_a_list_too_big_for_the_room_keeps_whole_items():
     text = "".join(f"- item {number}\n  goes on\n" for number in range(30))
     cut = Markdown().truncate(text, 100, CHAR)
     assert (
         cut.text
-        == "- item 0\n  goes on\n- item 1\n  goes on\n- item 2\n  goes on\n- item 3\n  goes on\n\n[52 lines omitted]\n"
+        == "- item 0\n  goes on\n- item 1\n  goes on\n- item 2\n  goes on\n- item 3\n  goes on\n[52 lines omitted]\n"
     )
 
 
 def test_a_marker_never_becomes_a_heading():
     text = "short\n\n" + "dropped words " * 20 + "\n\n---\n\nend\n"
-    assert "[2 lines omitted]\n\n---\n\nend\n" in Markdown().truncate(text, 50, CHAR).text
+    assert "[1 line omitted]\n\n---\n\nend\n" in Markdown().truncate(text, 50, CHAR).text
 
 
 def test_a_long_line_is_cut_as_plain_text():
-    assert "characters removed" in Markdown().truncate("word " * 100, 80, CHAR).text
+    assert "characters omitted" in Markdown().truncate("word " * 100, 80, CHAR).text
 
 
 @pytest.mark.parametrize("text", ["`" * 500, "```\n" * 200], ids=["one line of backticks", "nothing but fences"])
@@ -186,7 +200,7 @@ def test_no_fence_is_left_open_and_every_line_is_of_the_source(meter, text, shar
 @given(text=documents, share=shares)
 def test_every_kept_block_stands_under_its_headings(meter, text, share):
     cut = checked(Markdown(), text, limits(text, meter, share), meter)
-    if cut is None or cut.text == text or "characters removed" in cut.text:
+    if cut is None or cut.text == text or "characters omitted" in cut.text:
         return
     kept = paths(cut.text)
     whole = paths(text)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
-from brim.history.excerpts import Parts, brief_arguments, by_importance, mark, parts_of, value_mark, whole_part
+from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.names import names_in
 from brim.history.note import note
 from brim.history.priority import NAMES
@@ -27,6 +27,8 @@ from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
 from brim.truncate.failure import reports_failure
+from brim.truncate.marker import mark
+from brim.truncate.parts import Parts, whole_part
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of

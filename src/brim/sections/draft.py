@@ -19,6 +19,7 @@ from brim.receipts.section import Section
 from brim.sections.allocation import Claim
 from brim.truncate import truncator
 from brim.truncate.base import shrink
+from brim.truncate.marker import filled
 
 if TYPE_CHECKING:
     from brim.truncate.records import Records, Selection
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Summarise = Callable[[str, int], str]
 """Gets a text and a limit in tokens, and returns a shorter text. A summary that does not fit is not used."""
 
+_DROPPED = 99
+"""The number in a marker whose tokens are estimated."""
 SMOOTH = ("head", "tail", "ends")
 """Ways to cut that use all of their grant but for a token or two."""
 
@@ -217,7 +220,7 @@ class Draft:
     def marked(self) -> int:
         """The fewest tokens that a cut of it can have: its marker and one more."""
         marker = getattr(truncator(self.section.keep, self.section.marker), "marker", None)
-        return self.meter.count(marker or "") + 1
+        return self.meter.count(filled(marker or "", _DROPPED)) + 1
 
     @property
     def _floor(self) -> int | Fraction:

@@ -1,105 +1,107 @@
 """Keep the signatures of source code and leave out the bodies that are too long.
 
-A reader of code that does not fit needs to know what can be called and with what. So the largest bodies go first, small
-functions stay whole, and whole definitions go only if their signatures alone do not fit.
+A reader of code that does not fit needs to know what can be called and with what. So signatures and imports come first,
+then other lines outside of bodies, then the first line of each docstring or comment, then small bodies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from brim.meter.base import Meter
-from brim.truncate.base import BaseTruncator, Cut, refusal
-from brim.truncate.code_blocks import by_grammar, by_layout, indents
-from brim.truncate.code_python import Outline, outline, parse
-from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, Span, between, each, keep, plain
+from brim.truncate import truncator
+from brim.truncate.base import BaseTruncator, Cut
+from brim.truncate.code_grammar import Definition, by_grammar
+from brim.truncate.parts import TextParts
+from brim.truncate.picker import pick
+
+_CONTAINER = re.compile(
+    r"\b(?:class|interface|struct|enum|union|record|namespace|module|mod|package|impl|trait|object|protocol|extension"
+    r"|extern)\b"
+)
+_IMPORT = re.compile(r"(?:from|import|#include|using|use|package|require)\b|.{0,80}\brequire\(")
+_COMMENTS = ('"""', "'''", 'r"""', "#", "//", "/*", "--", ";;")
+_LONGEST_HEAD = 16
+"""Lines of the parameters of a function; more in parentheses are a list of values."""
+_CLIP = 200
+"""Characters of a line that are searched for what it opens."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Code(BaseTruncator):
-    """Truncate between and inside definitions, leaving a marker in each gap.
+    """Divides code into lines; signatures and imports come first, then what else is outside of bodies, then bodies.
 
-    Python stays valid Python: `DoesNotFit` is raised if not one statement of it fits. If not one line of another
-    language fits, the text is cut as `Ends` would cut it.
+    The last line that reports a failure comes before all others. If not one line fits, the text is cut as a log.
     """
 
-    marker: str = GAP_MARKER
-    """Stands in each gap, in Python as a comment; `{dropped}` is the number of lines."""
+    marker: str | None = None
+    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
     language: str | None = None
-    """The language, by its name in tree-sitter. A grammar is used if it is installed; `None` uses the text alone."""
+    """The language, by its name in tree-sitter. A grammar is used if it is installed; `None` uses the layout."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        page = LineSelection.of(text, self.marker)
-        found = outline(text) if self.language in (None, "python") else None
-        if found:
-            return _python(page, found, limit, meter)
-        return _generic(page, self.language, limit, meter) or plain(self.marker).truncate(text, limit, meter)
+        parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
+        margins = indents(parts)
+        failures = [line for line in parts.failures(code=True) if margins[line] == 0]  # Others are prose in comments.
+        order = _ranked(parts, margins, self.language)
+        cut = pick(parts, ([line] for line in order), limit, meter, fixed=[failures[-1:]], gaps=False)
+        return cut or truncator("log", self.marker).truncate(text, limit, meter)
 
 
-def _python(page: LineSelection, found: Outline, limit: int, meter: Meter) -> Cut:
-    """Return the source with bodies elided, then without docstrings, then with the first statements only.
-
-    Raises:
-        DoesNotFit: the smallest of these does not fit.
-    """
-    spans = [(body.start, body.stop) for body in found.bodies]
-    bodies = _smallest_first(page, spans)
-    brief = _elided(page, found, summaries=False)
-    around = between(spans, len(page))
-    cut = (
-        keep(page, bodies, limit, meter, fixed=around, gap=_elided(page, found, summaries=True))
-        or keep(page, bodies, limit, meter, fixed=around, gap=brief)
-        or keep(page, found.statements, limit, meter, gap=brief)
-    )
-    if cut is None or parse(cut.text) is None:
-        smallest = min((page.render(spans, brief) for spans in found.statements), key=len)
-        raise refusal(page.text, meter.count(smallest), limit, meter)
-    return cut
+def _ranked(parts: TextParts, margins: Sequence[int | None], language: str | None) -> list[int]:
+    """Return the lines that are not blank, the most important first."""
+    found = (by_grammar(parts, language) if language else None) or list(by_layout(parts, margins))
+    found.sort(key=lambda each: parts.starts[each.stop] - parts.starts[each.start])
+    ranks: dict[int, tuple[int, int]] = {}
+    for place, each in enumerate(found):
+        told = parts.part(each.start).lstrip().startswith(_COMMENTS) if each.start < each.stop else False
+        ranks.update(dict.fromkeys(range(each.start, each.stop), (4, place)))
+        ranks.update({each.start: (3, place)} if told else {})
+    for each in found:
+        ranks.update(dict.fromkeys(range(each.head, each.start), (0, margins[each.head] or 0)))
+    for line, margin in enumerate(margins):
+        if margin is not None and line not in ranks:
+            ranks[line] = (1 if _IMPORT.match(parts.part(line)) else 2, margin)
+    return sorted((line for line in ranks if margins[line] is not None), key=lambda line: (ranks[line], line))
 
 
-def _elided(page: LineSelection, found: Outline, *, summaries: bool) -> Gap:
-    """Return the function that marks a gap in Python: with an ellipsis in place of a body, else a comment."""
-    by_start = {body.start: body for body in found.bodies}
-
-    def gap(start: int, stop: int) -> str:
-        body = by_start.get(start)
-        if body is None:
-            return page.note(start, stop, _margin(page, start, stop) + "# ")
-        bare = (body.summary if summaries else "") + body.indent + "..."
-        return page.note(start, stop, bare + "  # ", bare)
-
-    return gap
+def indents(parts: TextParts) -> list[int | None]:
+    """Return the indentation of each line; `None` for a blank one."""
+    found: list[int | None] = []
+    for line in range(len(parts)):
+        text = parts.part(line)
+        bare = text.lstrip()
+        found.append(len(text[: len(text) - len(bare)].expandtabs(4)) if bare else None)
+    return found
 
 
-def _generic(page: LineSelection, language: str | None, limit: int, meter: Meter) -> Cut | None:
-    """Return the source with bodies elided, then with its outermost lines only, or `None`."""
-    margins = indents(page)
-    spans = by_grammar(page, language) if language else None
-    if spans is None:
-        spans = list(by_layout(page, margins))
-    bodies = _smallest_first(page, spans)
-    around = between(spans, len(page))
-    outer = sorted(
-        (line for start, stop in around for line in range(start, stop) if margins[line] is not None),
-        key=lambda line: margins[line] or 0,
-    )
-
-    def gap(start: int, stop: int) -> str:
-        return page.note(start, stop, _margin(page, start, stop))
-
-    return keep(page, bodies, limit, meter, fixed=around, gap=gap) or keep(page, each(outer), limit, meter, gap=gap)
+def by_layout(parts: TextParts, margins: Sequence[int | None]) -> Iterator[Definition]:
+    """Yield what has lines that are indented under it; the members of a class or the like are definitions too."""
+    filled = [(line, margin) for line, margin in enumerate(margins) if margin is not None]
+    at = 0
+    while at < len(filled) - 1:
+        head, margin = filled[at]
+        at = _past_head(parts, filled, at)
+        if at >= len(filled) or filled[at][1] <= margin:
+            continue
+        start = filled[at - 1][0] + 1
+        if not _CONTAINER.search(parts.part(head)[:_CLIP]):
+            while at < len(filled) and filled[at][1] > margin:
+                at += 1
+        yield Definition(head, start, filled[at - 1][0] + 1)
 
 
-def _smallest_first(page: LineSelection, spans: Iterable[Span]) -> list[list[Span]]:
-    return [[span] for span in sorted(spans, key=lambda span: (page.size([span]), span))]
-
-
-def _margin(page: LineSelection, start: int, stop: int) -> str:
-    """Return the indentation of the first line in a span that is not blank."""
-    for line in range(start, min(stop, start + 8)):
-        text = page.lines(line, line + 1)
-        bare = text.lstrip(" \t")
-        if bare.strip():
-            return text[: len(text) - len(bare)]
-    return ""
+def _past_head(parts: TextParts, filled: Sequence[tuple[int, int]], at: int) -> int:
+    """Return the place after a line and after the lines of parameters that it opens."""
+    line = parts.part(filled[at][0])[:_CLIP].rstrip()
+    is_open = line.count("(") - line.count(")")
+    if is_open <= 0 or not line.endswith(("(", ",")):
+        return at + 1
+    for end in range(at + 1, min(at + _LONGEST_HEAD, len(filled))):
+        line = parts.part(filled[end][0])[:_CLIP]
+        is_open += line.count("(") - line.count(")")
+        if is_open <= 0:
+            return end + 1
+    return at + 1

@@ -1,7 +1,7 @@
 """Keep the headers of a diff and shorten its hunks.
 
-The headers say which files and places changed. The longest hunks are cut first, in their middle, so that small changes
-stay whole. The last line that reports a failure comes before all others.
+The headers say which files and places changed, and the signs what. The longest hunks are cut first, in their middle, so
+that small changes stay whole.
 """
 
 from __future__ import annotations
@@ -11,57 +11,54 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from brim.meter.base import Meter
+from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut
-from brim.truncate.failure import failure_lines
-from brim.truncate.line_selection import GAP_MARKER, LineSelection, Span, between, each, keep, plain
+from brim.truncate.parts import TextParts
+from brim.truncate.picker import pick
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diff(BaseTruncator):
-    """Truncate inside hunks, leaving a marker in each gap.
+    """Divides a diff into lines; headers come first, then what changed, from the edges of each hunk inward.
 
-    If the headers alone do not fit, or there are none, the text is cut as `Ends` would cut it.
+    The last line that reports a failure comes before all others. A text without hunks is cut as a log.
     """
 
-    marker: str = GAP_MARKER
-    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
+    marker: str | None = None
+    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        page = LineSelection.of(text, self.marker)
-        bodies = list(_bodies(page))
-        failures, around = failure_lines(page, code=True), between(bodies, len(page))
-        lines = each([*failures[-1:], *_outside_in(bodies)])
-        cut = keep(page, lines, limit, meter, fixed=around) if bodies else None
-        return cut or plain(self.marker).truncate(text, limit, meter)
+        parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
+        depths = dict(_depths(parts))
+        headers = [line for line in range(len(parts)) if line not in depths]
+        order = [*headers, *sorted(depths, key=depths.__getitem__)]
+        failure = parts.failures(code=True)[-1:]
+        cut = pick(parts, ([line] for line in order), limit, meter, fixed=[failure]) if depths else None
+        return cut or truncator("log", self.marker).truncate(text, limit, meter)
 
 
-def _bodies(page: LineSelection) -> Iterator[Span]:
-    """Yield the lines under each hunk header.
+def _depths(parts: TextParts) -> Iterator[tuple[int, tuple[bool, int]]]:
+    """Yield each line under a hunk header: whether it did not change, and how far it is from the edges of its hunk.
 
     The header says how many lines follow, so a removed line `-- x` is not mistaken for a file name. A line that is not
     valid in a hunk ends it early.
     """
-    at = 0
-    while at < len(page):
-        header = _HUNK.match(page.text, page.starts[at])
+    at, text = 0, parts.text
+    while at < len(parts):
+        header = _HUNK.match(text, parts.starts[at])
         at += 1
         if not header:
             continue
         old, new = (int(count or 1) for count in header.groups())
         start = at
-        while at < len(page) and (old > 0 or new > 0 or page.text.startswith("\\", page.starts[at])):
-            sign = page.text[page.starts[at] : page.starts[at] + 1]
+        while at < len(parts) and (old > 0 or new > 0 or text.startswith("\\", parts.starts[at])):
+            sign = text[parts.starts[at] : parts.starts[at] + 1]
             if sign not in (" ", "+", "-", "\\", "\n", "\r", ""):
                 break
             old -= sign not in ("+", "\\")
             new -= sign not in ("-", "\\")
             at += 1
-        yield start, at
-
-
-def _outside_in(bodies: list[Span]) -> list[int]:
-    """Return the lines of all bodies, the outermost of each first, so that the middle of the longest goes first."""
-    depth = {line: min(line - start, stop - 1 - line) for start, stop in bodies for line in range(start, stop)}
-    return sorted(depth, key=depth.__getitem__)
+        for line in range(start, at):
+            yield line, (text[parts.starts[line]] not in "+-", min(line - start, at - 1 - line))

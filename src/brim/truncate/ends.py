@@ -19,7 +19,7 @@ from brim.truncate.marker import filled
 class Ends(BaseTruncator):
     """Truncate in the middle, leaving a marker that says how much was removed."""
 
-    marker: str = "\n[... {dropped:,} characters removed ...]\n"
+    marker: str = "\n[{dropped:,} characters omitted]\n"
     """Stands where text was removed; `{dropped}` is the number of characters."""
     head_share: float = 0.5
     """Fraction of the kept text that comes from the start."""
@@ -47,7 +47,7 @@ class Ends(BaseTruncator):
 class Head(Ends):
     """Truncate at the end, leaving a marker there."""
 
-    marker: str = "\n[... truncated ...]"
+    marker: str = "\n[{dropped:,} characters omitted]"
     """Stands after the kept text; `{dropped}` is the number of characters."""
     head_share: float = 1
 
@@ -56,6 +56,6 @@ class Head(Ends):
 class Tail(Ends):
     """Truncate at the start, leaving a marker there."""
 
-    marker: str = "[... truncated ...]\n"
+    marker: str = "[{dropped:,} characters omitted]\n"
     """Stands before the kept text; `{dropped}` is the number of characters."""
     head_share: float = 0

@@ -7,10 +7,7 @@ zero, names of files and code that handles errors report nothing.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-
-from brim.truncate.line_selection import LineSelection
 
 _WORD = 60
 """Characters of the longest word that is looked at."""
@@ -58,19 +55,9 @@ _CLIP = 400
 """Characters of a line that are looked at to tell code from a report."""
 
 
-def failure_lines(page: LineSelection, *, code: bool = False) -> list[int]:
-    """Return the lines that report a failure, ascending; with `code`, without those that are source code."""
-    lines: list[int] = []
-    for place in _places(page.text):
-        line = bisect_right(page.starts, place) - 1
-        if lines[-1:] != [line] and not (code and _is_code(page.lines(line, line + 1)[:_CLIP])):
-            lines.append(line)
-    return lines
-
-
 def last_failure(text: str) -> int | None:
     """Return the place of the last failure that a text reports, or `None`."""
-    return max(_places(text), default=None)
+    return max(failure_places(text), default=None)
 
 
 def reports_failure(text: str) -> bool:
@@ -78,18 +65,18 @@ def reports_failure(text: str) -> bool:
     return last_failure(text) is not None
 
 
-def _places(text: str) -> list[int]:
+def failure_places(text: str) -> list[int]:
     """Return the places where failures are reported, ascending.
 
     A long text is searched in steps of whole lines: a search through all of it holds up other threads.
     """
-    places: list[int] = []
+    found: list[int] = []
     start = 0
     while start < len(text):
         end = (text.rfind("\n", start, start + _STEP) + 1 or start + _STEP) if len(text) - start > _STEP else len(text)
-        places += [start + place for place in _places_in(text[start:end])]
+        found += [start + place for place in _places_in(text[start:end])]
         start = end
-    return places
+    return found
 
 
 def _places_in(text: str) -> list[int]:
@@ -117,5 +104,7 @@ def _in_word(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
-def _is_code(line: str) -> bool:
+def is_code(line: str) -> bool:
+    """Return whether a line is source code rather than a report."""
+    line = line[:_CLIP]
     return line.rstrip().endswith(_CODE_ENDS) or _CODE.match(line) is not None

@@ -1,138 +1,197 @@
 """Keep whole blocks of a Markdown document, each under its headings.
 
-Readers use the outline, so headings come first and then the blocks from the start. A block that is too big is
-shortened according to its kind: fewer items, fewer lines, and a fence is always closed again.
+Readers use the outline, so headings come first and then the blocks from the start. Of a block that is too big some
+lines stay, and a fence is always closed again. Only as much of CommonMark is read as decides where to cut.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 from brim.meter.base import Meter
+from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut, refusal
-from brim.truncate.failure import failure_lines
-from brim.truncate.line_selection import GAP_MARKER, Gap, LineSelection, Span, each, keep, plain
-from brim.truncate.markdown_blocks import Block, blocks, holds_fence
+from brim.truncate.parts import TextParts
+from brim.truncate.picker import pick, room_of
 
 _OUTLINE_SHARE = 3
 """The outline comes before the text until it takes a third of the room."""
+_FENCE = re.compile(r"([ \t]*+(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]*+)*+)(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
+"""A fence, which may be inside a list or a quote."""
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\r]|$)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t\r]*$")
+_ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t\r]|$)")
+_RAW = re.compile(r" {0,3}<(!--|pre\b|script\b|style\b|textarea\b)", re.IGNORECASE)
+"""HTML that runs over blank lines."""
+_INDENTED = ("  ", "\t")
+
+
+class Block(NamedTuple):
+    """One block and the blank lines after it: a heading, fenced code, a list item, HTML, or a paragraph."""
+
+    start: int
+    stop: int
+    """The line after its last."""
+    level: int = 0
+    """Of a heading, from one to six."""
+    close: int | None = None
+    """The line that closes a fence; `None` if it is no fence, or not closed."""
+    single: bool = False
+    """Whether it cannot be cut inside."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Markdown(BaseTruncator):
-    """Truncate between blocks, leaving a marker in each gap, with every fence closed that was closed.
+    """Divides a document into lines that stay with their block and headings; the outline comes first, then the start.
 
-    If no block fits, the text without its fences is cut as `Ends` would cut it. `DoesNotFit` is raised if that would
-    leave a fence open.
+    The last line that reports a failure comes before all others. If no block fits, the text without its fences is cut
+    as a log. `DoesNotFit` is raised if that would leave a fence open.
     """
 
-    marker: str = GAP_MARKER
-    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines."""
+    marker: str | None = None
+    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        page = LineSelection.of(text, self.marker)
-        found = blocks(text.split("\n")[: len(page)])
-        groups = _ranked(page, found, page.fair(limit, meter))
-        return keep(page, groups, limit, meter, gap=_marked(page, found)) or _bare(text, self.marker, limit, meter)
+        parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
+        found = blocks([parts.part(line).rstrip("\n") for line in range(len(parts))])
+        paths, failure = _headings(found), list[int]()
+        for line in parts.failures()[-1:]:
+            at = bisect_right([block.start for block in found], line) - 1
+            failure = [*paths[at], *_around(found[at], line)]
+        groups = _ranked(parts, found, paths, room_of(text, limit, meter))
+        return pick(parts, groups, limit, meter, fixed=[failure]) or _bare(text, self.marker, limit, meter)
 
 
-def _ranked(page: LineSelection, found: Sequence[Block], fair: int) -> Iterator[list[Span]]:
-    """Yield the spans that are kept together, most important first: the outline, then each block with its headings.
-
-    The last line that reports a failure comes before all of them.
-    """
-    paths = _headings(found)
-    for line in failure_lines(page)[-1:]:
-        index = bisect_right([block.start for block in found], line) - 1
-        yield [*_with_fence(page, found[index], line), *paths[index]]
-    headings = [index for index, block in enumerate(found) if block.kind == "heading"]
-    room = fair // _OUTLINE_SHARE
+def _ranked(
+    parts: TextParts, found: Sequence[Block], paths: Sequence[Sequence[int]], room: int
+) -> Iterator[Sequence[int]]:
+    """Yield the lines that stay together, most important first: the outline, then each block with its headings."""
     outline: set[int] = set()
-    for index in sorted(headings, key=lambda index: (found[index].level, index)):
-        span = (found[index].start, found[index].stop)
-        room -= page.size([span])
-        if room < 0:
+    left = room // _OUTLINE_SHARE
+    for at in sorted((at for at, block in enumerate(found) if block.level), key=lambda at: (found[at].level, at)):
+        lines = range(found[at].start, found[at].stop)
+        left -= sum(map(parts.size, lines))
+        if left < 0:
             break
-        outline.add(index)
-        yield [span, *paths[index]]
-    for index, block in enumerate(found):
-        if index in outline:
+        outline.add(at)
+        yield [*paths[at], *lines]
+    for at, block in enumerate(found):
+        lines = range(block.start, block.stop)
+        if at in outline:
             continue
-        for portion in _portions(page, block, fair):
-            yield [*portion, *paths[index]]
+        if block.single or block.level or sum(map(parts.size, lines)) <= room // 2:
+            yield [*paths[at], *lines]
+        else:
+            yield from ([*paths[at], *_around(block, line)] for line in lines)
 
 
-def _with_fence(page: LineSelection, block: Block, line: int) -> list[Span]:
-    """Return a line of a block, with the fences around it; all of a block that cannot be cut there."""
-    if block.close is not None:
-        return [(block.start, block.start + 1), (line, line + 1), (block.close, block.stop)]
-    if block.kind == "text" and not any(holds_fence(page.lines(at, at + 1)) for at in range(block.start, block.stop)):
-        return [(line, line + 1)]
-    return [(block.start, block.stop)]
-
-
-def _headings(found: Sequence[Block]) -> list[list[Span]]:
-    """Return the spans of the headings above each block."""
+def _headings(found: Sequence[Block]) -> list[list[int]]:
+    """Return the lines of the headings above each block."""
     paths = []
     above: list[Block] = []
     for block in found:
-        if block.kind == "heading":
-            while above and above[-1].level >= block.level:
-                above.pop()
-        paths.append([(heading.start, heading.stop) for heading in above])
-        if block.kind == "heading":
-            above.append(block)
+        while block.level and above and above[-1].level >= block.level:
+            above.pop()
+        paths.append([line for heading in above for line in range(heading.start, heading.stop)])
+        above += [block] if block.level else []
     return paths
 
 
-def _portions(page: LineSelection, block: Block, fair: int) -> Iterator[list[Span]]:
-    """Yield a block whole, or if it is too big, the pieces of it that may be kept without the others."""
-    start, stop = block.start, block.stop
-    if page.size([(start, stop)]) <= fair // 2:
-        yield [(start, stop)]
-    elif block.kind == "list":
-        edges = [start, *block.items[1:], stop]
-        yield from ([span] for span in pairwise(edges))
-    elif block.close is not None:
-        opening = block.close if block.close == start + 1 else start + 2
-        yield [(start, opening), (block.close, stop)]
-        yield from each(range(opening, block.close))
-    elif block.kind == "text" and not any(holds_fence(page.lines(line, line + 1)) for line in range(start, stop)):
-        last = max((line for line in range(start, stop) if page.lines(line, line + 1).strip()), default=start)
-        yield from each(range(start, last))
-        yield [(last, stop)]
-    else:
-        yield [(start, stop)]
+def _around(block: Block, line: int) -> Sequence[int]:
+    """Return a line of a block with the fences around it; all lines of a block that cannot be cut."""
+    if block.close is not None:
+        return sorted({block.start, line, *range(block.close, block.stop)})
+    return range(block.start, block.stop) if block.single else [line]
 
 
-def _marked(page: LineSelection, found: Sequence[Block]) -> Gap:
-    """Return the function that marks a gap: with a paragraph of its own, or a plain line inside a fence."""
-    fences = [block for block in found if block.close is not None]
-    starts = [block.start for block in fences]
-
-    def gap(start: int, stop: int) -> str:
-        note = page.note(start, stop)
-        index = bisect_right(starts, start - 1) - 1
-        inside = index >= 0 and start <= (fences[index].close or 0)
-        if inside or note == page.lines(start, stop):
-            return note
-        parted = start == 0 or not page.lines(start - 1, start).strip()
-        return ("" if parted else "\n") + note + ("\n" if note and stop < len(page) else "")
-
-    return gap
-
-
-def _bare(text: str, marker: str, limit: int, meter: Meter) -> Cut:
-    """Return the two ends of the text without its fences.
+def _bare(text: str, marker: str | None, limit: int, meter: Meter) -> Cut:
+    """Return some lines of the text without its fences.
 
     Raises:
         DoesNotFit: they do not fit, the cut itself would open a fence, or there is nothing but fences.
     """
     bare = "\n".join(line for line in text.split("\n") if not holds_fence(line))
-    cut = plain(marker).truncate(bare, limit, meter)
+    cut = truncator("log", marker).truncate(bare, limit, meter)
     if not cut.text.strip() or any(map(holds_fence, cut.text.split("\n"))):
         raise refusal(text, meter.count(text), limit, meter)
     return Cut(text=cut.text, before=meter.count(text), after=cut.after)
+
+
+def blocks(lines: Sequence[str]) -> list[Block]:
+    """Return the blocks of a document, which together contain each of its lines once."""
+    found: list[Block] = []
+    unclosed: dict[str, int] = {}
+    at = next((line for line, text in enumerate(lines) if text.strip()), len(lines))
+    while at < len(lines):
+        block = _block(lines, at, unclosed)
+        at = block.stop
+        while at < len(lines) and not lines[at].strip():
+            at += 1
+        found.append(block._replace(start=block.start if found else 0, stop=at))
+    return found
+
+
+def holds_fence(line: str) -> bool:
+    """Return whether the line opens or closes a fence, inside a list or a quote too."""
+    return _FENCE.match(line) is not None
+
+
+def _opens(line: str) -> bool:
+    """Return whether a line opens a fence that is not inside a list or a quote."""
+    fence = _FENCE.match(line)
+    return fence is not None and not fence[1].strip(" ") and len(fence[1]) <= 3
+
+
+def _block(lines: Sequence[str], at: int, unclosed: dict[str, int]) -> Block:
+    """Return the block that starts on a line that is not blank, without the blank lines after it.
+
+    `unclosed` has the shortest fence of each kind that is never closed, so that no text is searched twice.
+    """
+    line = lines[at]
+    if heading := _HEADING.match(line):
+        return Block(at, at + 1, len(heading[1]))
+    if _opens(line):
+        close = _closing(lines, at, unclosed)
+        return Block(at, len(lines) if close is None else close + 1, close=close, single=close is None)
+    if raw := _RAW.match(line):
+        ending = "-->" if raw[1] == "!--" else f"</{raw[1].lower()}>"
+        last = next((line for line in range(at, len(lines)) if ending in lines[line].lower()), len(lines) - 1)
+        return Block(at, last + 1, single=True)
+    is_item, margin, end, single = bool(_ITEM.match(line)), len(line) - len(line.lstrip(" ")), at, False
+    while end < len(lines):
+        line = lines[end]
+        if not line.strip():  # A list item goes on below a blank line if that is indented.
+            below = next((text for text in lines[end : end + 9] if text.strip()), "")
+            if not (is_item and below.startswith(_INDENTED)):
+                break
+            end += 1
+            continue
+        underline = _UNDERLINE.match(line)
+        if end > at and underline and not is_item and not lines[at].startswith((">", "    ", "\t")):
+            return Block(at, end + 1, 1 if underline[1][0] == "=" else 2)
+        nested = is_item and len(line) - len(line.lstrip(" ")) > margin
+        if end > at and not nested and (_HEADING.match(line) or _opens(line) or _ITEM.match(line) or _RAW.match(line)):
+            break
+        close = _closing(lines, end, unclosed) if holds_fence(line) else None
+        single |= holds_fence(line)
+        end = (end if close is None else close) + 1
+    return Block(at, end, single=single)
+
+
+def _closing(lines: Sequence[str], at: int, unclosed: dict[str, int]) -> int | None:
+    """Return the line that closes the fence on a line, or `None`."""
+    opening = _FENCE.match(lines[at])
+    fence = (opening[2] or opening[3]) if opening else ""
+    if not opening or len(fence) >= unclosed.get(fence[0], len(fence) + 1):
+        return None
+    quoted = r"[ \t>]*" if opening[1].strip(" ") or len(opening[1]) > 3 else " {0,3}"
+    pattern = re.compile(rf"{quoted}{re.escape(fence[0])}{{{len(fence)},}}[ \t\r]*$")
+    for line in range(at + 1, len(lines)):
+        if pattern.match(lines[line]):
+            return line
+    unclosed[fence[0]] = len(fence)
+    return None

@@ -1,15 +1,24 @@
-"""The marker that stands where text was removed.
+"""The marks that stand where text was omitted: ordinary words in brackets with a number.
 
-Markers come from users and may contain any braces, so the two fields are replaced as plain text and nothing else in
-them is interpreted.
+A marker of a user may contain any braces, so the two fields are replaced as plain text and nothing else in it is
+interpreted.
 """
 
 from __future__ import annotations
 
 
+def mark(number: int, noun: str, recall: str = "") -> str:
+    """Return the mark of what is omitted; with the handle `recall` it says how to bring that back."""
+    more = f"; recall {recall}" if recall else ""
+    return f"[{number:,} {noun if number == 1 else noun + 's'} omitted{more}]"
+
+
 def filled(marker: str, dropped: int) -> str:
-    """Return `marker` with `{dropped}` and `{dropped:,}` replaced by the number."""
-    return marker.replace("{dropped:,}", f"{dropped:,}").replace("{dropped}", str(dropped))
+    """Return `marker` with `{dropped}` and `{dropped:,}` replaced by the number, and the noun in its singular for 1."""
+    text = marker.replace("{dropped:,}", f"{dropped:,}").replace("{dropped}", str(dropped))
+    if dropped != 1:
+        return text
+    return text.replace("entries omitted]", "entry omitted]").replace("s omitted]", " omitted]")
 
 
 def one_line(marker: str) -> str:

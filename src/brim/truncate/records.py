@@ -16,11 +16,11 @@ from brim.meter.base import Meter
 from brim.truncate.base import BaseTruncator, Cut, refusal
 from brim.truncate.ends import Head, Tail
 from brim.truncate.marker import filled
-from brim.truncate.search import largest
+from brim.truncate.picker import largest
 
 _MARKERS = {
-    "newest": "[... {dropped:,} older entries omitted ...]",
-    "best": "[... {dropped:,} further entries omitted ...]",
+    "newest": "[{dropped:,} older entries omitted]",
+    "best": "[{dropped:,} further entries omitted]",
 }
 _JOINS_SAVE = 8
 """How many times smaller than the sum of its entries a joined text may be before a search stops short of it."""

@@ -7,6 +7,7 @@ its headers, or its first lines.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,10 +15,8 @@ from brim.errors import DoesNotFit
 from brim.meter.base import Meter
 from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut
-from brim.truncate.failure import failure_lines, reports_failure
-from brim.truncate.json_shape import is_json_lines
-from brim.truncate.json_tree import is_json
-from brim.truncate.line_selection import LineSelection
+from brim.truncate.json_parts import json_parts
+from brim.truncate.json_shape import json_cut
 
 Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
 
@@ -46,46 +45,39 @@ _OUTPUT = re.compile(
     re.MULTILINE,
 )
 """What only the output of programs has: tests, compilers, stack traces."""
-_SOURCE = ("code", "diff")
-"""Kinds of texts in which code that handles errors is no failure."""
-_LINES = 4
-"""How many times as long as its longest line a text is that is cut between its lines."""
 _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 """Fractions of the first lines that must match."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shape(BaseTruncator):
-    """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as a log, between its lines.
+    """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as a log.
 
-    So is a text that does not fit as its own kind, and one whose failure would be lost. A text of few lines that
-    reports no failure is cut as `Ends` would.
+    So is a text of which no part fits as its own kind. What reports a failure comes first in each of them.
     """
 
     marker: str | None = None
     """Stands where text was removed; `None` is the marker of the detected kind."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        kind = kind_of(text)
-        page = LineSelection.of(text, "")
-        failures = {page.lines(line, line + 1).rstrip("\n") for line in failure_lines(page, code=kind in _SOURCE)}
-        longest = max((page.starts[at + 1] - page.starts[at] for at in range(len(page))), default=0)
-        other = truncator("log" if failures or longest * _LINES <= len(text) else "ends", self.marker)
-        if kind in ("text", "log"):
-            return (truncator("log", self.marker) if kind == "log" else other).truncate(text, limit, meter)
-        try:
-            cut = truncator(kind, self.marker).truncate(text, limit, meter)
-        except DoesNotFit:
-            return other.truncate(text, limit, meter)
-        kept = reports_failure(cut.text) if kind == "json" else not failures.isdisjoint(cut.text.split("\n"))
-        return cut if kept or not failures else other.truncate(text, limit, meter)
+        cut = json_cut(text, limit, meter)
+        if cut is not None:
+            return cut
+        kind = _kind_of_text(text)
+        if kind not in ("text", "log"):
+            with suppress(DoesNotFit):
+                return truncator(kind, self.marker).truncate(text, limit, meter)
+        return truncator("log", self.marker).truncate(text, limit, meter)
 
 
 def kind_of(text: str) -> Kind:
     """Return what kind of text it looks like."""
+    return "json" if json_parts(text) else _kind_of_text(text)
+
+
+def _kind_of_text(text: str) -> Kind:
+    """Return what kind of text it looks like that is no JSON."""
     sample = text[:_SAMPLE]
-    if sample.lstrip()[:1] in ("{", "[") and (is_json(text) or is_json_lines(text)):
-        return "json"
     lines = [line for line in sample.split("\n") if line.strip()]
     is_long, is_log = len(text) > _LONG, _share(lines, _LOG_LINE) >= _LOG_SHARE
     if not is_long and _DIFF.search(sample):

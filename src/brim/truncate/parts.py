@@ -1,0 +1,220 @@
+"""A text as its lines, each of which is shown or omitted as a whole, between marks that say what is missing.
+
+A line that is too long is divided into sentences, or at a word. JSON is divided into its members instead
+(`json_parts`); both kinds of parts are chosen, counted and shown in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol
+
+from brim.meter.grapheme import boundary_after
+from brim.truncate.failure import failure_places, is_code, last_failure
+from brim.truncate.marker import filled, mark, one_line
+
+LONG_LINE = 600
+"""Characters of a line from which on it is divided: minified code, or prose without line breaks."""
+SHORT_LINE = 24
+"""The same where there is hardly any room."""
+_JOINED = r"(?!\\u(?:03[0-6]|20[0d]|fe0|FE0|d83c|D83C))"
+"""Escapes in a string of JSON of what belongs to the letter before it."""
+_SENTENCE_END = re.compile(rf"[.!?;]\s{_JOINED}|[。！？]{_JOINED}")
+_SPACE = re.compile(rf"\s{_JOINED}")
+_ESCAPE = re.compile(r"\\.")
+_WORD = re.compile(r"\w")
+_TAG = re.compile(r"</?[\w:-]{1,40}>")
+STATUS = re.compile(
+    r"(?:exit(?:ed)?|return|status)[ _-]{0,2}(?:with )?(?:code|status)?\W{1,3}\d{1,3}\b"
+    r'|^"(?:status|state|error|errors|success|ok|code|message|result)"\s*:',
+    re.IGNORECASE,
+)
+"""A line, or a field of JSON, that says how a call ended."""
+_MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
+_SHORT_GAP = 40
+"""Characters of a gap between two parts that is shown although it was not chosen: more marks are hard to read."""
+NEAR_END = 3
+"""Lines at either end of a result in which its status is looked for."""
+
+
+def grain(size: int, room: int | None, share: int = 3) -> int:
+    """Return the size of a part, or a third of the characters that there is room for, if that is less."""
+    return size if room is None else min(size, max(SHORT_LINE, room // share))
+
+
+def from_both_ends(parts: Sequence[int]) -> Iterator[int]:
+    """Yield the last part, the first, the last but one, the second, and so on."""
+    for index in range((len(parts) + 1) // 2):
+        yield parts[-1 - index]
+        if index < len(parts) - 1 - index:
+            yield parts[index]
+
+
+class Parts(Protocol):
+    """A text whose parts are shown or omitted as a whole."""
+
+    text: str
+
+    def __len__(self) -> int: ...
+
+    def part_at(self, place: int) -> int:
+        """Return the part that a place in the text belongs to."""
+
+    def size(self, part: int) -> int:
+        """Return the characters of a part."""
+
+    def part(self, part: int) -> str:
+        """Return the text of a part."""
+
+    def show(self, chosen: Collection[int], recall: str = "") -> str:
+        """Return the chosen parts in order, with a mark in place of each run of others; the first names `recall`."""
+
+    def ending(self) -> list[int]:
+        """Return the parts that say how it ended, the most telling first."""
+
+
+class TextParts:
+    """A text as lines, of which some may be omitted."""
+
+    def __init__(
+        self, text: str, *, longest: int = LONG_LINE, marker: str | None = None, span: tuple[int, int] | None = None
+    ) -> None:
+        """Divide a text.
+
+        Args:
+            text: the text.
+            longest: characters of a line from which on it is divided.
+            marker: stands in each gap instead of the usual mark; `{dropped}` is the number of lines.
+            span: where a string of JSON begins and ends inside `text`, if it is one: its line breaks are escaped.
+        """
+        self.text = text
+        self.marker = None if marker is None else one_line(marker)
+        self._escaped = span is not None
+        self._break = "\\n" if span else "\n"
+        self._first, self._last = span or (0, len(text))
+        self._breaks = _escaped_breaks(text, self._first, self._last) if span else _breaks(text)
+        self._has_marks = not span and " omitted" in text
+        self.starts = array("L", [self._first])
+        """Where each part begins, and last the end of the text."""
+        for end in (*self._breaks, self._last):
+            at = self.starts[-1]
+            while end - at > longest:
+                at = self._division(at, at + longest // 2, at + longest, end)
+                self.starts.append(at)
+            if at < end:
+                self.starts.append(end)
+
+    def _division(self, start: int, least: int, most: int, end: int) -> int:
+        """Return where a line is divided: after a sentence, or a word, or a letter if that is text and not JSON."""
+        found = _SENTENCE_END.search(self.text, least, most) or _SPACE.search(self.text, least, most)
+        if found is None and self._escaped:
+            found = _SPACE.search(self.text, most, end)
+            return found.end() if found else end
+        at = boundary_after(self.text, found.end() if found else max(least, start + 1))
+        return min(at, end)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def part_at(self, place: int) -> int:
+        """Return the part that a place in the text belongs to."""
+        return min(bisect_right(self.starts, place) - 1, len(self) - 1)
+
+    def line_of(self, part: int) -> Sequence[int]:
+        """Return the parts of the line that a part belongs to."""
+        line = bisect_right(self._breaks, self.starts[part])
+        start = self._breaks[line - 1] if line else self._first
+        stop = self._breaks[line] if line < len(self._breaks) else self._last
+        return range(self.part_at(start), self.part_at(stop - 1) + 1)
+
+    def size(self, part: int) -> int:
+        """Return the characters of a part."""
+        return self.starts[part + 1] - self.starts[part]
+
+    def part(self, part: int) -> str:
+        """Return the text of a part."""
+        return self.text[self.starts[part] : self.starts[part + 1]]
+
+    def show(self, chosen: Collection[int], recall: str = "") -> str:
+        """Return the chosen parts in order, with a mark for each gap that is longer than its mark."""
+        shown: list[str] = []
+        at = 0
+        for part in [*sorted(chosen), len(self)]:
+            if part > at:
+                gap = self._gap(at, part, recall)
+                shown.append(gap)
+                recall = recall if gap == self.text[self.starts[at] : self.starts[part]] else ""
+            if part < len(self):
+                shown.append(self.part(part))
+            at = part + 1
+        return "".join(shown)
+
+    def _gap(self, first: int, last: int, recall: str) -> str:
+        """Return what stands in place of some parts: themselves, if the mark is not shorter."""
+        start, stop, ends = self.starts[first], self.starts[last], last == len(self)
+        above, below = bisect_right(self._breaks, start), bisect_right(self._breaks, stop)
+        closed = below > above and self._breaks[below - 1] == stop
+        if (start == self._first or (above and self._breaks[above - 1] == start)) and (ends or closed):
+            # A blank line stays below its paragraph.
+            blank = below - above > 1 and not ends and self._breaks[below - 2] == stop - len(self._break)
+            lines = below - above + (ends and not closed) - blank + self._marked(start, stop)
+            single = lines == 1 and ends and start == self._first
+            note = self._note(*((stop - start, "character") if single else (lines, "line")), recall)
+            note += self._break * (0 if not note or (ends and not closed) else 1 + blank)
+        else:
+            note = self._note(stop - start, "character", recall)
+            note = ("" if start == self._first else " ") + note + ("" if ends else self._break if closed else " ")
+        short = _SHORT_GAP if note and first and not ends else 0
+        return self.text[start:stop] if stop - start <= max(len(note), short) else note
+
+    def _note(self, number: int, noun: str, recall: str) -> str:
+        return mark(number, noun, recall) if self.marker is None else filled(self.marker, number)
+
+    def _marked(self, start: int, stop: int) -> int:
+        """Return how many more lines are missing in a gap than it has, since marks in it stand for others."""
+        found = _MARKED.findall(self.text[start:stop]) if self._has_marks else ()
+        return sum(int(number.replace(",", "")) - 1 for number in found)
+
+    def failures(self, *, code: bool = False) -> list[int]:
+        """Return the parts that report a failure, ascending; with `code`, without those that are source code."""
+        found = dict.fromkeys(map(self.part_at, failure_places(self.text)))
+        return [at for at in found if not (code and is_code(self.part(at)))]
+
+    def ending(self) -> list[int]:
+        """Return the parts that say how it ended, the most telling first: the last line, the last failure, a status."""
+        failure = last_failure(self.text)
+        last = next((at for at in range(len(self) - 1, -1, -1) if self._tells(at)), None)
+        found = [] if last is None else [last]
+        found += [] if failure is None else [self.part_at(failure)]
+        edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}
+        found += [at for at in sorted(edges) if STATUS.search(self.part(at))]
+        return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
+
+    def _tells(self, part: int) -> bool:
+        """Return whether a line says anything: tags and brackets alone do not."""
+        return _WORD.search(_TAG.sub("", self.part(part))) is not None
+
+
+def whole_part(text: str) -> TextParts:
+    """Return a text as one part, which is shown or omitted as a whole."""
+    made = TextParts(text, longest=len(text) + 1)
+    made.starts = array("L", [0, len(text)])
+    return made
+
+
+def _breaks(text: str) -> Sequence[int]:
+    """Return the places after the line breaks of a text."""
+    found = array("L")
+    at = text.find("\n") + 1
+    while at:
+        found.append(at)
+        at = text.find("\n", at) + 1
+    return found
+
+
+def _escaped_breaks(text: str, start: int, stop: int) -> Sequence[int]:
+    """Return the places after the line breaks of a string of JSON."""
+    return array("L", [found.end() for found in _ESCAPE.finditer(text, start, stop) if found[0] == "\\n"])

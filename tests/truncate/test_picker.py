@@ -1,0 +1,85 @@
+"""The choice among parts: as many as fit, counted as a whole, found with few counts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.truncate.parts import TextParts
+from brim.truncate.picker import largest, pick
+from properties import examples
+from truncate.cutting import CHAR, PIECE, every_meter
+
+
+@examples(120)
+@given(
+    sizes=st.lists(st.integers(0, 50), min_size=1, max_size=60),
+    overhead=st.integers(0, 100),
+    limit=st.integers(0, 400),
+    least=st.integers(0, 1),
+)
+def test_the_most_parts_that_fit_are_found_where_counts_only_grow(sizes, overhead, limit, least):
+    fitting = [n for n in range(least, len(sizes) + 1) if overhead + sum(sizes[:n]) <= limit]
+    n, after = largest(
+        sizes, limit, lambda n: overhead + sum(sizes[:n]), whole=(sum(sizes), overhead + sum(sizes)), least=least
+    )
+    assert (None if after is None else n) == (max(fitting) if fitting else None)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [[1] * 100_000, list(range(100_000)), [1] * 99_000 + [10**6] * 1000],
+    ids=["even", "ever larger", "a cliff"],
+)
+def test_a_hundred_thousand_parts_take_few_counts(sizes):
+    counted = []
+
+    def count(n):
+        counted.append(n)
+        return n
+
+    # What is counted is not what the sizes say, so that they mislead.
+    assert largest(sizes, 77_777, count, whole=(sum(sizes), 200_000))[0] == 77_777
+    assert len(counted) < 45
+
+
+def test_nothing_to_choose_from_is_nothing_found():
+    assert pick(TextParts(""), [], 1, CHAR) is None
+    assert pick(TextParts("abc"), [], 1, CHAR) is None
+
+
+def test_a_line_that_fills_the_room_does_not_stand_in_the_way():
+    parts = TextParts("x" * 500 + "\nsmall\n" + "y" * 500 + "\nlittle\n", longest=999, marker="#")
+    assert pick(parts, [[0], [1], [2], [3]], 40, CHAR).text == "#\nsmall\n#\nlittle\n"
+
+
+def test_smaller_parts_are_shown_behind_one_that_does_not_fit():
+    parts = TextParts("one\n" + "x" * 60 + "\n" + "y" * 60 + "\n" + "z" * 60 + "\ntwo\n", longest=999, marker="#")
+    groups = [[0], [1], [2], [4]]
+    assert pick(parts, groups, 125, CHAR, gaps=False).text == "one\n" + "x" * 60 + "\n#\n"
+    assert pick(parts, groups, 125, CHAR).text == "one\n" + "x" * 60 + "\n#\ntwo\n"
+
+
+def test_the_first_choice_of_fixed_parts_that_fits_is_shown():
+    parts = TextParts("first\n" + "x" * 90 + "\nlast\n", longest=999, marker="#")
+    assert pick(parts, [[0]], 20, CHAR, fixed=[[1], [2]]).text == "first\n#\nlast\n"
+    assert pick(parts, [[0]], 20, CHAR, fixed=[[1]]) is None
+
+
+@every_meter
+@examples(60)
+@given(lines=st.lists(st.text("ab \r\u2028", max_size=30), min_size=2, max_size=30), data=st.data())
+def test_what_is_picked_was_counted_and_has_all_fixed_parts(meter, lines, data):
+    parts = TextParts("\n".join(lines), marker="#")
+    order = data.draw(st.permutations(range(len(parts))))
+    limit = data.draw(st.integers(0, max(0, meter.count(parts.text) - 1)))
+    cut = pick(parts, [[at] for at in order], limit, meter, fixed=[order[:1]])
+    if cut is not None:
+        assert cut.after == meter.measure(cut.text) <= limit
+        assert all(parts.part(at) in cut.text for at in order[:1])
+
+
+def test_counts_that_go_up_and_down_are_never_exceeded():
+    parts = TextParts("\n".join("a" * n for n in range(40)), marker="#")
+    for limit in range(60):
+        cut = pick(parts, [[at] for at in range(len(parts))], limit, PIECE)
+        assert cut is None or cut.after == PIECE.measure(cut.text) <= limit
