@@ -29,8 +29,8 @@ AREAS = (
             ("S0.3: the page is in the order of the input", 'self.options["order"] == "priority"', "False"),
             (
                 "S0.4, S4.12: what fits exactly does not fit",
-                "enough=self.budget) > self.budget:",
-                "enough=self.budget) >= self.budget:",
+                "if self._count(texts, self.longest) > self.budget:",
+                "if self._count(texts, self.longest) >= self.budget:",
             ),
             (
                 "S0.7: ties are in any order",
@@ -303,8 +303,8 @@ AREAS = (
         (
             (
                 "S4.8, S4.16: a memory that is too long is dropped",
-                "if after is None or joined.size(following)",
-                "if after is not None and joined.size(following)",
+                "if after is None or meter.count(following)",
+                "if after is not None and meter.count(following)",
             ),
         ),
     ),

@@ -14,23 +14,6 @@ AREAS = (
         (("who has more accepts the next one too", "_PAUSE * self._counts.excess(self._worker)", "0"),),
     ),
     (
-        "files/long_json.py",
-        "tests/files/test_long_json.py",
-        (
-            ("an escape is divided", "stop += _backslashes(text, start, stop) % 2", "pass"),
-            ("a pair is divided", "return stop if found is None else found.start()", "return stop"),
-            ("what stands between strings is taken for one", "            if quotes % 2:\n", "            if True:\n"),
-            ("a long string is decoded in one go", "_steps(self._text, start, end):", "[(start, end)]:"),
-            (
-                "positions are those of the shorter text",
-                "strings else value, self._place(ends)",
-                "strings else value, ends",
-            ),
-            ("an error has the position in a piece", "self._text, at + error.pos - 1)", "self._text, error.pos)"),
-            ("a string that another field replaces is not read", "for number in inside}", "for number in inside[:1]}"),
-        ),
-    ),
-    (
         "gateway/stream_start.py",
         _START,
         (

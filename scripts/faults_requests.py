@@ -43,14 +43,19 @@ AREAS = (
                 "if not turns.wire.pairs or fit is None",
                 "if True or fit is None",
             ),
-            ("all tools are sent", " if index in share.tools.kept]", "]"),
+            ("all tools are sent", " if index in tools.kept]", "]"),
+            (
+                "tools count as if a system message were there",
+                "return _by_tool(self.tools, self.history.turns.chat.each_tool(self.tools, system=system))",
+                "return _by_tool(self.tools, self.history.turns.chat.each_tool(self.tools, system=True))",
+            ),
             ("the system prompt is no part of the topic", "instructions=self._instructions()", 'instructions=""'),
             ("the tools are not in the receipt", "[] if share.tools is None else [share.tools.part()]", "[]"),
             ("ceilings do not count where all fits", "if share.wanted < share.total or any(", "if any("),
             (
                 "the framing of pages is not counted",
-                "return self.frames[page] + self._count_pieces(",
-                "return self._count_pieces(",
+                "return self.frames[page] + turns.chat.text(text)",
+                "return turns.chat.text(text)",
             ),
         ),
     ),
@@ -85,26 +90,12 @@ AREAS = (
         "requests/tool_relevance.py",
         _TOOLS,
         (
-            ("the topic does not count", "_COVERAGE = 3.0", "_COVERAGE = 0.0"),
-            ("words that mean the same do not count", "_RELATED = 0.5", "_RELATED = 0.0"),
-            ("tools for any conversation need a topic", "1.0 if is_general(tool.named) else covered", "covered"),
+            ("the newest messages do not count", "[asked, instructions, *newest,", "[asked, instructions,"),
+            ("the system prompt does not count", "[asked, instructions, *newest,", "[asked, *newest,"),
+            ("a tool that was called is like any other", "_CALLED = 0.5", "_CALLED = 0.0"),
+            ("arguments are no words of a tool", "yield from map(str, node)", "pass"),
+            ("meaning does not count", "score + best * near", "score"),
             ("the least relevant come first", "(-round(scores[at], 6), at)", "(round(scores[at], 6), at)"),
-        ),
-    ),
-    (
-        "requests/tool_index.py",
-        _TOOLS,
-        (
-            ("every list of tools is read anew", "_memo.whole(", "ToolMemo[ToolWords]().whole("),
-            ("arguments are no part of the topic", "self._share(tool.takes or tool.named, said)", "0.0"),
-        ),
-    ),
-    (
-        "requests/tool_words.py",
-        _TOOLS,
-        (
-            ("questions ask for nothing", '" ".join([*asked, *signs])', '" ".join(signs)'),
-            ("what a question contains is nothing", '" ".join([*asked, *signs])', '" ".join(asked)'),
         ),
     ),
     (
@@ -116,7 +107,7 @@ AREAS = (
                 '_rank("history", self.history_priority)',
                 '_rank("history", "high")',
             ),
-            ("a floor is not checked", 'units_or_share(f"{name}_floor", getattr(self, f"{name}_floor"))', "pass"),
+            ("a floor is not checked", 'check_bounds(f"{name}_", ', 'check_bounds(f"{name}_", 0 and '),
         ),
     ),
 )

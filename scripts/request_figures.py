@@ -210,7 +210,7 @@ def other_tools(folder: Path, count: int) -> list[dict[str, Any]]:
 def tools_kept(path: Path, steps_each: int, others: Path | None) -> None:
     """Print how often the tool of the next call is kept: of 300 tools in a budget for 40, or of those recorded.
 
-    The weights were tuned on recordings of even numbers, so those of odd numbers are measured.
+    The constants were chosen on recordings of even numbers, so those of odd numbers are measured.
     """
     records = list(lines(path))
     tools = called_tools(records)

@@ -86,6 +86,9 @@ class Case:
             "keep_tools": rng.choice(("all", "relevant")),
             "tools_priority": rng.choice(("high", "low", "low")),
         }
+        floor, ceiling = options["history_floor"], options["history_ceiling"]
+        if type(floor) is type(ceiling) and float(str(floor).strip("%")) > float(str(ceiling).strip("%")):
+            options["history_floor"] = ceiling
         if kind in ("messages", "sections"):
             options |= {"history_ceiling": None, "keep_tools": "all"}
         bigger = budget + rng.choice((1, 1, 2, 5, rng.randrange(1, 200)))
@@ -168,9 +171,7 @@ def counted(case: Case, request: brim.Request) -> int:
         total += tally.frame("system") + tally.count(apart)
     if request.tools:
         chat = brim.meter(case.history.meter).counter("anthropic" if case.history.format == "anthropic" else "openai")
-        had = any(s.enabled and s.text for s in case.system) or _leads(case.history.messages)
-        had = had or (case.history.broken and _leads(messages))  # What stood before it may have been left out.
-        total += chat.tools(request.tools, system=had)[0]
+        total += chat.tools(request.tools, system=bool(apart) or _leads(messages))[0]
     return total
 
 
@@ -193,6 +194,7 @@ def check(case: Case) -> str:
         refusal = None
     if refusal is not None:
         assert refusal.needed > refusal.available, refusal
+        promise.check_advice(case.fit, case.budget, refusal)
         _check_alone(case, None)
         return "refused"
     assert case.history.messages == before, "the input was changed"

@@ -277,6 +277,105 @@ def test_invalid_arguments_are_named(arguments, place):
         brim.fit_request(budget=100, meter=M, **arguments)
 
 
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": f"tool_{i}",
+            "description": "Does something.",
+            "parameters": {"type": "object", "properties": {"path": {"type": "string", "description": "where"}}},
+        },
+    }
+    for i in range(3)
+]
+
+
+@pytest.mark.parametrize("budget", range(130, 330, 4))
+def test_tools_count_as_they_are_sent_where_every_system_section_was_dropped(budget):
+    """OpenAI puts tools into the system message, or into one of their own: 61 tokens for a budget of 60."""
+    system = [brim.Section("rules", "Be brief and kind to everyone. " * 9, overflow="drop", priority="low")]
+    try:
+        request = brim.fit_request(
+            system=system, user="Go.", tools=TOOLS, messages=chat(turns=4), model="gpt-4o", budget=budget
+        )
+    except brim.DoesNotFit:
+        return
+    sent = brim.meter("gpt-4o").count_messages(request.body["messages"], request.body["tools"])
+    assert sent == request.used <= budget
+
+
+def test_a_model_without_a_budget_leaves_room_for_the_answer():
+    messages = chat(turns=900)
+    window = 8_192
+    for fitted in (
+        brim.fit_messages(messages, model="gpt-4"),
+        brim.fit_request(messages=messages, model="gpt-4"),
+        brim.fit([brim.Section("a", "word " * 20_000)], model="gpt-4").receipt,
+    ):
+        assert fitted.used <= fitted.budget == window - window // 8
+
+
+def test_a_history_of_one_model_is_not_fitted_for_another():
+    history = brim.History(model="gpt-4o")
+    history.extend(chat(turns=3))
+    with pytest.raises(brim.InvalidValue, match="model must be 'gpt-4o', or left out"):
+        brim.fit_request(messages=history, model="claude-sonnet-4-5", budget=2_500)
+    assert brim.fit_request(messages=history, budget=2_500).body["model"] == "gpt-4o"
+    counted = brim.History(meter="o200k_base")
+    with pytest.raises(brim.InvalidValue, match="given to the History"):
+        brim.fit_request(messages=counted, model="gpt-4o", budget=2_500)
+
+
+@pytest.mark.parametrize(
+    ("model", "key"),
+    [("gemini-2.5-pro", "contents"), ("anthropic.claude-sonnet-4-5-20250929-v1:0", "modelId"), ("gpt-5", "messages")],
+)
+def test_a_request_without_messages_has_the_format_of_its_model(model, key):
+    assert key in brim.fit_request(system="Be brief.", user="Go.", model=model, budget=500).body
+
+
+@pytest.mark.parametrize("name", ["foo-bar", "gpt-99"])
+def test_an_unknown_name_is_an_invalid_value(name):
+    with pytest.raises(brim.InvalidValue, match=name) as caught:
+        brim.fit_messages(chat(turns=1), 100, model=name)
+    assert (caught.value.value, isinstance(caught.value, brim.UnknownName)) == (name, True)
+
+
+def test_a_floor_above_its_ceiling_is_refused():
+    with pytest.raises(brim.InvalidValue, match="floor must be at most the ceiling of 5"):
+        brim.Section("a", "text", floor=10, ceiling=5)
+    with pytest.raises(brim.InvalidValue, match="history_floor must be at most the ceiling of 10%"):
+        brim.fit_request(messages=chat(turns=2), history_floor="20%", history_ceiling="10%", budget=500)
+    brim.fit_request(messages=chat(turns=2), tools=TOOLS, tools_ceiling="10%", keep_tools="relevant", budget=500)
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [{"role": "user"}, {"role": "user", "content": None}, {"role": "assistant", "content": []},
+     {"role": "user", "content": [{"cachePoint": {"type": "default"}}]}],
+)  # fmt: skip
+def test_a_message_without_content_is_left_out_and_told(empty):
+    format = "bedrock" if "cachePoint" in str(empty) else "openai"
+    say = (lambda text: [{"text": text}]) if format == "bedrock" else str
+    messages = [{"role": "user", "content": say("Hello")}, empty]
+    fitted = brim.fit_messages(messages, 500, format=format)
+    assert fitted.messages == messages[:1]
+    assert [repair["reason"] for repair in fitted.receipt.history["repairs"]] == ["it has no content"]
+    with pytest.raises(brim.InvalidValue, match=r"messages\[1\] must be legal for a provider: it has no content"):
+        brim.fit_messages(messages, 500, format=format, repair="error")
+
+
+def test_a_receipt_names_the_unit_of_what_was_used():
+    told = brim.fit_messages(chat(), 500, model="gpt-4o").receipt.history["context_truncation"]
+    assert 0 < told["tokens_used"] <= told["budget_tokens"] == 500
+    assert "chars_used" not in told
+
+
+def test_a_priority_that_is_none_is_named():
+    with pytest.raises(brim.InvalidType, match="history_priority must be"):
+        brim.fit_request(messages=chat(turns=1), history_priority=[1], budget=100)
+
+
 def test_an_unknown_option_is_refused():
     with pytest.raises(TypeError, match="frobnicate"):
         brim.fit_request(user="x", budget=100, meter=M, frobnicate=1)

@@ -1,11 +1,7 @@
 """Which tools come first if not all of them fit."""
 
-import pytest
-
 import brim
-from brim.requests.tool_index import tool_index
 from brim.requests.tool_relevance import functions_of, relevant_order
-from brim.requests.tool_words import related
 
 TOPICS = ("invoice", "garden", "planet", "recipe", "engine", "violin", "glacier", "orchard")
 ACTS = ("get", "list", "create", "delete")
@@ -59,35 +55,54 @@ def test_a_system_prompt_that_is_a_section_counts_as_well():
     assert len(kept) < len(TOOLS) // 2
 
 
-@pytest.mark.parametrize("name", ["think", "transfer_to_human_agents", "calculate"])
-def test_tools_for_any_conversation_are_not_left_out_for_want_of_a_topic(name):
-    asked = [{"role": "user", "content": "List the glaciers and the planets."}]
-    assert name in first(12, asked)
-
-
 def test_the_question_decides_among_the_tools_of_a_topic():
-    asked = [{"role": "user", "content": "Please remove the violin."}]
-    order = first(len(NAMES), asked)
-    assert order.index("delete_violin") < min(order.index(f"{act}_violin") for act in ("get", "list", "create"))
+    asked = [{"role": "user", "content": "Please delete the violin."}]
+    assert first(1, asked) == ["delete_violin"]
+    assert first(1, [], "Which planets are on the list?") == ["list_planet"]
 
 
-def test_what_a_question_contains_is_named():
-    assert {"email", "user"} <= set(related("Who is jane@example.com?").split())
-    assert "year" in related("What happened in 1773?").split()
-    assert "probabiliti" in related("How likely is that?").split()
-    assert "year" in related("When is that?").split()
-    assert related("") == ""
+def test_the_newest_messages_choose_as_well():
+    """An agent in a loop has no new question: what it just read says what comes next."""
+    messages = [
+        {"role": "user", "content": "Do what has to be done."},
+        {"role": "assistant", "content": "I will look at the engine first, then delete the invoice."},
+    ]
+    assert {"get_engine", "delete_invoice"} <= set(first(8, messages))
 
 
-def test_a_list_of_tools_is_read_once_and_again_if_one_was_changed():
+def test_arguments_and_their_values_are_words_of_a_tool():
+    tools = [
+        tool("fetch_a", planet_mass=""),
+        tool("fetch_b", order_id=""),
+        {"name": "fetch_c", "input_schema": {"properties": {"kind": {"enum": ["comet", "moon"]}}}},
+    ]
+    history = brim.History("chars")
+    assert relevant_order(tools, history, "the id of my order")[0] == 1
+    assert relevant_order(tools, history, "Is there a comet?")[0] == 2
+    assert relevant_order(tools, history, "Hello?") == [0, 1, 2]
+
+
+def test_a_tool_that_was_changed_is_read_again():
     tools = [tool("get_planet", "about planets"), tool("get_engine", "about engines")]
-    index = tool_index(tools)
-    assert tool_index(list(tools)) is index
+    history = brim.History("chars")
+    assert relevant_order(tools, history, "a motor") == [0, 1]
     tools[1]["function"]["description"] = "about motors"
-    assert tool_index(tools) is not index
-    assert "motors" in tool_index(tools).tools[1].text
+    assert relevant_order(tools, history, "a motor") == [1, 0]
     tools[1]["function"]["name"] = "get_motor"
     assert functions_of(tools) == [["get_planet"], ["get_motor"]]
+
+
+def test_meaning_counts_as_much_as_words():
+    """A question in other words than those of the tool is found by an embedding alone."""
+    tools = [tool("get_planet"), tool("search_flights"), tool("list_orders")]
+    history = brim.History("chars")
+
+    def embed(texts):
+        return [[1.0, 0.0] if "flight" in text or "airborne" in text else [0.0, 1.0] for text in texts]
+
+    assert relevant_order(tools, history, "Make me airborne", embed)[0] == 1
+    assert relevant_order(tools, history, "list my orders", embed)[0] == 2
+    assert relevant_order(tools, history, "Make me airborne", lambda texts: [[0.0]] * len(texts)) == [0, 1, 2]
 
 
 def test_a_tool_that_was_called_comes_before_others_of_its_topic():
@@ -121,9 +136,15 @@ def test_a_mark_among_the_tools_is_no_tool_to_choose():
     assert 2 < len(request.tools) < len(TOOLS)
 
 
-def test_the_arguments_of_a_tool_are_part_of_its_topic():
-    index = tool_index([tool("fetch_it", order_id=""), tool("fetch_it", planet_mass=""), tool("fetch_it")])
-    about_orders, about_planets, bare = index.coverage({"order", "id"})
-    assert (about_planets, bare) == (0, 0)
-    assert 0.3 < about_orders <= 0.5
-    assert index.coverage({"fetch", "order", "id"})[0] > index.coverage({"fetch"})[0] > 0
+def test_a_tool_that_was_called_stays_although_the_conversation_went_on():
+    called = {"id": "c1", "type": "function", "function": {"name": "think", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+        {"role": "assistant", "content": "Which garden?"},
+        {"role": "user", "content": "Delete the big garden."},
+        {"role": "assistant", "content": "I will delete that garden."},
+        {"role": "user", "content": "Yes, delete the garden."},
+    ]
+    assert first(2, messages) == ["delete_garden", "think"]

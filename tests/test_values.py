@@ -43,6 +43,7 @@ def raised():
         errors.UnknownName("model", "gpt-6000", ["gpt-5", "gpt-4"], "Declare it."),
         errors.SourceError("brim.yaml", "no such key", line=3),
         errors.ModelError("refused", status=400, excerpt="too long"),
+        errors.MeterError("ours", 1_234, "it raised ConnectionError"),
         errors.StoreError("sqlite:///x", "locked"),
         errors.Conflict("sqlite:///x", "the log", expected=3, found=5),
         errors.LeaseLost("sqlite:///x", "expired"),

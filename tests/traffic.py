@@ -309,7 +309,7 @@ def _break(rng: random.Random, messages: list[dict[str, Any]]) -> bool:
 def plain(meter: str) -> Any:
     """Return what a single text counts."""
     scale = brim.meter(meter)
-    return scale.count if scale.loads_are_counts else scale.load
+    return scale.load
 
 
 class Tally:

@@ -71,9 +71,9 @@ def _receipt(sizes: Sequence[int]) -> Points:
 
 
 CASES = [
-    Case(name="tools in a History", of="tools", sizes=(10, 100, 1_000), measure=_tools, most=1,
+    Case(name="tools in a History", of="tools", sizes=(10, 100, 1_000), measure=_tools, most=20,
          about="what the tools add to a warm fit"),
-    Case(name="tools in a Session", of="tools", sizes=(10, 100, 1_000), measure=_session_tools, most=2,
+    Case(name="tools in a Session", of="tools", sizes=(10, 100, 1_000), measure=_session_tools, most=20,
          about="what the tools add to a prompt"),
     Case(name="second query", of="messages", sizes=(1_000, 10_000, 50_000), measure=_relevance, exponent=1.05,
          about="a fit by relevance to another query than the last"),

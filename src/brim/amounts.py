@@ -59,6 +59,18 @@ def _share(written: str) -> Fraction | None:
     return None if share is None or share > 1 else share
 
 
+def check_bounds(place: str, floor: Amount, ceiling: Amount | None) -> None:
+    """Check a floor and a ceiling; one in tokens and the other a share of the budget can only be compared in a fit.
+
+    Raises:
+        InvalidValue: one is no amount, or the floor is above the ceiling.
+    """
+    least = units_or_share(f"{place}floor", floor) if floor or type(floor) is not int else 0
+    most = None if ceiling is None else units_or_share(f"{place}ceiling", ceiling)
+    if most is not None and type(least) is type(most) and least > most:
+        raise InvalidValue(f"{place}floor", floor, f"at most the ceiling of {ceiling}")
+
+
 def fraction(place: str, value: object) -> Fraction:
     """Return a share from a number above 0 and up to 1, or from a percentage.
 

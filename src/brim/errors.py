@@ -2,15 +2,16 @@
 
     BrimError
     ├── InvalidValue (ValueError)       an invalid value, and its place
-    │   └── InvalidType (TypeError)     a value of the wrong type
+    │   ├── InvalidType (TypeError)     a value of the wrong type
+    │   └── UnknownName (LookupError)   no model, vocabulary or unit of that name
     ├── DoesNotFit                      the required parts alone exceed the budget
     ├── NoProgress                      a summary that is not smaller than the original
-    ├── UnknownName (LookupError)       no model, vocabulary or unit of that name
     ├── SourceError                     a file that cannot be read or is invalid, with the line
     ├── StoreError                      a store that cannot be opened, read or written
     │   ├── Conflict                    another process wrote first: read again, then retry
     │   └── LeaseLost                   another worker has the job, or has done it
-    └── ModelError                      a model call that failed, or an unusable answer
+    ├── ModelError                      a model call that failed, or an unusable answer
+    └── MeterError                      a caller's own meter that failed, or an unusable count
 
 Each has its numbers as attributes and in its message, so that the failing call need not be repeated to find the cause.
 """
@@ -92,16 +93,20 @@ class NoProgress(BrimError):
         super().__init__(message, message, before, after)
 
 
-class UnknownName(BrimError, LookupError):
+class UnknownName(InvalidValue, LookupError):
     """There is no model, vocabulary or unit of that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "") -> None:
+        self.place, self.value, self.expected = kind, name, "a known name"
         self.name = name
         self.nearest = nearest(name, known)
         """The most similar known names."""
         told = f"; the nearest known are {', '.join(self.nearest)}" if self.nearest else ""
         message = f"no {kind} is called {shown(name)}{told}" + (f". {advice}" if advice else "")
-        super().__init__(message, kind, name, self.nearest, advice)
+        BrimError.__init__(self, message, kind, name, self.nearest, advice)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BrimError.__reduce__(self)
 
 
 class SourceError(BrimError):
@@ -126,6 +131,19 @@ class ModelError(BrimError):
         self.excerpt = excerpt
         """The start of the answer, without the key."""
         super().__init__(f"{problem}: {excerpt}" if excerpt else problem, problem, status, excerpt)
+
+
+class MeterError(BrimError):
+    """A caller's own meter failed, or its count is unusable."""
+
+    def __init__(self, meter: str, length: int, problem: str) -> None:
+        self.meter = meter
+        """The name of the meter."""
+        self.length = length
+        """Characters of the text that it was to count."""
+        self.problem = problem
+        message = f"the meter {meter!r} did not count a text of {length:,} characters: {problem}"
+        super().__init__(message, meter, length, problem)
 
 
 class StoreError(BrimError):

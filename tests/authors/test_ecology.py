@@ -204,7 +204,7 @@ def test_criterion_7_the_agents_budget_survives_a_restart_with_its_artifact_in_a
 
 def test_token_counting_falls_back_for_an_unknown_model_with_a_warning(tmp_path, caplog):
     agent = Agent(tmp_path, model="a-lab/its-new-model")
-    assert 3 <= agent._count_tokens("The tomatoes need water.") <= 8
+    assert 5 <= agent._count_tokens("The tomatoes need water.") <= 10  # 5 of o200k_base, and the bound of any model.
     assert "is not in the catalogue" in caplog.text
 
 

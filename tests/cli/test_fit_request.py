@@ -38,7 +38,7 @@ def test_the_body_comes_out_with_the_fitted_messages_in_place(brim):
 def test_what_fits_comes_out_byte_for_byte(brim):
     told = brim("fit", "request.json")
     assert told.out == Path("request.json").read_text()
-    assert "of 128,000 tokens" in told.err
+    assert "of 123,904 tokens" in told.err
 
 
 @pytest.mark.usefixtures("here")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from brim.errors import SourceError
 from brim.files.depth import is_deep
 from brim.files.json_body import body_of, is_strict
-from brim.files.long_json import decode_of
 from brim.gateway import known_bodies
 from brim.gateway.client_request import read
 from brim.gateway.known_bodies import KnownBodies, parsed
@@ -111,9 +110,13 @@ def test_what_follows_the_messages_that_are_known_is_counted_before_it_is_parsed
 
 def test_the_first_messages_are_counted_before_they_are_parsed(monkeypatch):
     decoded = []
-    monkeypatch.setattr(
-        known_bodies, "decode_of", lambda text, decoder: decoded.append(text) or decode_of(text, decoder)
-    )
+
+    class Watched(json.JSONDecoder):
+        def raw_decode(self, text, idx=0):
+            decoded.append(text)
+            return super().raw_decode(text, idx)
+
+    monkeypatch.setattr(known_bodies, "_DECODER", Watched())
     assert ours(KnownBodies(ROOM), f'{{"messages": [{[1] * 200}, 2, 3]}}', 100) is HttpProblem
     assert [len(text) for text in decoded] == [100]
 

@@ -459,8 +459,8 @@ def test_what_receipts_have_in_common_is_what_each_says_alone(format, messages):
 
 
 def test_a_turn_that_has_to_stay_and_does_not_says_why():
-    messages = [user("task"), model("ok"), user("instruct " * 3), calling("a"), result("a", "result " * 10)]
-    parts = brim.fit_messages(messages, 80, meter=CHARS).receipt.parts
+    messages = [user("task"), model("ok"), user("instruct " * 3), model("answer " * 10)]
+    parts = brim.fit_messages(messages, 76, meter=CHARS).receipt.parts
     (part,) = [part for part in parts if part.required and part.state == "dropped"]
     assert part.name == "messages[2]"
     assert part.reason == "it has to stay, and there was not room for it"

@@ -26,7 +26,6 @@ from brim.audit.records import _record
 from brim.doctor.finding import proposed_change
 from brim.errors import BrimError, SourceError
 from brim.files.json_body import body_of
-from brim.files.long_json import decoded
 from brim.files.source import parse
 from brim.files.text_digest import text_digest
 from brim.gateway import added_sections, endings, identity, problem, recall, recall_answer, recall_offer
@@ -55,12 +54,11 @@ from brim.meter.attachment import pages
 from brim.meter.catalogue import find
 from brim.meter.estimate import classes
 from brim.meter.grapheme import boundary_after, boundary_before
-from brim.meter.seams import edges, pieces
+from brim.meter.splintr_engine import SplintrEngine
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.text_entries import text_entries
-from brim.requests.tool_words import related
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -174,6 +172,11 @@ def _message(role: str, text: str) -> Said:
     return Said(role, text, "b2:1")
 
 
+_OPEN = ("llama3", "gemma3")
+"""A vocabulary with word patterns and one without."""
+_open_engine = cache(SplintrEngine)
+
+
 def _counting(name: str) -> Read:
     def count(text: str) -> int:
         meter = vocabulary(name)
@@ -268,12 +271,6 @@ def _fitting(format: str) -> Read:
     return fit
 
 
-def _long_json(text: str) -> None:
-    """Decode a string that may be damaged, after one that is not."""
-    with contextlib.suppress(ValueError):
-        decoded(f'{{"a": {json.dumps(text)}, "b": "{text}"}}', json.JSONDecoder())
-
-
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
@@ -289,7 +286,6 @@ READERS: dict[str, Read] = {
     },
     "audit.formats.found": lambda text: [*found(json_value(text))],
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
-    "files.long_json.decoded": _long_json,
     "files.text_digest.text_digest": text_digest,
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
@@ -342,7 +338,6 @@ READERS: dict[str, Read] = {
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
     "doctor.finding.proposed_change": lambda text: proposed_change(f"brim config set a {shlex.quote(text)}"),
-    "requests.tool_words.related": related,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.priority.words": words,
@@ -352,8 +347,7 @@ READERS: dict[str, Read] = {
     "meter.attachment.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
-    "meter.seams.edges": lambda text: edges(text, at_lines=True),
-    "meter.seams.pieces": lambda text: [*pieces(text, at_lines=True)],
+    "meter.splintr_engine.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
     "meter.words.terms": terms,
     "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
@@ -382,9 +376,7 @@ READERS: dict[str, Read] = {
     "truncate.markdown.blocks": lambda text: blocks(text.split("\n")),
     "truncate.markdown.holds_fence": holds_fence,
     "truncate.parts.TextParts": lambda text: TextParts(text, longest=90).failures(code=True),
-    "truncate.records.Records.select": lambda text: Records().select(
-        text.split("\n"), 60, meter_for("chars", None), text
-    ),
+    "truncate.records.Records.select": lambda text: Records().select(text.split("\n"), 60, meter_for("chars", None)),
     "truncate.shape.kind_of": kind_of,
     "wire.overflow.is_overflow": is_overflow,
 }

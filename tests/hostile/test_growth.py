@@ -35,7 +35,7 @@ _PARTS = (
         "meter.estimate",
         "meter.grapheme",
         "meter.memo",
-        "meter.seams",
+        "meter.tokenizer_file.FileEngine.count",
         "meter.units",
     ),
     *(
@@ -75,14 +75,11 @@ _PARTS = (
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {
-    "requests.tool_index.ToolIndex.scores": "history.term_index.TermIndex",
     "studio.views.doctor.fix": "doctor.finding.proposed_change",
     "gateway.body.decompressed_answer": "gateway.body.decompressed_request",
     "gateway.client_request.unread": "gateway.client_request.read",
     "gateway.client_request.with_answer": "files.json_body.body_of",
     "gateway.known_bodies.parsed": "gateway.body.json_value",
-    "files.long_json.decode_of": "files.long_json.decoded",
-    "files.long_json.occurrences": "gateway.client_request.read",
     "gateway.known_bodies.KnownBody.read": "gateway.known_bodies.KnownBodies.parsed",
     "gateway.known_bodies.KnownBody.shared": "gateway.known_bodies.KnownBodies.parsed",
     "gateway.known_bodies.KnownBody.strict": "gateway.known_bodies.KnownBodies.parsed",
@@ -115,13 +112,11 @@ _INSIDE = {
     "history.compact.continuation.Continuation.outside": "history.compact.continuation.continuation",
     "history.note.is_written": "wire:openai",
     "hosts.split_host": "hosts.host_name",
-    "meter.joined_texts._Counter.count": "meter:o200k_base",
-    "meter.seamed_texts._Additive.count": "meter:o200k_base",
     "integrations.messages.joined_text": "gateway.body.json_value",
     "integrations.messages.json_values": "gateway.body.json_value",
 }
 """Functions that are part of a reader that is listed."""
-_INLINE = {"meter.seams", "truncate.markdown", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
+_INLINE = {"truncate.markdown", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
 _INLINE |= {"meter.grapheme", "settings.builder", "meter.blob", "wire.overflow", "studio.views.export"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 _SEEDS: dict[str, list[seeds.Seed]] = {}

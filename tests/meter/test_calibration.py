@@ -189,9 +189,9 @@ def test_an_answer_without_text_is_not_recorded():
 
 def test_before_the_first_answer_the_bound_is_the_estimates_own():
     inner = brim.meter("claude-sonnet-4-5")
-    assert Calibrated(inner).count(ENGLISH) == inner.upper(ENGLISH)
-    truth = brim.meter("o200k_base").count(CHINESE * 5)
-    assert 1.1 * truth < Calibrated(QUARTERS).count(CHINESE * 5) < 2 * truth
+    assert Calibrated(inner).count(ENGLISH) == inner.upper_load(ENGLISH)
+    assert Calibrated(inner).overhead == inner.upper(ENGLISH) - inner.upper_load(ENGLISH) > 0
+    assert Calibrated(QUARTERS).count(CHINESE * 5) == brim.meter("other").upper_load(CHINESE * 5)
 
 
 def test_a_system_prompt_apart_is_part_of_the_size():

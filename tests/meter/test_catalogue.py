@@ -117,7 +117,7 @@ def test_the_refusal_names_the_nearest_and_says_how_to_declare_one():
         find("gpt-5-minni", {})
     assert "gpt-5-mini" in refused.value.nearest
     assert str(refused.value).endswith(
-        "Declare it in brim.models.yaml: models: {name: {window: 32768, vocabulary: o200k_base}}"
+        "Declare it in brim.models.yaml: models: {name: {window: 32768}}, with its vocabulary if it is known"
     )
 
 

@@ -7,7 +7,7 @@ from brim.errors import InvalidType, InvalidValue
 from brim.meter import meter_for
 from brim.meter.chat import BARE, FRAMING, PLAIN, RequestCounter, framing_of
 from brim.meter.image import count_image
-from brim.meter.schemas import count_tools
+from brim.meter.schemas import tool_counts
 from brim.testing import CharMeter, PieceMeter
 from brim.wire import wire
 from talk import (
@@ -338,7 +338,7 @@ def test_recordings_and_documents_cost_something():
 
 
 def test_tools_cost_what_their_descriptions_cost():
-    expected, _ = count_tools([FLAT, DEEP], PIECES.count, "openai", system=False)
+    expected = tool_counts([FLAT, DEEP], PIECES.count, "openai", system=False).total
     assert PIECES.count_messages([user()], tools=[FLAT, DEEP]) == PIECES.count_messages([user()]) + expected
 
 
@@ -350,17 +350,17 @@ def test_no_tools_cost_nothing(none):
 @pytest.mark.parametrize("name", ["gpt-4", "gpt-3.5-turbo", "gpt-4o", "gpt-5", "claude-opus-4-5", "claude-sonnet-5"])
 def test_tools_cost_what_they_cost_the_model(name):
     meter = meter_for(None, name)
-    count = meter.count if meter.loads_are_counts else meter.load
+    count = meter.load
     provider = "anthropic" if name.startswith("claude") else "openai"
     told = [FLAT] if provider == "openai" else [{"name": "f", "input_schema": {"type": "object"}}]
-    expected, _ = count_tools(told, count, provider, model=name)
+    expected = tool_counts(told, count, provider, model=name).total
     fitted = brim.fit_messages([system(), user()], 100_000, model=name, tools=told)
     assert fitted.receipt.part("tools").used == expected
 
 
 def test_tools_are_counted_by_the_rule_of_the_models_maker_whatever_shape_the_messages_are_in():
     meter = meter_for(None, "claude-opus-4-5")
-    expected, _ = count_tools([FLAT], meter.load, "anthropic", model="claude-opus-4-5")
+    expected = tool_counts([FLAT], meter.load, "anthropic", model="claude-opus-4-5").total
     messages = [system(), user(), calling("a"), result("a")]
     fitted = brim.fit_messages(messages, 100_000, model="claude-opus-4-5", tools=[FLAT])
     assert fitted.receipt.part("tools").used == expected

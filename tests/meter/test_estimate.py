@@ -1,5 +1,7 @@
 """Estimates: what they are worth, what they never do, and which way is taken."""
 
+import json
+import re
 import sys
 from functools import cache
 from itertools import pairwise
@@ -9,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import brim
 import strategies
 from brim.errors import UnknownName
-from brim.meter import estimate
+from brim.meter import estimate, meter_for
 from brim.meter.base import Meter
-from brim.meter.estimate import FAMILIES, ClassesEngine, Estimate, classes, estimate_for
-from brim.meter.vocabularies import vocabulary
+from brim.meter.estimate import FAMILIES, SLACK, ClassesEngine, Estimate, classes, estimate_for
+from brim.meter.vocabularies import VOCABULARIES, vocabulary
 from brim.testing import CharMeter, PieceMeter
 from properties import examples
+from talk import calling, result, system, user
 
 SAMPLES = {
     "prose": "The committee met on Tuesday to discuss the budget. Nobody had read the report, so the chair read it "
@@ -35,6 +39,11 @@ SAMPLES = {
     "korean": "어젯밤 이 도시에 폭우가 내려 많은 거리가 물에 잠겼고 시민들은 걸어서 집에 돌아가야 했다. ",
     "arabic": "هطلت أمطار غزيرة على المدينة مساء أمس وغمرت المياه كثيرا من الشوارع فاضطر السكان إلى العودة سيرا. ",
     "hindi": "कल शाम शहर में तेज़ बारिश हुई और कई सड़कें पानी में डूब गईं, इसलिए लोगों को पैदल घर लौटना पड़ा। ",
+    "japanese": "昨夜この街では激しい雨が降り、多くの道路が冠水したため、市民は歩いて家に帰らなければならなかった。",
+    "base64": "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5E"
+    "rkJggg==",
+    "listing": "-rw-r--r-- 1 root root     2982 Nov 17 20:58 lib.es2018.intl.d.ts\ndrwxr-xr-x 3 root root     4096 Nov 17 "
+    "20:58 node_modules\n",
     "emoji": "Done ✅ deployed 🚀 and the tests are green 🎉 thanks everyone 🙏 ",
 }
 """Texts that the weights were not fitted to."""
@@ -50,9 +59,25 @@ TRUTH = {
     "korean": (4, 237, 236, 113),
     "arabic": (4, 249, 249, 117),
     "hindi": (4, 265, 265, 97),
+    "japanese": (3, 142, 141, 90),
+    "base64": (3, 243, 315, 207),
+    "listing": (3, 203, 227, 206),
     "emoji": (6, 168, 216, 85),
 }
 """How often the sample stands in a row, and its tokens by ctok 1.3.0 in both families, and by gemma4."""
+
+SMALLEST = {
+    "russian": 264,
+    "chinese": 268,
+    "korean": 437,
+    "arabic": 376,
+    "hindi": 457,
+    "japanese": 276,
+    "base64": 234,
+    "listing": 215,
+    "log": 279,
+}
+"""The tokens of the same by the 49,152 entries of SmolLM2, where it counts most of all."""
 
 PROXIES = {"claude-4.5": "cl100k_base", "claude-5": "cl100k_base", "gemini-3": "o200k_base"}
 families = st.sampled_from(sorted(PROXIES))
@@ -69,12 +94,55 @@ def test_an_estimate_is_near_the_truth_and_its_bound_above(family, kind):
     times, *truths = TRUTH[kind]
     truth = truths[list(PROXIES).index(family)]
     text = (SAMPLES[kind] * times).rstrip("\n")
-    assert 0.8 * truth < meter(family).count(text) < 1.2 * truth
-    assert truth <= meter(family).upper(text) < 2.1 * truth
+    assert 0.8 * truth < meter(family).count(text) < (1.2 if kind != "base64" else 1.5) * truth
+    assert truth <= meter(family).upper(text) < 2.3 * truth
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_the_bound_of_an_unknown_model_covers_every_vocabulary_and_no_script_pays_for_another(kind):
+    """A budget of 4,096 was filled with 4,088 tokens of o200k_base, which were 6,277 of the model's own on Japanese."""
+    times, *truths = TRUTH[kind]
+    text = (SAMPLES[kind] * times).rstrip("\n")
+    counts = [*truths, SMALLEST.get(kind, 0), *(vocabulary(name).count(text) for name in VOCABULARIES)]
+    most, bound = max(counts), Estimate("other", vocabulary("o200k_base")).upper(text)
+    assert 0.99 * most <= bound < (2 if kind in ("arabic", "hindi", "base64") else 1.6) * most
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-4-8", "gemini-2.5-pro"])
+def test_short_calls_leave_the_window_to_the_conversation(model):
+    """Each piece had a slack of its own: of a budget of 20,000 tokens 11,400 were sent, and 126 of 601 messages gone."""
+    paths = [f"src/package_{i % 7}/module_{i}.py" for i in range(300)]
+    arguments = [json.dumps({"path": path, "lines": [i, i + 40]}) for i, path in enumerate(paths)]
+    said = [f"The definition of area is in {path}, after the imports, and it calls round." for path in paths]
+    messages = [system("You repair programs."), user("Find where the area is rounded.")]
+    for i in range(300):
+        messages += [calling(f"call_{i:04}", arguments=arguments[i]), result(f"call_{i:04}", said[i])]
+    estimate, bound = brim.meter(model), meter_for(None, model)
+    assert 1 < bound.count_messages(messages) / estimate.count_messages(messages) < 1.12
+    kept = brim.fit_messages(messages, estimate.count_messages(messages) * 112 // 100, model=model).messages
+    assert len(kept) == len(messages)
+
+
+def test_the_slack_of_a_bound_counts_once():
+    model, text = "claude-sonnet-4-5", SAMPLES["prose"].strip()
+    bound, estimate = meter_for(None, model), brim.meter(model)
+    assert bound.count(text) == estimate.upper_load(text) == estimate.upper(text) - SLACK
+    assert bound.upper(text) == estimate.upper(text)
+    messages = [user(text), user(text)]
+    parts = 2 * (bound.count(text) + bound.count("user") + 3) + 3
+    assert bound.count_messages(messages) == parts + SLACK
+    sections = [brim.Section(f"s{i}", text) for i in range(20)]
+    receipt = brim.fit(sections, 10_000, model=model).receipt
+    assert 20 * bound.count(text) <= receipt.used - SLACK <= 20 * (bound.count(text) + 2)
+    assert receipt.used == receipt.upper
+    tight = brim.fit(sections, receipt.used, model=model)
+    assert tight.receipt.used == receipt.used
+    assert brim.cut(text, bound.count(text) + SLACK, model=model).text == text
+    assert brim.cut(text, bound.count(text) + SLACK - 1, model=model).text != text
 
 
 @pytest.mark.parametrize(
-    ("family", "expected"), [("claude-4.5", (48, 67)), ("claude-5", (62, 91)), ("gemini-3", (44, 61))]
+    ("family", "expected"), [("claude-4.5", (44, 59)), ("claude-5", (61, 77)), ("gemini-3", (43, 56))]
 )
 def test_every_machine_comes_to_the_same_numbers(family, expected):
     text = SAMPLES["prose"] + SAMPLES["emoji"][:9]
@@ -102,9 +170,9 @@ def test_nothing_is_nothing_and_anything_is_something(family, text):
 @given(family=families, parts=st.lists(strategies.texts, max_size=8))
 def test_loads_add_up_to_no_less_than_the_whole(family, parts):
     """With a proxy that adds up itself, and whatever the classes of the parts."""
-    adding = Estimate(family, CharMeter())
+    adding, parts = Estimate(family, CharMeter()), [part.strip(" ") for part in parts]  # Two spaces make a pair.
     assert sum(map(adding.load, parts)) >= adding.count("".join(parts))
-    assert sum(map(adding.upper, parts)) >= adding.upper("".join(parts))
+    assert sum(map(adding.upper_load, parts)) + SLACK >= adding.upper("".join(parts))
 
 
 @examples(60)
@@ -124,10 +192,10 @@ def test_cuts_are_never_over(family, text, limit):
 
 def slowly(text):
     """Class each character by itself: the oracle for `classes`."""
-    counts = [0] * 12
+    counts = [0] * 15
     for char in text:
         counts[estimate._class_of(char.encode("utf-8", "surrogatepass")[0])] += 1
-    return counts
+    return [*counts, sum(len(run) // 2 for run in re.findall(" +", text))]
 
 
 @examples(150)
@@ -141,16 +209,19 @@ def test_classes_are_those_of_each_character(text, block):
 @pytest.mark.parametrize(
     ("chars", "kind"),
     [
-        ("az ", "PLAIN"),
+        ("az", "PLAIN"),
+        (" ", "SPACE"),
+        ("\n", "BREAK"),
         ("AZ", "UPPER"),
         ("09", "DIGIT"),
-        ("!~\n\t\x00\x7f", "MARK"),
+        ("!~\r\t\x00\x7f", "MARK"),
         ("éßŁə\u0301", "LATIN"),
         ("αЖїԥ", "GREEK"),
         ("Ֆאعپߘ", "ARABIC"),
         ("हதกაខ", "INDIC"),
         ("§→─…✅\u200d", "SYMBOL"),
-        ("中のカ、！", "HAN"),
+        ("中！", "HAN"),
+        ("のカ、", "KANA"),
         ("한글\ud800", "HANGUL"),
         ("😀𝒳𠀀", "ASTRAL"),
     ],
@@ -163,7 +234,7 @@ def test_a_script_has_its_class(chars, kind):
 @pytest.mark.parametrize("char", ["a", " ", "\n", "中", "\u0301", "\u202e", "\ud800", "\x00", "😀"])
 def test_a_million_of_one_character_is_estimated(char):
     assert 0 < meter("claude-5").count(char * 1_000_000) <= 5_000_000
-    assert ClassesEngine().counts([char * 1_000_000])[0] > 0
+    assert ClassesEngine().count(char * 1_000_000) > 0
 
 
 class Stub(CharMeter):
@@ -193,14 +264,14 @@ def test_the_first_way_with_an_exact_vocabulary_is_taken(family, exact, how, mon
 
 def test_gemini_counts_what_gemma_counts_and_its_bound_is_tight():
     made = Estimate("gemini-3", Stub("gemma4", exact=True))
-    assert (made.count("x" * 500), made.upper("x" * 500)) == (500, 514)
+    assert (made.count("x" * 500), made.upper("x" * 500)) == (500, 510 + SLACK)
 
 
 def test_a_bound_is_never_below_the_estimate():
     proxy = Stub("cl100k_base", exact=True)
     proxy.count = lambda _: 1
     made = Estimate("claude-4.5", proxy)
-    assert made.upper("é" * 1_000) == made.count("é" * 1_000) == 365
+    assert made.upper_load("й" * 1_000) == made.count("й" * 1_000) == 1
 
 
 def test_an_unknown_family_is_refused_with_the_nearest():
@@ -227,7 +298,7 @@ def test_ctok_counts_where_it_is_installed_and_line_breaks_are_never_free(text, 
     made = estimate_for("claude-4.5", vocabulary)
     assert made.name == "claude-4.5 (estimate: ctok)"
     assert made.count(text) == made.load(text) == expected
-    assert expected <= made.upper(text) <= expected + 5
+    assert expected <= made.upper_load(text) <= expected + 1
 
 
 @pytest.mark.usefixtures("ctok")
@@ -240,14 +311,14 @@ def test_a_text_too_long_for_ctok_is_judged_by_its_start(monkeypatch):
     assert made.upper(text) > made.count(text)
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("kind", [kind for kind in SAMPLES if kind != "base64"])
 def test_classes_alone_tell_the_size_of_a_text(kind):
     text = SAMPLES[kind] * 3
     truth = vocabulary("o200k_base").count(text)
-    assert 0.8 * truth < ClassesEngine().counts([text])[0] < 1.5 * truth
+    assert 0.8 * truth < ClassesEngine().count(text) < 1.5 * truth
 
 
 def test_the_classes_engine_says_what_it_is():
     engine = ClassesEngine()
-    assert (engine.name, engine.exact, engine.additive) == ("character classes", False, False)
-    assert engine.counts(["", "a", "\ud800", "The quick brown fox"]) == [0, 1, 1, 5]
+    assert (engine.name, engine.exact) == ("character classes", False)
+    assert [engine.count(text) for text in ("", "a", "\ud800", "The quick brown fox")] == [0, 1, 1, 5]

@@ -85,18 +85,45 @@ def test_a_model_s_meter_counts_texts_as_its_vocabulary_does(name, vocabulary):
     assert (own.name, own.unit, own.exact) == (shared.name, shared.unit, shared.exact)
     for told in ("count", "upper", "load", "measure"):
         assert getattr(own, told)(text) == getattr(shared, told)(text)
-    assert own.count_many([text, "a"]) == shared.count_many([text, "a"])
-    assert own.count_joined([text, "a"]) == shared.count_joined([text, "a"])
     assert (own.head(text, 9), own.tail(text, 9)) == (shared.head(text, 9), shared.tail(text, 9))
 
 
 def test_a_model_s_estimate_is_kept_to_its_upper_bound_and_a_meter_to_its_count():
     text = "A text of some length, to be counted. " * 40
-    assert meter_for(None, "claude-sonnet-4-5").count(text) == meter("claude-sonnet-4-5").upper(text)
+    assert meter_for(None, "claude-sonnet-4-5").count(text) == meter("claude-sonnet-4-5").upper_load(text)
     assert meter_for("claude-4.5", None).count(text) == meter("claude-4.5").count(text)
     prompt = brim.fit([brim.Section("a", text * 5)], 600, model="claude-sonnet-4-5")
     assert meter("claude-sonnet-4-5").upper(prompt.text) == prompt.receipt.used <= 600
     assert not prompt.receipt.exact
+    assert "upper bound" in prompt.receipt.meter
+
+
+@pytest.mark.parametrize("name", ["chars/4", "chars/4+1", "bytes/4"])
+@pytest.mark.parametrize("text", ["日本語の文章です。" * 50, "{}[]();" * 50, "A plain sentence of words. " * 20])
+def test_a_rule_of_thumb_is_not_its_own_bound(name, text):
+    """`chars/4` counted 112 tokens for 450 characters of Japanese, and called that the most that they can be."""
+    found = meter(name)
+    assert found.upper(text) == meter("other").upper(text) > found.count(text)
+    assert found.upper(text) >= max(meter(real).count(text) for real in ("o200k_base", "cl100k_base", "llama2"))
+    assert found.upper("") == 0
+    assert brim.fit([brim.Section("a", text)], 10_000, meter=name).receipt.used == found.count(text)
+
+
+@pytest.mark.parametrize("real", ["cl100k_base", "llama2", "mistral_v1", "gemma2", "qwen3"])
+def test_an_unknown_model_keeps_to_its_bound(real, tmp_path):
+    """A budget of 4,096 tokens was filled with 4,088 of o200k_base, which were 6,277 of the model's own."""
+    said = "昨夜この街では激しい雨が降り、多くの道路が冠水したため、市民は歩いて家に帰らなければならなかった。"
+    messages = [{"role": "user" if i % 2 == 0 else "assistant", "content": f"{i} {said * 2}"} for i in range(121)]
+    truth = meter(real)
+    for sent in (
+        brim.Conversations(4_096).request(messages, model="somebody/new-model").messages,
+        brim.fit_messages(messages, 4_096, meter="other").messages,
+    ):
+        assert 900 < truth.count_messages(sent) <= 4_096
+    (tmp_path / "brim.yaml").write_text("model: somebody/new-model\nunknown_model: other\nprompt: {total: 4096}\n")
+    settings = brim.load_config(tmp_path, environ={}).resolve()
+    prompt = settings.fit({"notes": said * 400})
+    assert 900 < truth.count(prompt.text) <= 4_096
     assert "upper bound" in prompt.receipt.meter
 
 
@@ -131,7 +158,7 @@ def test_texts_that_are_used_in_turn_are_all_remembered_if_both_generations_hold
     for text in texts:
         known.put(text, text)
     for _ in range(5):
-        assert [known.get(text) for text in texts] == known.each(texts) == texts
+        assert [known.get(text) for text in texts] == texts
 
 
 def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):

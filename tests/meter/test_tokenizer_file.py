@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+import brim
 import strategies
-from brim.errors import SourceError
+from brim.errors import InvalidValue, SourceError
 from brim.meter import tokenizer_file as filed
 from brim.meter.tokenizer_file import FileEngine
 from properties import examples
@@ -63,7 +64,7 @@ def engine(path):
     ids=["nothing", "word", "words", "longer than the file allows", "control string", "added piece", "NUL", "bytes"],
 )
 def test_text_is_counted_without_what_the_file_adds(engine, text, expected):
-    assert engine.counts([text]) == [expected]
+    assert engine.count(text) == expected
 
 
 @examples(80)
@@ -71,19 +72,19 @@ def test_text_is_counted_without_what_the_file_adds(engine, text, expected):
 def test_no_byte_is_lost_and_no_control_string_found(engine, text):
     """Every token of a byte-level vocabulary stands for at least one byte, and the ids give the text back."""
     [encoding] = engine._tokenizer.encode_batch_fast([text + CONTROL], add_special_tokens=False)
-    assert engine.counts([text + CONTROL]) == [len(encoding.ids)]
+    assert engine.count(text + CONTROL) == len(encoding.ids)
     assert 0 not in encoding.ids
-    assert engine.counts([text, text])[1] <= len(text.encode())
+    assert engine.count(text) <= len(text.encode())
 
 
 def test_it_says_what_it_is(engine, path):
-    assert (engine.name, engine.exact, engine.additive, engine.path) == ("tokenizers", True, False, str(path))
+    assert (engine.name, engine.exact, engine.path) == ("tokenizers", True, str(path))
 
 
 def test_a_text_path_and_a_byte_order_mark_will_do(tmp_path):
     marked = tmp_path / "marked.json"
     marked.write_bytes(b"\xef\xbb\xbf" + byte_level().encode())
-    assert FileEngine(str(marked)).counts(["the"]) == [1]
+    assert FileEngine(str(marked)).count("the") == 1
 
 
 @pytest.mark.parametrize(
@@ -137,4 +138,18 @@ def test_what_the_package_raises_while_counting_is_left_to_the_owner(tmp_path):
     path = tmp_path / "words.json"
     path.write_text(json.dumps({"version": "1.0", "model": {"type": "WordLevel", "vocab": {}, "unk_token": "?"}}))
     with pytest.raises(Exception, match="WordLevel error"):
-        FileEngine(path).counts(["word"])
+        FileEngine(path).count("word")
+
+
+def test_a_vocabulary_that_counts_nothing_is_refused(tmp_path):
+    """With it, everything fits."""
+    empty = Tokenizer(models.BPE())
+    empty.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(InvalidValue, match="one that counts text"):
+        brim.meter(str(tmp_path / "tokenizer.json"))
+
+
+def test_a_vocabulary_of_rare_words_is_accepted(tmp_path):
+    rare = Tokenizer(models.BPE({"ж": 0, "ѱ": 1, "ѱж": 2}, [("ѱ", "ж")]))
+    rare.save(str(tmp_path / "tokenizer.json"))
+    assert brim.meter(str(tmp_path / "tokenizer.json")).count("ѱжѱ") == 2

@@ -1,4 +1,4 @@
-"""Exact counting: engines, their failures, pieces, joins and cuts."""
+"""Exact counting: engines, their failures, and cuts."""
 
 import subprocess
 import sys
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import strategies
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.meter import seams
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.vocabularies import vocabulary
 from brim.meter.vocabulary import Vocabulary
@@ -28,15 +27,13 @@ class Panic(BaseException):
 class Fake:
     """An engine that counts words, and fails when told to."""
 
-    additive = True
-
     def __init__(self, name, *, exact=True, fails_on=None, error=Panic):
         self.name, self.exact, self._fails_on, self._error = name, exact, fails_on, error
 
-    def counts(self, texts):
-        if self._fails_on is not None and any(self._fails_on in text for text in texts):
+    def count(self, text):
+        if self._fails_on is not None and self._fails_on in text:
             raise self._error("no")
-        return [len(text.split()) for text in texts]
+        return len(text.split())
 
 
 def whole(name, text):
@@ -58,41 +55,6 @@ def test_it_counts_exactly_and_says_so(name):
 @given(name=names, text=strategies.texts)
 def test_all_text_is_ordinary_text_and_counts_what_the_library_counts(name, text):
     assert vocabulary(name).count(text) == whole(name, text)
-
-
-@examples(70)
-@given(name=names, text=strategies.long_texts, size=st.integers(8, 80))
-def test_pieces_add_up_to_the_whole(name, text, size):
-    parts = list(seams.pieces(text, at_lines=True, size=size))
-    assert "".join(parts) == text
-    assert sum(whole(name, part) for part in parts) == whole(name, text)
-
-
-@examples(70)
-@given(name=names, parts=st.lists(st.one_of(strategies.texts, strategies.pieces), max_size=8))
-def test_joined_pieces_count_what_their_text_counts(name, parts):
-    assert vocabulary(name).count_joined(parts) == whole(name, "".join(parts))
-
-
-_GAPS = st.one_of(
-    st.text(alphabet, min_size=49, max_size=90) for alphabet in ("   \n\nab.1", " \nab.-/", "漢字。，、a1! \n")
-)
-"""Texts long enough to be parted, made of little but places where they must not be."""
-
-
-@examples(70)
-@given(name=names, parts=st.lists(_GAPS, min_size=2, max_size=4), size=st.integers(8, 40))
-def test_seams_are_only_where_counts_add_up(name, parts, size):
-    text = "".join(parts)
-    assert vocabulary(name).count_joined(parts) == whole(name, text)
-    assert sum(whole(name, piece) for piece in seams.pieces(text, at_lines=True, size=size)) == whole(name, text)
-
-
-@examples(100)
-@given(parts=st.lists(strategies.texts, max_size=8))
-def test_many_texts_count_what_each_counts(parts):
-    meter = vocabulary("o200k_base")
-    assert meter.count_many(parts) == [meter.count(part) for part in parts]
 
 
 def clusters(text):
@@ -154,35 +116,22 @@ def test_a_row_of_flags_of_any_length_is_cut_between_two():
 
 _PROSE = "The quick brown fox, it's 42; jumps\n\n    over(the) lazy dog. naïve 漢字。 "
 _LONG = "".join(f"{i} {_PROSE[i % 7 :]}{'  ' * (i % 3)}" for i in range(6000))
-"""A text of several pieces, with every kind of place that is no seam."""
+"""Half a million characters with every kind of gap between words."""
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_text_of_many_pieces_counts_what_the_library_counts(name):
-    assert len(_LONG) > 3 * seams.PIECE
-    meter = vocabulary(name)
-    assert meter.measure(_LONG) == whole(name, _LONG)
-    assert meter.count_many(["a b", _LONG, _LONG[:-1]]) == [2, whole(name, _LONG), whole(name, _LONG[:-1])]
+def test_a_long_text_counts_what_the_library_counts(name):
+    assert vocabulary(name).measure(_LONG) == whole(name, _LONG)
 
 
 @pytest.mark.parametrize("limit", [1500, 5000, 20_000])
-@pytest.mark.parametrize("text", [_LONG, "漢字" * 30_000, "a" * 60_000], ids=["prose", "no seams", "one letter"])
+@pytest.mark.parametrize("text", [_LONG, "漢字" * 30_000, "a" * 60_000], ids=["prose", "no spaces", "one letter"])
 def test_big_limits_are_kept_and_nearly_used_up(text, limit):
     meter = vocabulary("o200k_base")
     for cut in (meter.head(text, limit), meter.tail(text, limit)):
         used = whole("o200k_base", cut)
         assert used <= limit
         assert used >= limit - 8 or len(cut) == len(text)
-
-
-@examples(40)
-@given(name=names, parts=st.lists(strategies.long_texts, max_size=4))
-def test_more_than_enough_is_never_taken_for_enough(name, parts):
-    """Counting may end early, but not on a number that would pass."""
-    meter, count = vocabulary(name), whole(name, "".join(parts))
-    for enough in range(count + 2):
-        told = meter.count_joined(parts, enough)
-        assert told == count if count <= enough else told > enough
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_the_profile_has_the_documents_numbers_and_so_has_its_example(tmp_path):
 @pytest.mark.requirement("S1.1")
 def test_without_a_total_the_models_window_is_the_total(tmp_path):
     text = "model: gpt-4\nprofiles: {p: {extends: ecology, prompt: {total: null, reserve: 1000}}}\nprofile: p\n"
-    window = brim.Window.of("gpt-4").budget
+    window = brim.Window.of("gpt-4", reserve=0).budget
     assert settings(tmp_path, text).fit(contents(system_prompt=80)).receipt.budget == window - 1_000
 
 

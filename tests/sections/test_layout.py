@@ -17,7 +17,7 @@ from brim.sections.layout import layout
 )
 def test_a_row_has_separators_between_what_is_present(texts, expected):
     row = layout(["a", "b", "c"], separator="-", template=None)
-    assert "".join(row.pieces(texts)) == expected
+    assert row.text(texts) == expected
     assert row.fixed == ""
 
 
@@ -32,8 +32,8 @@ def test_a_row_has_separators_between_what_is_present(texts, expected):
 )
 def test_a_template_has_its_own_text_around_the_places(template, expected, fixed):
     page = layout(["a", "b"], separator="unused", template=template)
-    assert "".join(page.pieces({"a": "A", "b": "B"})) == expected
-    assert "".join(page.pieces({})) == page.fixed == fixed
+    assert page.text({"a": "A", "b": "B"}) == expected
+    assert page.text({}) == page.fixed == fixed
     assert page.separator == ""
 
 

@@ -267,10 +267,10 @@ def test_a_session_that_is_opened_for_another_model_fits_that_model(store):
     before = long_talk(store)
     assert counted(before.prompt(), "gpt-4o") > 8_192
     opened = Session.open("a", store=store, create=True, model="gpt-4")
-    assert (opened.settings.model, opened.budget) == ("gpt-4", 8_192)
+    assert (opened.settings.model, opened.budget) == ("gpt-4", 8_192 - 1_024)
     assert 3_000 < counted(opened.prompt(), "gpt-4") <= 8_192
     again = Session.open("a", store=store)
-    assert (again.settings.model, again.budget) == ("gpt-4", 8_192)
+    assert (again.settings.model, again.budget) == ("gpt-4", 8_192 - 1_024)
     assert again.prompt().messages == opened.prompt().messages
     assert Session.open("a", store=store, model="gpt-4o").prompt().messages == before.messages, "nothing is lost"
 
@@ -303,7 +303,7 @@ def test_another_model_is_taken_over_beside_another_writer(store, monkeypatch):
     monkeypatch.setattr(Session, "_write_settings", slow)
     opened = Session.open("a", store=store, model="gpt-4")
     for each in (opened, Session.open("a", store=store)):
-        assert (each.settings.model, each.budget, each.messages[-1]["content"]) == ("gpt-4", 8_192, "And this?")
+        assert (each.settings.model, each.budget, each.messages[-1]["content"]) == ("gpt-4", 8_192 - 1_024, "And this?")
     other.add({"role": "user", "content": "Which model?"})
     assert other.settings.model == "gpt-4"
 

@@ -16,7 +16,6 @@ from typing import Any, overload
 
 from brim.errors import SourceError, shown
 from brim.files.depth import MOST_DEPTH, is_deep
-from brim.files.long_json import decode_of
 from brim.files.source import STDIN, STDIN_SHOWN, text_of
 
 MOST_BYTES = 100_000_000
@@ -120,10 +119,9 @@ def body_of(text: str, place: str, lists: Sequence[str], *, json_lines: bool = F
 
 def is_strict(text: str, starts: Sequence[int]) -> bool:
     """Return whether the values at some positions can be read in one way only."""
-    decode = decode_of(text, _DECODER)
     try:
         for at in starts:
-            decode(at)
+            _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return False
     return True
@@ -135,7 +133,6 @@ class _Reader:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self._decode = decode_of(text, _DECODER)
 
     def body(self, lists: Sequence[str], *, json_lines: bool) -> JsonBody:
         start = self._skip(0)
@@ -210,10 +207,10 @@ class _Reader:
         items: list[Any] = []
         spans: list[Span] = []
         at, more = self._after(start + 1, "]", first=True)
-        text, decode, comma = self.text, self._decode, _COMMA.match
+        text, comma = self.text, _COMMA.match
         while more:
             try:
-                value, end = decode(at)
+                value, end = _DECODER.raw_decode(text, at)
                 known = text.count("{", at, (short := min(end, at + _SHORT))) + text.count("[", at, short) <= MOST_DEPTH
                 known = (known and short == end) or not is_deep(value)
             except (ValueError, RecursionError):
@@ -248,7 +245,7 @@ class _Reader:
     def _value(self, at: int, place: str) -> tuple[Any, int]:
         told = f"{place}: " if place else ""
         try:
-            value, end = self._decode(at)
+            value, end = _DECODER.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             msg = error.msg[:1].lower() + error.msg[1:].removesuffix(" starting at").removesuffix(" at")
             raise self._error(f"not JSON: {msg}", error.pos) from error

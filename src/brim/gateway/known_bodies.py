@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from brim.errors import SourceError
 from brim.files.depth import is_deep
 from brim.files.json_body import ItemSpans, JsonBody, Span, body_of, is_strict, whole
-from brim.files.long_json import Decode, decode_of, decoded, occurrences
 from brim.files.text_digest import text_digest
 from brim.gateway.body_values import bounded
 from brim.wire.base import MESSAGE_KEYS
@@ -57,7 +56,7 @@ def parsed(text: str, most: int) -> ParsedBody:
         RecursionError: it is nested too deep.
     """
     bounded(text, most)
-    values = decoded(text, _DECODER)
+    values = _DECODER.decode(text)
     if is_deep(values):
         raise RecursionError
     return ParsedBody(values)
@@ -136,7 +135,7 @@ class KnownBody:
                 )
         return body_of(text, place, MESSAGE_KEYS)  # It says what is wrong, and where.
 
-    def read(self, text: str, decode: Decode, at: int, most: int | None = None) -> int:
+    def read(self, text: str, at: int, most: int | None = None) -> int:
         """Add the messages from a position on; return that of the next one, or of the bracket after the last.
 
         Raises:
@@ -144,9 +143,9 @@ class KnownBody:
             RecursionError: they are nested too deep.
         """
         while text[at : at + 1] != "]" and (most is None or len(self.items) < most):
-            value, end = decode(at)
+            value, end = _DECODER.raw_decode(text, at)
             last = self.ends[-1] if self.ends else 0
-            self.weights.append(self.weight + end - last + EACH_VALUE * occurrences(text, '":', last, end))
+            self.weights.append(self.weight + end - last + EACH_VALUE * text.count('":', last, end))
             self.items.append(value)
             self.starts.append(at)
             self.ends.append(end)
@@ -210,9 +209,9 @@ class KnownBodies:
             body = before.first(same)
             at = _following(text, body.ends[-1])
         body.most = bounded(text, most, start=at if before else 0, known=before.most if before else 0)
-        end = body.read(text, decode_of(text, _DECODER), at)
+        end = body.read(text, at)
         body.whole = text.rindex("[", 0, found.end()), end + 1
-        values = decoded(f'{text[: found.end()]}"{self._mark}"{text[end:]}', _DECODER)
+        values = _DECODER.decode(f'{text[: found.end()]}"{self._mark}"{text[end:]}')
         if not isinstance(values, dict) or values.get(found[1]) != [self._mark]:
             return None  # The list stands inside of another value, or the key stands twice.
         if is_deep({**values, found[1]: body.items[same:]}):
@@ -221,7 +220,7 @@ class KnownBodies:
         if name is not None:
             body.text = text[: body.ends[-1]]
             self._put(name, body, new=before is None)
-        after = len(text) - end + EACH_VALUE * occurrences(text, '":', end, len(text))
+        after = len(text) - end + EACH_VALUE * text.count('":', end)
         return ParsedBody(values, body.weight + after, body)
 
     def _get(self, name: tuple[str, ...]) -> KnownBody | None:
@@ -267,7 +266,7 @@ def _begun(text: str, most: int, at: int) -> tuple[KnownBody, int]:
 
 def _first(text: str, at: int) -> tuple[KnownBody, int]:
     body = KnownBody()
-    return body, body.read(text, decode_of(text, _DECODER), at, _FIRST)
+    return body, body.read(text, at, _FIRST)
 
 
 def _following(text: str, end: int) -> int:

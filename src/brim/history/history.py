@@ -127,6 +127,11 @@ class History:
         return self._stable
 
     @property
+    def model(self) -> str | None:
+        """The model that it was counted for; `None` if a meter was given, or neither."""
+        return self._model
+
+    @property
     def turns(self) -> Turns:
         """The messages, their tokens and their turns."""
         return self._turns

@@ -30,6 +30,8 @@ _NEWEST = 0.4
 """The most of the room beside the task for the newest turn, if older turns could use the rest."""
 _LONG = 200
 """Tokens up to which the newest turn stays whole in any case."""
+_WORTH = 0.9
+"""A newest turn is cut to its share only if that saves a tenth of it: less is not worth a mark."""
 _OLDER = 0.1
 """The share of the room for older turns if what always stays has to be cut."""
 _ENOUGH = 4
@@ -324,13 +326,17 @@ class HistoryFit:
         newest = self.newest
         if not (self.shares and self.options.excerpts) or self.options.recent is not None or newest in self._uncut():
             return
-        if not any(self.turns.messages[at].results for at in self.turns.members(newest)):
+        if not self._newest_answers():
             return  # What a person wrote stays whole.
         free = room - self._cost(turn for turn in essential if turn != newest)
         others = sum(self.weights) - self._cost(essential)
         cap = max(int(free * _NEWEST), free - others, self.turns.tokens(_LONG))
-        if cap < min(free, self.weights[newest]):
+        if cap < min(free, self.weights[newest]) * _WORTH:
             self._cap(newest, cap)
+
+    def _newest_answers(self) -> bool:
+        """Return whether the newest turn has results, which can be cut."""
+        return any(self.turns.messages[at].results for at in self.turns.members(self.newest))
 
     def _cap_older(self, essential: Sequence[int], older: int) -> set[int]:
         """Cut the turns that are over their cap, and return those that cannot be cut so far."""
@@ -376,9 +382,10 @@ class HistoryFit:
     def _squeezed(self, essential: Sequence[int], pinned: set[int]) -> tuple[dict[int, Form], set[int], int]:
         """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
 
-        If the task and the newest turn fit, they stay whole, and the last instruction is cut, or dropped. Otherwise the
-        newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the user,
-        so that something of the newest turn remains, if only a mark.
+        If the task and the newest turn fit, results of the newest turn are cut so that the last instruction stays
+        whole; if that leaves too little of them, they stay whole, and the instruction is cut, or dropped. Otherwise
+        the newest turn is cut first, then the task too. Then the task is dropped, if a history may begin without the
+        user, so that something of the newest turn remains, if only a mark.
 
         Raises:
             DoesNotFit: even so they do not fit.
@@ -400,6 +407,8 @@ class HistoryFit:
         )
         if self._cost(first) <= self.room:
             ways = (every, first, floor, spare), (every, first, floor, 0), (first, first, floor, 0)
+            if self._newest_answers() and self.newest not in pinned:
+                ways = (every, every - {self.newest}, _ENOUGH * floor, 0), *ways
         needed = 0
         for kept, whole, least, left in ways:
             taken = self._cost(whole) + left

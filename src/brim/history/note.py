@@ -104,8 +104,11 @@ def truncation(
     distribution: Distribution | None = None,
     *,
     cut: bool = False,
+    unit: str = "chars",
 ) -> dict[str, Any]:
-    """Return the `context_truncation` of a receipt; `cut` says whether an included step was shortened.
+    """Return the `context_truncation` of a receipt.
+
+    `cut` says whether an included step was shortened; `unit` names what was used and the budget: `chars` or `tokens`.
 
     Raises:
         InvalidValue: as for `note`.
@@ -114,8 +117,8 @@ def truncation(
     values: dict[str, Any] = {
         "steps_included": included,
         "steps_total": total,
-        "chars_used": used,
-        "budget_chars": budget,
+        f"{unit}_used": used,
+        f"budget_{unit}": budget,
         "truncated": cut or included < total,
         "priority_aware": distribution is not None,
     }

@@ -203,7 +203,13 @@ class HistoryRecord:
                 {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units} for r in fit.repairs
             ],
             "context_truncation": truncation(
-                kept - empty, total, fit.units, fit.budget, fit.distribution, cut=bool(fit.sent)
+                kept - empty,
+                total,
+                fit.units,
+                fit.budget,
+                fit.distribution,
+                cut=bool(fit.sent),
+                unit="chars" if self.turns.meter.unit == "chars" else "tokens",
             ),
         }
 

@@ -185,7 +185,7 @@ class RequestBody:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise self.body.error(f"{key} must be a whole number of at least 0, not {shown(value)}", top)
         try:
-            return Window.of(model, reserve=max((value for value, _ in limits.values()), default=0)).budget
+            return Window.of(model, reserve=max((value for value, _ in limits.values()), default=None)).budget
         except InvalidValue as error:
             if not error.place.endswith("reserve"):
                 raise
@@ -203,7 +203,7 @@ class RequestBody:
         try:
             yield
         except (UnknownName, InvalidValue) as error:
-            text, place = str(error), error.place if isinstance(error, InvalidValue) else "model"
+            text, place = str(error), "model" if isinstance(error, UnknownName) else error.place
             if place == "model" and own and self.model:
                 raise self.body.error(text, "model") from error
             if found := _INDEX.match(place):

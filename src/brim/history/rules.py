@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from brim.wire import Wire
@@ -22,14 +23,14 @@ class SeamRule(Protocol):
 class Pairs:
     """A call and its results stay together, however far apart: a provider refuses either without the other."""
 
-    __slots__ = ("_names", "open")
+    __slots__ = ("_calls", "open")
 
     def __init__(self, *, by_name: bool = False) -> None:
         """Begin; `by_name` says whether a result may answer a call by the name of the function alone."""
         self.open: dict[str, list[int]] = {}
         """The positions of messages with calls that have no result yet, by the call's id."""
-        self._names: dict[str, str] | None = {} if by_name else None
-        """The function of each call, if it may be answered by that name."""
+        self._calls: dict[str, list[str]] | None = {} if by_name else None
+        """The ids of calls by the name of their function, the newest last, if one may be answered by that name."""
 
     def bond(self, message: Message, at: int) -> int | None:
         """Return the position of the earliest call that the message answers."""
@@ -44,8 +45,10 @@ class Pairs:
                     del self.open[call]
         for call in message.calls:
             self.open.setdefault(call, []).append(at)
-        if self._names is not None and message.calls:
-            self._names.update({piece.id: piece.name for piece in message.pieces if piece.kind == "call"})
+        if self._calls is not None and message.calls:
+            for piece in message.pieces:
+                if piece.kind == "call":
+                    self._calls.setdefault(piece.name, []).append(piece.id)
         return earliest
 
     def named(self, message: Message) -> Message:
@@ -53,27 +56,34 @@ class Pairs:
 
         A client may leave out the id of a result, or of a call; the name is there in any case.
         """
-        names = self._names
-        if names is None or not message.results:
+        if self._calls is None or not message.results:
             return message
-        left = {call: len(callers) for call, callers in self.open.items()}
+        taken: Counter[str] = Counter()
         pieces, lost = list(message.pieces), []
         for i, piece in enumerate(pieces):
-            if piece.kind == "result" and left.get(piece.id):
-                left[piece.id] -= 1
-            elif piece.kind == "result":
-                lost.append(i)
+            if piece.kind == "result":
+                if taken[piece.id] < len(self.open.get(piece.id, ())):
+                    taken[piece.id] += 1
+                else:
+                    lost.append(i)
+        waiting = {name: self._waiting(name) for name in {pieces[i].name for i in lost}}
         for i in lost:
             piece = pieces[i]
-            alike = [call for call, count in left.items() if count and names.get(call) == piece.name]
-            alike.sort(key=lambda call: -self.open[call][-1])
             # A result without an id of its own has the name in its place, and so has a call.
-            answered = next((call for call in alike if piece.name in (piece.id, call)), None)
+            calls = waiting[piece.name] if piece.id == piece.name else iter((piece.name,))
+            answered = next((call for call in calls if taken[call] < len(self.open.get(call, ()))), None)
             if answered is not None:
-                left[answered] -= 1
+                taken[answered] += 1
                 pieces[i] = piece._replace(id=answered)
         results = tuple(piece.id for piece in pieces if piece.kind == "result")
         return message._replace(pieces=tuple(pieces), results=results)
+
+    def _waiting(self, name: str) -> Iterator[str]:
+        """Return the ids of the calls of a function, the newest first; those with a result at the end are forgotten."""
+        calls = (self._calls or {}).get(name, [])
+        while calls and calls[-1] not in self.open:
+            calls.pop()
+        return reversed(calls)
 
     def callers(self, message: Message) -> dict[int, int | None]:
         """Return for each piece that is a result the position of the call that it answers; `None` if there is none."""

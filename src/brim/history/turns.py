@@ -21,7 +21,7 @@ from brim.history.options import Pin
 from brim.history.repair import Repair
 from brim.history.rules import Pairs, earliest_bond, rules_of
 from brim.meter.base import BaseMeter
-from brim.wire import Format, Wire, format_of, wire
+from brim.wire import Format, Wire, format_of, plain, wire
 from brim.wire.base import without
 from brim.wire.message import Message
 
@@ -247,6 +247,11 @@ class Turns:
 
     def _add(self, message: Message, index: int) -> None:
         role = message.role
+        if (
+            not message.pieces and role != "system" and "role" in plain(message.raw)
+        ):  # Items without a role may be empty.
+            self._fault(message, index, "it has no content", None)
+            return
         if message.results:
             repaired = self._without_orphans(message, index)
             if repaired is None:

@@ -30,6 +30,8 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
     Raises:
         UnknownName: no such model, vocabulary or unit; the message lists the nearest names.
         SourceError: a tokenizer file cannot be read.
+        InvalidValue: the meter counts nothing.
+        MeterError: the caller's meter fails.
     """
     if isinstance(name, BaseMeter):
         return name
@@ -43,15 +45,17 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
 def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> BaseMeter:
     """Return the meter of a fit: `given`, or the model's meter, with upper bounds for counts if it is an estimate.
 
+    The meter `other` is that of an unknown model, so it counts upper bounds too.
+
     Raises:
         UnknownName: no such model, vocabulary or unit.
         InvalidType: both arguments are set.
     """
     if given is not None and model is not None:
         raise InvalidType("model", model, "omitted if a meter is set")
-    if given is not None:
+    if given is not None and given != OTHER:
         return meter(given)
-    chosen = meter(DEFAULT) if model is None else _of_model(model) or meter(model)
+    chosen = meter(given or DEFAULT) if model is None else _of_model(model) or meter(model)
     return chosen if chosen.exact else _upper(chosen)
 
 

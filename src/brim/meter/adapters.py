@@ -6,16 +6,23 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from brim.errors import InvalidType
+from brim.errors import MeterError, shown
 from brim.meter.advice import exact_count_advice
-from brim.meter.base import BaseMeter, Meter
+from brim.meter.base import BaseMeter, Meter, check_counts
 
 _TELLING = 400
 """Tokens after which a bound is judged."""
 
 
 class Foreign(BaseMeter):
-    """A caller's own meter or counting function, with brim's caching and cutting."""
+    """A caller's own meter or counting function, with brim's caching and cutting.
+
+    An estimate of a caller has no bound that brim knows, so it is taken at its word.
+
+    Raises:
+        InvalidValue: it counts nothing.
+        MeterError: it fails.
+    """
 
     def __init__(self, source: Meter | Callable[[str], int]) -> None:
         counts: Any = getattr(source, "count", source)
@@ -23,6 +30,7 @@ class Foreign(BaseMeter):
         self.unit = str(getattr(source, "unit", "units"))
         self._count: Callable[[str], int] = counts
         self._exact = bool(getattr(source, "exact", False))
+        check_counts(self)
 
     @property
     def exact(self) -> bool:
@@ -33,11 +41,15 @@ class Foreign(BaseMeter):
         """Return the count of the caller's meter or function.
 
         Raises:
-            InvalidType: the count is not a whole number of at least zero.
+            MeterError: the caller's code raised, or the count is not a whole number of at least zero.
         """
-        size = self._count(text)
+        try:
+            size = self._count(text)
+        except Exception as error:  # Code of the caller may raise anything.
+            raise MeterError(self._name, len(text), f"it raised {type(error).__name__}: {error}") from error
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-            raise InvalidType(f"the count of meter {self._name!r}", size, "a whole number of at least 0")
+            problem = f"it returned {shown(size)} instead of a whole number of at least 0"
+            raise MeterError(self._name, len(text), problem)
         return size
 
 
@@ -48,9 +60,9 @@ class Tuned(BaseMeter):
         self.model = model
         self.unit = inner.unit
         self.memo = inner.memo
-        self.loads_are_counts = inner.loads_are_counts
+        self.slack = inner.slack
         self._inner = inner
-        for name in ("count", "count_many", "count_joined", "joined", "upper", "load", "head", "tail"):
+        for name in ("count", "upper", "upper_load", "load", "head", "tail"):
             setattr(self, name, getattr(inner, name))
 
     @property
@@ -69,21 +81,25 @@ class Tuned(BaseMeter):
 
 
 class Upper(BaseMeter):
-    """Another meter's upper bound, so that a budget holds although the count is an estimate."""
+    """Another meter's upper bound, so that a budget holds although the count is an estimate.
+
+    Counts add up, as those of parts have to; the slack of the bound is the overhead of a whole prompt.
+    """
 
     def __init__(self, inner: BaseMeter) -> None:
         super().__init__(f"{inner.name}, upper bound")
         self.unit = inner.unit
         self.model = inner.model
+        self.slack = self.overhead = inner.slack
         self._inner = inner
         self._seen: tuple[int, int] | None = (0, 0)
         """The estimate and the bound of the first texts; `None` once it is known whether the bound wastes room."""
 
     def measure(self, text: str) -> int:
         """Return an upper bound on the true count; if that of the first texts wastes room, it is logged what to do."""
-        bound = self._inner.upper(text)
+        bound = self._inner.upper_load(text)
         if self._seen is not None:
-            self._advise(self._seen[0] + self._inner.count(text), self._seen[1] + bound)
+            self._advise(self._seen[0] + self._inner.load(text), self._seen[1] + bound)
         return bound
 
     def _advise(self, estimate: int, bound: int) -> None:

@@ -7,20 +7,25 @@ counted again before it is returned.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
-from brim.errors import InvalidType
+from brim.errors import InvalidType, InvalidValue
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
-from brim.meter.joined_texts import Ends, JoinedTexts
 from brim.meter.memo import Memo
-from brim.meter.tool_memo import Counted, ToolMemo
+
+if TYPE_CHECKING:
+    from brim.meter.schemas import Counted
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
+
+PROBE = "The quick brown fox: 1,234 times, 漢字, слова, 😀.\n"
+"""A text that every meter counts, whatever it counts."""
 
 
 @runtime_checkable
@@ -52,14 +57,13 @@ class BaseMeter(ABC):
     """The unit of a count."""
     model: str | None = None
     """The model whose rules for framing, tools and images apply; `None` if the meter belongs to no model."""
-    loads_are_counts: bool = True
-    """Whether `load` and `count` are the same."""
+    slack: int = 0
+    """Tokens that `upper` adds once to a text, whatever its length."""
+    overhead: int = 0
+    """Tokens that a whole prompt counts more than its texts: the slack, if the counts are upper bounds."""
 
     source: tuple[Callable[..., BaseMeter], tuple[Any, ...]] | None = None
     """The function and the arguments that return this meter; a pickle holds them in place of a vocabulary."""
-
-    def __init_subclass__(cls) -> None:
-        cls.loads_are_counts = cls.load is BaseMeter.load
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -69,9 +73,9 @@ class BaseMeter(ABC):
         return self.source or super().__reduce_ex__(protocol)
 
     @cached_property
-    def _tool_memos(self) -> dict[Any, ToolMemo[Counted]]:
-        """The tool definitions that were counted, by provider and model."""
-        return {}
+    def _tool_memo(self) -> Memo[Counted]:
+        """The counts of tool definitions."""
+        return Memo()
 
     @property
     def name(self) -> str:
@@ -99,28 +103,6 @@ class BaseMeter(ABC):
             self.memo.put(text, known)
         return known
 
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order."""
-        return [self.count(text) for text in texts]
-
-    def count_joined(
-        self,
-        pieces: Sequence[str],
-        enough: int | None = None,  # noqa: ARG002 - for meters that count piece by piece
-        known: Mapping[str, int] | None = None,  # noqa: ARG002
-        seams: Mapping[int, Ends] | None = None,  # noqa: ARG002
-    ) -> int:
-        """Return the count of the joined pieces, which need not be the sum of their counts.
-
-        If it exceeds `enough`, any number above `enough` may be returned. `known` holds counts of pieces,
-        `seams` the ends of some, by index: then these are not looked at.
-        """
-        return self.count("".join(pieces))
-
-    def joined(self, texts: Sequence[str], separator: str, whole: str) -> JoinedTexts:  # noqa: ARG002
-        """Return the counts of choices among texts; `whole` is all of them joined, by which they can be cached."""
-        return JoinedTexts(self, texts, separator)
-
     def count_messages(
         self,
         messages: Sequence[Any],
@@ -146,12 +128,16 @@ class BaseMeter(ABC):
 
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
-        memos = self._tool_memos if count is None else None
-        count = count or (self.count if self.loads_are_counts else self.load)
-        return RequestCounter(count, provider, framing_of(self.unit, provider, self.model), self.model, memos)
+        framing = framing_of(self.unit, provider, self.model)
+        memo, overhead = (self._tool_memo, self.overhead) if count is None else (None, 0)
+        return RequestCounter(count or self.load, provider, framing, self.model, memo, overhead=overhead)
 
     def upper(self, text: str) -> int:
-        """Return an upper bound on the true count; for an exact meter, the count itself."""
+        """Return an upper bound on the true count of a text; for an exact meter, the count itself."""
+        return self.upper_load(text) + self.slack if text else 0
+
+    def upper_load(self, text: str) -> int:
+        """Return the upper bound of a part of a prompt: the sum of these and `slack` bounds the whole."""
         return self.count(text)
 
     def load(self, text: str) -> int:
@@ -176,6 +162,8 @@ class BaseMeter(ABC):
 
     def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
         """Return a long prefix, or suffix `at_end`, within the limit; only as much text is searched as is needed."""
+        if not isinstance(text, str):
+            raise InvalidType("text", text, "a str")
         width = _WINDOW * limit + 16
         while True:
             length = at_most(text, width, at_end=at_end) or _at_least(text, 1, at_end=at_end)
@@ -201,6 +189,16 @@ class BaseMeter(ABC):
                 high = at
             guess = _next_guess(low, high, at, size, limit)
         return side(text, low, at_end=at_end)
+
+
+def check_counts(meter: BaseMeter, others: Iterable[str] = ()) -> None:
+    """Check that a meter counts text: with one that does not, everything would fit.
+
+    Raises:
+        InvalidValue: it counts nothing in the probe, nor in the other texts.
+    """
+    if not any(meter.count(text) for text in chain((PROBE,), others)):
+        raise InvalidValue("meter", meter.name, f"one that counts text: {PROBE!r} counts 0")
 
 
 def measured(meter: str, *, exact: bool) -> str:

@@ -127,16 +127,16 @@ class Calibrated(BaseMeter):
         self.model = inner.model
         self.inner = inner
         """The estimate that is corrected."""
-        self._rough = inner.name in UNITS
-        self._estimate = vocabulary(CLASSES).count if self._rough else inner.count
+        self.overhead = 0 if self.calibration.calls else inner.slack
+        self._estimate = vocabulary(CLASSES).count if inner.name in UNITS else inner.count
         self._rate = self.calibration.rate
 
     def measure(self, text: str) -> int:
         """Return the tokens that a text should not exceed; before the first answer, the estimate's own bound."""
         if not text:
             return 0
-        if not self.calibration.calls and not self._rough:
-            return self.inner.upper(text)
+        if not self.calibration.calls:
+            return self.inner.upper_load(text)
         return max(1, _times(self._estimate(text), self._rate))
 
     def size_of(

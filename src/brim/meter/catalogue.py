@@ -16,7 +16,7 @@ from brim.meter.declaration import PROJECT_FILE, Declaration, Overrides, declare
 from brim.meter.model import Cache, Framing, Model, Prices
 from brim.meter.names import fold, spellings
 
-ADVICE = f"Declare it in {PROJECT_FILE}: models: {{name: {{window: 32768, vocabulary: o200k_base}}}}"
+ADVICE = f"Declare it in {PROJECT_FILE}: models: {{name: {{window: 32768}}}}, with its vocabulary if it is known"
 _LONGEST_CHAIN = 16
 """Models that a chain of `like` may pass through."""
 

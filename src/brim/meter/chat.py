@@ -8,10 +8,11 @@ parts that every format has: each message, its texts, names and calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from brim.meter.memo import Memo
 from brim.meter.model import Framing
-from brim.meter.tool_memo import Counted, ToolMemo
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
 from brim.wire.remainder import shown_fields
@@ -32,7 +33,7 @@ _SEALED = 4
 """Characters of encrypted thinking for each token."""
 
 if TYPE_CHECKING:
-    from brim.meter.schemas import ToolCounts
+    from brim.meter.schemas import Counted, ToolCounts
 
 Count = Callable[[str], int]
 
@@ -60,17 +61,20 @@ class RequestCounter:
         provider: str,
         framing: Framing | None = None,
         model: str | None = None,
-        memos: dict[Any, ToolMemo[Counted]] | None = None,
+        memo: Memo[Counted] | None = None,
+        *,
+        overhead: int = 0,
     ) -> None:
         self.text = count
         """Returns the tokens of a text."""
         self.provider = provider
-        self.framing = framing or (PLAIN if model is None else FRAMING)
+        plain = framing or (PLAIN if model is None else FRAMING)
+        self.framing = replace(plain, reply=plain.reply + overhead) if overhead else plain
+        """The overhead of the chat format; that of the meter counts once, with the start of the reply."""
         self.model = model
         self.maker = _maker(model) or provider
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
-        memos = {} if memos is None else memos
-        self._memo = memos.setdefault((self.maker, model), ToolMemo())
+        self._memo = Memo() if memo is None else memo
         self._tuned = model is not None and self.framing.per_message > 0
         self._frames: dict[str, int] = {}
         self.call = _CALL if self._tuned else 0
@@ -201,5 +205,6 @@ def request_counts(
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
     if system:
         read.append(instructions(chosen, system))
-    offered, _ = chat.tools(tools, system=any(message.role == "system" for message in read))
+    leads = bool(system) or any(message.role == "system" for message in read[:1])
+    offered, _ = chat.tools(tools, system=leads)
     return sum(chat.units(message) for message in read) + offered + chat.fields(fields)[0] + chat.framing.reply

@@ -1,6 +1,6 @@
 """The tokenizer libraries, each behind the same interface.
 
-An engine counts texts and says whether the counts are exact. It may raise any exception, panics included: the
+An engine counts a text and says whether the count is exact. It may raise any exception, panics included: the
 vocabulary that owns it moves on to its next engine.
 """
 
@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-_SINGLE = 32 * 1024
-"""Below this many characters `truncate` counts one text faster, because it starts no batch."""
-
 
 class Engine(Protocol):
-    """Counts texts by one library and one vocabulary."""
+    """Counts a text by one library and one vocabulary."""
 
     @property
     def name(self) -> str:
@@ -30,12 +26,8 @@ class Engine(Protocol):
     def exact(self) -> bool:
         """Whether the counts are those of the vocabulary itself."""
 
-    @property
-    def additive(self) -> bool:
-        """Whether counts add up across a seam, so that a long text may come in pieces."""
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order. The texts hold no lone surrogates."""
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text, which holds no lone surrogates."""
 
 
 @runtime_checkable
@@ -51,7 +43,6 @@ class ToktokEngine:
 
     name = "toktok"
     exact = True
-    additive = True
 
     def __init__(self, vocabulary: str) -> None:
         import toktok
@@ -59,11 +50,10 @@ class ToktokEngine:
         self._toktok = toktok
         self._vocabulary = vocabulary
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order."""
-        if len(texts) == 1 and len(texts[0]) < _SINGLE:
-            return [self._toktok.truncate(texts[0], sys.maxsize, self._vocabulary)[1]]
-        counted: list[int] = self._toktok.batch_count(texts, self._vocabulary, 1)
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        # Unlike `batch_count`, this call copies no text, so that other threads run however long the text is.
+        counted: int = self._toktok.truncate(text, sys.maxsize, self._vocabulary)[1]
         return counted
 
     def prefix(self, text: str, limit: int) -> int:
@@ -78,8 +68,6 @@ class ApartEngine:
     and without bound. Vocabularies other than the two most used are counted here.
     """
 
-    additive = True
-
     def __init__(self, engine: Engine) -> None:
         self.name = engine.name
         self.exact = engine.exact
@@ -87,9 +75,9 @@ class ApartEngine:
         self._worker: tuple[int, ThreadPoolExecutor] | None = None
         self._lock = Lock()
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order."""
-        return self._thread().submit(self._engine.counts, texts).result()
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        return self._thread().submit(self._engine.count, text).result()
 
     def _thread(self) -> ThreadPoolExecutor:
         """Return the thread of this process: a thread does not survive a fork."""
@@ -106,13 +94,12 @@ class TiktokenEngine:
 
     name = "tiktoken"
     exact = True
-    additive = True
 
     def __init__(self, vocabulary: str) -> None:
         import tiktoken
 
         self._encoding = tiktoken.get_encoding(vocabulary)
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order."""
-        return [len(self._encoding.encode_ordinary(text)) for text in texts]
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+        return len(self._encoding.encode_ordinary(text))

@@ -8,7 +8,7 @@ wherever that does not change the count.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from unicodedata import normalize
 
@@ -74,6 +74,8 @@ _ORDINARY_ONLY = frozenset({"gemma2"})
 """Vocabularies where splintr's fast call also matches tags and unlisted control strings, and takes quadratic time on
 whitespace: 25 seconds for 200,000 characters."""
 
+_BEFORE_WORD = re.compile(r"(?<=\S)(?= )")
+"""Where every vocabulary with word patterns begins a new word: a text may be split there."""
 _AFTER_WORD = re.compile(r"(?<=[^\s▁]) (?=\S)")
 _BEFORE_SPACE = re.compile(r"(?<=\n)(?=[^\n])|(?<=[^\s▁>])(?= )")
 _SEAMS = {
@@ -91,11 +93,13 @@ The first four put a space before every text, which stands for the one that the 
 holds a newline beside anything else, and only one holds a space after something else: `> </`."""
 
 _BLOCK = 8_192
-"""Characters that are counted in one call if there are seams: merging is faster on short texts."""
+"""Characters that are counted in one call if there are seams: other threads run between two calls, and merging is
+faster on short texts."""
 
 _LONGEST = 100_000
-"""Characters that are counted in one call if there is no seam: a call for megabytes of quotes takes seconds, in which
-no other thread runs, and keeps hundreds of MB. Such a text may count some tokens more than it has, never less."""
+"""Characters that are counted in one call by a vocabulary without word patterns if there is no seam: a call for
+megabytes of quotes takes seconds, in which no other thread runs, and keeps hundreds of MB. Such a text may count some
+tokens more than it has, never less."""
 
 
 class SplintrEngine:
@@ -117,30 +121,24 @@ class SplintrEngine:
             from splintr import Tokenizer
         except ImportError as error:
             raise ImportError(f"{vocabulary} is counted by splintr: pip install 'brim[open]'") from error
-        self.additive = vocabulary not in _SEAMS
-        """Whether splitting a text before a space that follows another character keeps the sum."""
         self._composed = vocabulary in _COMPOSED
         self._ordinary_only = vocabulary in _ORDINARY_ONLY
         self._markup = _MARKUP.get(vocabulary)
-        self._seam = _SEAMS.get(vocabulary)
+        self._seam = _SEAMS.get(vocabulary, _BEFORE_WORD)
+        self._longest = _LONGEST if vocabulary in _SEAMS else None
         self._tokenizer = Tokenizer.from_pretrained(_SAME.get(vocabulary, vocabulary))
         self._reserved = _patterns(self._tokenizer.special_tokens())
         for probe, count in zip(_PROBES, VOCABULARIES[vocabulary], strict=True):
-            if (found := self._count(probe)) != count:
+            if (found := self.count(probe)) != count:
                 raise SourceError(vocabulary, f"splintr counts {found} tokens in {probe!r}, where there are {count}")
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order. The texts hold no lone surrogates."""
-        return [self._count(text) for text in texts]
-
-    def _count(self, text: str) -> int:
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text, which holds no lone surrogates."""
         if self._composed and not text.isascii():
             text = normalize("NFC", text)
-        if self._seam is None:
-            return self._size(text)
         spans = self._markup.split(text) if self._markup else [text]
-        blocks = [self._size(block) + extra for span in spans for block, extra in _blocks(span, self._seam)]
-        return len(spans) - 1 + sum(blocks)
+        blocks = [block for span in spans for block in _blocks(span, self._seam, self._longest)]
+        return len(spans) - 1 + sum(self._size(block) + extra for block, extra in blocks)
 
     def _size(self, text: str) -> int:
         """Return the count of a text by one call of splintr."""
@@ -159,19 +157,19 @@ def _patterns(reserved: Iterable[str]) -> list[re.Pattern[str]]:
     return [re.compile("|".join(map(re.escape, strings))) for _, strings in by_first]
 
 
-def _blocks(text: str, seam: re.Pattern[str]) -> Iterator[tuple[str, int]]:
-    """Yield the text in blocks that end at the first seam after `_BLOCK` characters, or after `_LONGEST`.
+def _blocks(text: str, seam: re.Pattern[str], longest: int | None) -> Iterator[tuple[str, int]]:
+    """Yield the text in blocks that end at the first seam after `_BLOCK` characters, or after `longest`.
 
     With a block that ends at no seam comes the token by which the whole may count more than its parts.
     """
-    start = 0
+    start, most = 0, len(text) if longest is None else longest
     while len(text) - start > _BLOCK:
-        match = seam.search(text, start + _BLOCK, start + _LONGEST + 1)
-        if match is None and len(text) - start <= _LONGEST:
+        match = seam.search(text, start + _BLOCK, start + most + 1)
+        if match is None and len(text) - start <= most:
             break
         if match is None:
-            yield text[start : start + _LONGEST], 1
-            start += _LONGEST
+            yield text[start : start + most], 1
+            start += most
         else:
             yield text[start : match.start()], 0
             start = match.end()

@@ -10,7 +10,8 @@ import base64
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from brim.errors import SourceError
@@ -21,6 +22,9 @@ _MOST_BYTES = 256 * 1024 * 1024
 
 _MOST_TIMES = 64
 """Characters that a normaliser may write for one; published ones write up to three."""
+
+_PIECES = 16
+"""Entries of the vocabulary by which a file that counts nothing is told from one of rare words."""
 
 _PLACE = re.compile(r" at line (\d+) column \d+$")
 
@@ -34,8 +38,6 @@ class FileEngine:
 
     name = "tokenizers"
     exact = True
-    additive = False
-    """Unknown for a file, so false."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -46,12 +48,15 @@ class FileEngine:
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
 
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Return the count of each text, in order. The texts hold no lone surrogates."""
+    def count(self, text: str) -> int:
+        """Return the number of tokens of a text, which holds no lone surrogates."""
         # This call keeps no offsets and releases the interpreter lock; with a single text it starts no threads, so that
         # a later fork is safe.
-        encode = self._tokenizer.encode_batch_fast
-        return [len(encode([text], add_special_tokens=False)[0]) for text in texts]
+        return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
+
+    def pieces(self) -> Iterator[str]:
+        """Yield a few entries of the vocabulary."""
+        yield from islice(self._tokenizer.get_vocab(), _PIECES)
 
 
 def _parsed(path: str, text: str) -> Any:

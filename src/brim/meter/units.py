@@ -1,14 +1,17 @@
 """Meters without a vocabulary: characters, and the rules of thumb that divide by four.
 
 Characters are exact. The others estimate tokens: on JSON, base64 and scripts without spaces they are wrong by factors,
-so they serve to reproduce a figure, not to stay within a window.
+so they serve to reproduce a figure, not to stay within a window. Their upper bound is that of an unknown model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from brim.meter.base import BaseMeter
+from brim.meter.estimate import OTHER, SLACK, Estimate, estimate_for
+from brim.meter.vocabularies import vocabulary
 
 
 class Chars(BaseMeter):
@@ -34,6 +37,8 @@ class Chars(BaseMeter):
 class Quarters(BaseMeter):
     """Estimates tokens as a quarter of the characters, or of the UTF-8 bytes, rounded down."""
 
+    slack = SLACK
+
     def __init__(self, name: str, *, of_bytes: bool = False, plus: int = 0) -> None:
         super().__init__(name)
         self._of_bytes = of_bytes
@@ -49,10 +54,19 @@ class Quarters(BaseMeter):
         """Return the quarter rounded up, so that many short texts do not count as zero."""
         return (self._size(text) + 3) // 4 if not self._plus else self.measure(text)
 
+    def upper_load(self, text: str) -> int:
+        """Return the upper bound for an unknown model: no number of quarters bounds the tokens of a text."""
+        return max(self.load(text), _unknown_model().upper_load(text))
+
     def _size(self, text: str) -> int:
         if not self._of_bytes or text.isascii():
             return len(text)
         return len(text.encode("utf-8", "surrogatepass"))
+
+
+@cache
+def _unknown_model() -> Estimate:
+    return estimate_for(OTHER, vocabulary)
 
 
 UNITS: dict[str, Callable[[], BaseMeter]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 
+from brim.meter.base import check_counts
 from brim.meter.engine import ApartEngine, Engine, TiktokenEngine, ToktokEngine
 from brim.meter.estimate import ClassesEngine
 from brim.meter.splintr_engine import VOCABULARIES as OPEN
@@ -58,7 +59,7 @@ def vocabulary(name: str) -> Vocabulary:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append((CLASSES, ClassesEngine))
     vectors: Vectors = tuple(zip(_TEXTS, _COUNTS[name], strict=True)) if name in _COUNTS else ()
-    made = Vocabulary(name, engines, vectors=vectors, at_lines=name in _COUNTS)
+    made = Vocabulary(name, engines, vectors=vectors)
     made.source = (vocabulary, (name,))
     return made
 
@@ -73,10 +74,12 @@ def file_vocabulary(path: str) -> Vocabulary:
 
     Raises:
         SourceError: the file cannot be read, or is not a tokenizer.
+        InvalidValue: it counts nothing.
     """
     from brim.meter.tokenizer_file import FileEngine
 
     engine = FileEngine(path)
     made = Vocabulary(path, [("tokenizers", lambda: engine), (CLASSES, ClassesEngine)])
     made.source = (file_vocabulary, (path,))
+    check_counts(made, engine.pieces())
     return made

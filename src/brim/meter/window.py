@@ -50,12 +50,14 @@ class Window:
         cls,
         model: str,
         *,
-        reserve: int = 0,
+        reserve: int | None = None,
         cap: float | str | None = None,
         warn: float | str | None = None,
         limit: int | None = None,
     ) -> Window:
         """Return the window of a model of the catalogue; its maximum input limits the budget too.
+
+        Without a `reserve`, an eighth of the window is left for the answer, 4,096 tokens at most.
 
         Raises:
             UnknownName: the catalogue has no such model.
@@ -68,7 +70,8 @@ class Window:
         if size is None:
             raise InvalidValue("model", model, "one whose window is known: declare it in brim.models.yaml")
         limits = [bound for bound in (limit, known.max_input) if bound is not None and bound < size]
-        return cls(size, reserve=reserve, cap=cap, warn=warn, limit=min(limits, default=None))
+        kept = answer_room(size) if reserve is None else reserve
+        return cls(size, reserve=kept, cap=cap, warn=warn, limit=min(limits, default=None))
 
     @property
     def budget(self) -> int:

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import PurePath
 from typing import Any, Literal, get_args
 
-from brim.amounts import Amount, units, units_or_share
+from brim.amounts import Amount, check_bounds, units
 from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.receipts.text_entries import text_entries
 
@@ -98,10 +98,8 @@ class Section(_Derived):
                 raise InvalidType(f"{where}: {field}", value, "true or false")
         if self.most is not None:
             units(f"{where}: most", self.most)
-        if self.floor or type(self.floor) is not int:
-            units_or_share(f"{where}: floor", self.floor)
-        if self.ceiling is not None:
-            units_or_share(f"{where}: ceiling", self.ceiling)
+        if self.floor or self.ceiling is not None or type(self.floor) is not int:
+            check_bounds(f"{where}: ", self.floor, self.ceiling)
         weight = self.weight
         if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction):
             raise InvalidType(f"{where}: weight", weight, "a number above 0")

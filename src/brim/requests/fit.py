@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields as fields_of
-from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 from brim.amounts import Amount
@@ -12,7 +12,7 @@ from brim.errors import InvalidType, InvalidValue
 from brim.history.history import History, Tools
 from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
 from brim.history.turns import RepairMode
-from brim.meter import DEFAULT, Meter, name_of
+from brim.meter import DEFAULT, Meter, catalogue, name_of
 from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import Fill, Policy
 from brim.receipts.section import Section
@@ -21,6 +21,9 @@ from brim.requests.request_fit import RequestFit
 from brim.requests.terms import KeepTools, RequestTerms
 from brim.sections.fit import check
 from brim.wire import Format, Wire
+
+_BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen|writer)\.")
+"""How Bedrock writes the names of models: the maker, perhaps after a region."""
 
 SectionsOrText = Sequence[Section] | str | None
 
@@ -125,23 +128,10 @@ def _fit(given: Mapping[str, Any]) -> RequestFit:
         leading=len(pages[0]),
         tools=given["tools"],
         fields=given["fields"],
-        terms=_terms(given),
+        terms=RequestTerms(**{name: given[name] for name in _TERMS}),
         turn_options=_turn_options(given["turns"], summarise if len(history) else None),
-        model=model,
+        model=model or history.model,
     )
-
-
-def _terms(given: Mapping[str, Any]) -> RequestTerms:
-    values = tuple([given[name] for name in _TERMS])
-    try:
-        return _checked_terms(*values)
-    except TypeError:  # One of them is no hashable value, and no valid one.
-        return RequestTerms(**dict(zip(_TERMS, values, strict=True)))
-
-
-@lru_cache(64, typed=True)
-def _checked_terms(*values: Any) -> RequestTerms:
-    return RequestTerms(**dict(zip(_TERMS, values, strict=True)))
 
 
 def _sections(name: str, given: SectionsOrText) -> Sequence[Section]:
@@ -168,10 +158,25 @@ def _history(
         if meter is not None or format is not None:
             name, value = ("meter", meter) if meter is not None else ("format", format)
             raise InvalidValue(name, value, "left out: the history has its own")
+        if model is not None and model != messages.model:
+            own = "left out, or given to the History" if messages.model is None else f"{messages.model!r}, or left out"
+            raise InvalidValue("model", model, f"{own}: the history was counted for it")
         return messages
+    if format is None and not len(messages):
+        format = _format_of(model)
     history = History(meter, model=model, format=format, repair=repair)
     history.extend(messages)
     return history
+
+
+def _format_of(model: str | None) -> Format | None:
+    """Return the format in which a model is called that is called in no other; `None` if it is not known."""
+    if model is None:
+        return None
+    if _BEDROCK.match(model):
+        return "bedrock"
+    known = catalogue.lookup(model)
+    return "gemini" if known is not None and known.provider == "google" else None
 
 
 def _check_fields(fields: Any, wire: Wire) -> None:

@@ -35,6 +35,8 @@ class HistoryShare:
     budget: int
     tools: ToolShare | None = None
     """The tools, if not all of them stay."""
+    alone: bool = False
+    """Whether there is nothing else that shares the budget: then it is a fit of messages."""
     fit: HistoryFit | None = None
     pinned: PinnedTurns = field(init=False)
     others: OtherTurns = field(init=False)
@@ -102,7 +104,7 @@ class HistoryShare:
     def least(self) -> int:
         """Return the fewest tokens that what always stays can be cut to."""
         try:
-            self.history.plan(self.fixed, self.extra, self.options, shares=False)
+            self.history.plan(self.fixed, self.extra, self.options, shares=self.alone)
         except DoesNotFit as error:
             return max(1, min(self.essential, error.needed - self.fixed))
         return 1
@@ -115,7 +117,8 @@ class HistoryShare:
         cost = 0
         for attempt in range(_TRIES + 1):
             try:
-                fit = self.history.plan(self.fixed + max(0, room - cost), self.extra, self.options, shares=False)
+                room_of_turns = self.fixed + max(0, room - cost)
+                fit = self.history.plan(room_of_turns, self.extra, self.options, shares=self.alone)
             except DoesNotFit:
                 return None
             called, units = self._called(fit.kept_turns())

@@ -27,6 +27,7 @@ from brim.sections.draft import SMOOTH, Draft
 from brim.sections.layout import Layout, layout
 from brim.sections.section_fit import Bidder, SectionFit
 from brim.wire import definitions
+from brim.wire.base import value_at
 from brim.wire.remainder import shown_fields
 from brim.wire.values import json_of
 
@@ -57,6 +58,7 @@ class RequestFit(SectionFit):
     frames: dict[str, int] = field(init=False)
     """Tokens of the framing of each page."""
     counts_of_tools: ToolCounts | None = field(init=False, default=None)
+    """Tokens of the tools, of a request that may have no system message if that is not sure."""
     count_of_fields: tuple[int, bool] = field(init=False)
     """Tokens of the other fields, and whether they are exact."""
     share: HistoryShare = field(init=False)
@@ -73,13 +75,26 @@ class RequestFit(SectionFit):
         self.pages = {page: layout(row, separator=separator, template=None) for page, row in rows.items()}
         halves = {"system": self.drafts[: self.leading], "user": self.drafts[self.leading :]}
         self.lives = {page: [draft for draft in half if draft.size] for page, half in halves.items()}
-        system = bool(self.history.turns.system) or bool(self.lives["system"])
         self.count_of_fields = chat.fields(self.fields)
-        if self.tools is not None:
-            self.counts_of_tools = _by_tool(self.tools, chat.each_tool(self.tools, system=system))
+        sure = any(draft.required for draft in self.lives["system"])
+        self.counts_of_tools = self._tool_counts(system=sure or bool(self.history.turns.system))
+
+    def _tool_counts(self, *, system: bool) -> ToolCounts | None:
+        """Return the tokens of the tools; without a system message, some providers make one for them."""
+        if self.tools is None:
+            return None
+        return _by_tool(self.tools, self.history.turns.chat.each_tool(self.tools, system=system))
 
     def request(self) -> Request:
         """Return the request with its receipt.
+
+        Raises:
+            DoesNotFit: what is required is bigger than the budget.
+        """
+        return self._result(*self.planned())
+
+    def planned(self) -> tuple[dict[str, str], int]:
+        """Return the texts of the sections and the tokens of the whole request; the history learns nothing of it.
 
         Raises:
             DoesNotFit: what is required is bigger than the budget.
@@ -95,7 +110,7 @@ class RequestFit(SectionFit):
         texts, used = self._settle()
         if not self.whole and self.live and not self._alone and self._top_up(self.budget - used):
             texts, used = self._settle()
-        return self._result(texts, used)
+        return texts, used
 
     def _top_up(self, left: int) -> bool:
         """Offer what is left over to what was cut, and return whether anything took some of it.
@@ -192,6 +207,7 @@ class RequestFit(SectionFit):
             terms=self.terms,
             budget=self.budget,
             tools=tools,
+            alone=not self.live and tools is None,
         )
         self.share = share
         must = sum([draft.wanted + self.toll for draft in self.live if draft.section.required])
@@ -230,10 +246,10 @@ class RequestFit(SectionFit):
         self.share = share = self._share(relevant=False)
         if share.wanted < share.total or any(draft.wanted < draft.size for draft in self.live):
             return False
-        if self._above_ceiling(self.terms.tools_ceiling):
+        if self._above_ceiling(self.terms.tools_ceiling) or self._is_far_over(share.fixed + share.total):
             return False
         texts = {draft.name: draft.text for draft in self.live}
-        apart = self._pages_count(texts, self.budget)
+        apart = self._pages_count(texts)
         if apart + share.fixed + share.total > self.budget:
             return False
         share.fit = self.history.plan(self.budget - apart, share.extra, self.turn_options)
@@ -244,27 +260,47 @@ class RequestFit(SectionFit):
             draft.take(draft.size)
         return True
 
-    def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:  # noqa: ARG002
-        tools = self.share.tools
-        return self.share.used + (0 if tools is None else tools.used) + self._pages_count(texts, enough)
+    def _count(self, texts: Mapping[str, str], budget_text: str | None = None) -> int:  # noqa: ARG002
+        """Return the tokens of the request that would be sent with these texts: the request itself is counted."""
+        if self.share.fit is None:
+            planned = 0 if self.share.tools is None else self.share.tools.used
+            return self.share.used + planned + self._pages_count(texts)
+        body = self._body(texts)
+        wire = self.history.turns.wire
+        return self.meter.count_messages(
+            body[wire.list_key],
+            value_at(body, wire.tools_at),
+            system=body.get(wire.system_key) if wire.system_key else None,
+            fields=self.fields,
+            format=wire.name,
+        )
 
-    def _pages_count(self, texts: Mapping[str, str], enough: int | None = None) -> int:
+    def _body(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the request with these texts, without its other fields."""
+        turns, fit, tools = self.history.turns, self.share.fit, self.share.tools
+        assert fit is not None
+        system, asked = (self.pages[page].text(texts) for page in _PAGES)
+        messages = list(fit.sent_messages().messages)
+        if asked and (last := self._joined_message()) is not None:
+            messages[-1] = turns.wire.append(last, asked)
+        elif asked:
+            messages.append(turns.wire.say(asked))
+        offered = self.tools
+        if tools is not None:
+            offered = [tool for index, tool in enumerate(self.tools or ()) if index in tools.kept]
+        return turns.wire.body(messages, system=system, tools=offered, model=self.model)
+
+    def _pages_count(self, texts: Mapping[str, str]) -> int:
         """Return the tokens of the system prompt and the message of the user."""
-        total = 0
-        for page in _PAGES:
-            pieces = self.pages[page].pieces(texts)
-            if any(pieces):
-                total += self._page_count(page, pieces, enough)
-        return total
+        written = {page: self.pages[page].text(texts) for page in _PAGES}
+        return sum(self._page_count(page, text) for page, text in written.items() if text)
 
-    def _page_count(self, page: str, pieces: list[str], enough: int | None) -> int:
+    def _page_count(self, page: str, text: str) -> int:
         turns = self.history.turns
         if page == "user" and (last := self._joined_message()) is not None:
-            joined = turns.wire.append(last, "".join(pieces))
+            joined = turns.wire.append(last, text)
             return turns.chat.units(turns.wire.read(joined, 0)) - turns.chat.units(turns.wire.read(last, 0))
-        if self.meter.loads_are_counts:
-            return self.frames[page] + self._count_pieces(pieces, enough)
-        return self.frames[page] + turns.chat.text("".join(pieces))
+        return self.frames[page] + turns.chat.text(text)
 
     def _joined_message(self) -> Any | None:
         """Return the last message of the history if the user's text belongs into it: roles have to alternate."""
@@ -291,27 +327,18 @@ class RequestFit(SectionFit):
         share, turns, fit = self.share, self.history.turns, self.share.fit
         if used > self.budget or fit is None:
             raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {self.budget:,}; please report it")
-        system, asked = ("".join(self.pages[page].pieces(texts)) for page in _PAGES)
-        tools = self.tools
-        if share.tools is not None:
-            tools = [tool for index, tool in enumerate(self.tools or ()) if index in share.tools.kept]
-        last = self._joined_message() if asked else None
         exact = self.count_of_fields[1] and (self.counts_of_tools is None or self.counts_of_tools.exact)
         before = {"tools": self.tools if share.tools is None else None, "system": None, "fields": self._shown()}
         fitted = self.history.fitted(fit, before, exact=exact, capture=False)
-        messages = list(fitted.messages)
-        if asked and last is not None:
-            messages[-1] = turns.wire.append(last, asked)
-        elif asked:
-            messages.append(turns.wire.say(asked))
-        body = turns.wire.body(messages, system=system, tools=tools, model=self.model)
+        body = self._body(texts)
+        offered = value_at(body, turns.wire.tools_at)
         for name, value in (self.fields or {}).items():
             body[name] = {**value, **body[name]} if name in body and isinstance(value, Mapping) else value
         return Request(
             body=body,
             messages=body[turns.wire.list_key],
-            system=system,
-            tools=None if tools is None else list(tools),
+            system=self.pages["system"].text(texts),
+            tools=None if self.tools is None else list(offered or ()),
             used=used,
             budget=self.budget,
             texts=dict(texts),
@@ -329,7 +356,10 @@ class RequestFit(SectionFit):
         tools = [] if share.tools is None else [share.tools.part()]
         drafts = [draft.part() for draft in self.drafts]
         parts = (*drafts[: self.leading], *tools, *turns, *drafts[self.leading :])
-        more = 0 if self.meter.exact else sum(self.meter.upper(t) - self.meter.count(t) for t in texts.values())
+        more = 0
+        if not self.meter.exact:
+            more = sum(self.meter.upper_load(text) - self.meter.load(text) for text in texts.values())
+            more += self.meter.slack - self.meter.overhead
         history: dict[str, Any] = {}
         if len(self.history.turns.source):
             history = {**told.history, "granted": share.total if self.whole else share.granted}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from brim.amounts import Amount, units_or_share
-from brim.errors import check_choice
+from brim.amounts import Amount, check_bounds
+from brim.errors import InvalidValue, check_choice
 from brim.receipts.section import Section
 
 KeepTools = Literal["all", "relevant"]
 PAGES = ("user", "system")
 """The messages of a request that sections are part of."""
+
+_TOOLS_FLOOR = "20%"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,17 +25,16 @@ class RequestTerms:
     history_ceiling: Amount | None = None
     keep_tools: str = "all"
     tools_priority: str | int = "low"
-    tools_floor: Amount = "20%"
+    tools_floor: Amount = _TOOLS_FLOOR
     tools_ceiling: Amount | None = None
 
     def __post_init__(self) -> None:
         check_choice("keep_tools", self.keep_tools, get_args(KeepTools))
         for name in ("history", "tools"):
             _rank(name, getattr(self, f"{name}_priority"))
-            units_or_share(f"{name}_floor", getattr(self, f"{name}_floor"))
-            ceiling = getattr(self, f"{name}_ceiling")
-            if ceiling is not None:
-                units_or_share(f"{name}_ceiling", ceiling)
+            floor, ceiling = getattr(self, f"{name}_floor"), getattr(self, f"{name}_ceiling")
+            # A ceiling below the floor that tools have by default takes its place.
+            check_bounds(f"{name}_", 0 if (name, floor) == ("tools", _TOOLS_FLOOR) else floor, ceiling)
 
     @property
     def history_rank(self) -> int:
@@ -51,11 +51,13 @@ class RequestTerms:
         return asdict(self)
 
 
-@lru_cache(256, typed=True)
 def _rank(name: str, priority: str | int) -> int:
     """Return a priority as a number.
 
     Raises:
         InvalidValue: it is not one.
     """
-    return Section(name, "", priority=priority).rank
+    try:
+        return Section(name, "", priority=priority).rank
+    except InvalidValue as error:
+        raise type(error)(f"{name}_priority", error.value, error.expected) from error

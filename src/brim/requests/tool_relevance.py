@@ -1,41 +1,36 @@
-"""The order in which tools are offered: by the words of the question, and by what the conversation is about."""
+"""The order in which tools are offered if not all of them fit: by BM25.
+
+The text of a tool is its definition: names, descriptions, arguments and their values. The question, the system prompt,
+each of the newest messages and the names of the tools that were called are queries, and their scores are added.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import mul
 from typing import Any
 
 from brim.history.embedding import wordllama
 from brim.history.history import History
 from brim.history.options import Embed
-from brim.meter.words import terms
-from brim.requests.tool_index import ToolIndex, tool_index
-from brim.requests.tool_words import is_general, related
+from brim.history.term_index import TermIndex
+from brim.wire import definitions
 
-_RELATED = 0.5
-"""The weight of words that mean the same as those of the question, against these."""
-_NEWEST = 0.5
-"""The weight of the words of the newest messages."""
-_MEANING = 1.0
-"""The weight of meaning, with an embedding."""
-_CALLED = 0.5
-"""What it is worth that a tool was called before."""
-_COVERAGE = 3.0
-"""What it is worth that all names of a tool and of its arguments occur in the conversation."""
 _MESSAGES = 3
-"""Messages that count as the newest."""
-_LONGEST = 2_000
-"""Characters of a message that are read."""
-_RECENT = 12
-"""Messages that tell what the conversation is about, besides its instructions."""
-_INSTRUCTIONS = 16_000
-"""Characters of the instructions that are read."""
+"""Newest messages that are queries: in them an agent finds what to do next. With two, the tool of the next call is
+among the first 40 of 300 in 0.80 of the steps instead of 0.83 (tau-bench, airline); with six, among the first 16 in
+0.78 instead of 0.88 (retail)."""
+_LONGEST = 500
+"""Characters of each of these that are read, which leaves out most of a long result. With 250, the tool of the next
+call is among the first 40 in 0.90 of the steps instead of 0.93 (retail); with 1,000, in 0.92."""
+_CALLED = 0.5
+"""What a tool that was called before has in addition, as a share of the best score. 0.25 and 1 do the same."""
 
 
 def functions_of(tools: Sequence[Any]) -> list[list[str]]:
     """Return the names of the functions of each tool; that of a tool without one is its type."""
-    return [list(tool.functions) for tool in tool_index(tools).tools]
+    return [[_name(each) for each in _functions(tool)] for tool in tools]
 
 
 def relevant_order(
@@ -52,50 +47,66 @@ def relevant_order(
         tools: definitions in any provider's format.
         history: the conversation so far; tools that it called are likely to be called again.
         question: the text to choose by; without it, the last words of the user.
-        embed: whether meaning counts too, as in `fit_messages`.
+        embed: whether meaning counts as much as words, as in `fit_messages`.
         instructions: the system prompt, if it is not part of the history.
     """
-    index = tool_index(tools)
+    texts = tuple(["\n".join(_words(_functions(tool))) for tool in tools])
+    index = _index(texts)
     asked = question or history.turns.question()[1]
-    parts = [(1.0, index.scores(asked)), (_RELATED, index.scores(related(asked)))]
-    if said := _newest(history):
-        parts.append((_NEWEST, index.scores(said)))
+    called = history.called(range(len(history.turns.starts)))
+    newest = [message.text()[:_LONGEST] for message in history.turns.messages[-_MESSAGES:]]
+    queries = dict.fromkeys([asked, instructions, *newest, " ".join(sorted(called))])
+    scores = [sum(each) for each in zip(*[index.scores(query) for query in queries], strict=True)]
+    best = max(scores, default=0.0) or 1.0
     if embed is not None:
-        parts.append((_MEANING, _alike(index, asked, embed)))
-    scores = [0.0] * len(tools)
-    for weight, found in parts:
-        most = max(found, default=0) or 1
-        scores = [score + weight * each / most for score, each in zip(scores, found, strict=True)]
-    again = history.called(range(len(history.turns.starts)))
-    for at, (tool, covered) in enumerate(
-        zip(index.tools, index.coverage(_topics(history, again, instructions)), strict=True)
-    ):
-        scores[at] += _COVERAGE * (1.0 if is_general(tool.named) else covered)
-        scores[at] += 0 if again.isdisjoint(tool.functions) else _CALLED
+        scores = [score + best * near for score, near in zip(scores, _alike(texts, asked, embed), strict=True)]
+    for at, own in enumerate(functions_of(tools)):
+        scores[at] += 0.0 if called.isdisjoint(own) else _CALLED * best
     # Rounded, so that the last bit of another machine's sum does not change an order.
     return sorted(range(len(tools)), key=lambda at: (-round(scores[at], 6), at))
 
 
-def _newest(history: History) -> str:
-    """Return the texts of the newest messages, in which an agent finds what to do next."""
-    return "\n".join([message.text()[:_LONGEST] for message in history.turns.messages[-_MESSAGES:]])
+@lru_cache(maxsize=8)
+def _index(texts: tuple[str, ...]) -> TermIndex:
+    """Return an index of texts; an agent sends the same tools with every call, so the last ones are kept."""
+    index = TermIndex()
+    for text in texts:
+        index.add(text)
+    return index
 
 
-def _topics(history: History, called: set[str], instructions: str) -> set[str]:
-    """Return the terms of the instructions, of the newest messages and of the tools that were called."""
-    messages = history.turns.messages
-    leading = [message.text() for message in messages[:2] if message.role in ("system", "developer")]
-    texts = [message.text()[:_LONGEST] for message in messages[-_RECENT:]]
-    texts += ["\n".join([instructions, *leading])[:_INSTRUCTIONS], *sorted(called)]
-    return {term for text in texts for term in terms(text)}
+def _functions(tool: Any) -> list[Mapping[str, Any]]:
+    """Return the functions of a tool: several only in formats in which a tool has more than one."""
+    return [
+        next((each[key] for key in ("function", "custom") if isinstance(each.get(key), Mapping)), each)
+        for each in definitions([tool])
+    ]
 
 
-def _alike(index: ToolIndex, asked: str, embed: Embed | bool) -> list[float]:
-    """Return how near each tool is to the question in meaning."""
+def _name(function: Mapping[str, Any]) -> str:
+    return str(function.get("name") or function.get("type") or "")
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Yield the keys and texts in JSON values. Keys that all tools have, such as `type`, weigh next to nothing."""
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            yield node
+        elif isinstance(node, Mapping):
+            yield from map(str, node)
+            waiting += node.values()
+        elif isinstance(node, list | tuple):
+            waiting += node
+
+
+def _alike(texts: Sequence[str], asked: str, embed: Embed | bool) -> list[float]:
+    """Return how near each text is to the question in meaning, from 0 to 1 for the nearest."""
     turn = wordllama() if embed is True else embed
     if not callable(turn):
-        return [0.0] * len(index.tools)
-    vectors = turn([*(tool.about for tool in index.tools), asked])
-    wanted = vectors[-1]
-    near = [sum(map(mul, vector, wanted)) / ((sum(map(mul, vector, vector)) ** 0.5) or 1.0) for vector in vectors[:-1]]
-    return [max(0.0, each) for each in near]
+        return [0.0] * len(texts)
+    *vectors, wanted = turn([*texts, asked])
+    near = [sum(map(mul, vector, wanted)) / ((sum(map(mul, vector, vector)) ** 0.5) or 1.0) for vector in vectors]
+    most = max(near, default=0.0)
+    return [max(0.0, each) / most if most > 0 else 0.0 for each in near]

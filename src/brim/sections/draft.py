@@ -7,7 +7,7 @@ a cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +56,6 @@ class Draft:
     meter: BaseMeter
     budget: int
     summarise: Summarise | None = None
-    marks: dict[tuple[str, str | None], int] = field(default_factory=dict)
-    """The tokens that `marked` has counted, by `keep` and marker; all sections of a fit share them."""
     text: str = ""
     """The whole content; empty if the section is not enabled."""
     count: int = 0
@@ -96,11 +94,10 @@ class Draft:
         """Whether it must be present."""
         return self.section.required
 
-    def measure(self, count: int) -> None:
-        """Set the size of the content, and how much of it is wanted."""
-        self.count = count
-        plain = self.meter.loads_are_counts
-        self.wanted = self.size = (max(1, count) if self.text else 0) if plain else self._load(self.text)
+    def measure(self) -> None:
+        """Count the content, and set how much of it is wanted."""
+        self.count = self.meter.count(self.text)
+        self.wanted = self.size = self._load(self.text)
         if self.section.ceiling is None:
             return
         self.ceiling = int(of_budget(units_or_share("ceiling", self.section.ceiling), self.budget))
@@ -131,13 +128,13 @@ class Draft:
                 labels["scores"] = [section.scores[i] if i >= 0 else lowest for i in own]
         self.section = replace(section, content=content, most=None, **{"scores": None, "ids": None, **labels})
         self.text = self.section.text
-        self.measure(self.meter.count(self.text))
+        self.measure()
 
     def mark(self, marker: str) -> None:
         """Use another marker from now on, unless the section has a truncator of its own."""
         if isinstance(self.section.keep, str):
             self.section = replace(self.section, marker=marker)
-            self.measure(self.count)
+            self.measure()
 
     @property
     def cuttable(self) -> bool:
@@ -146,10 +143,7 @@ class Draft:
 
     def claim(self, toll: int) -> Claim:
         """Return its claim on the budget."""
-        section, wanted = self.section, self.wanted
-        cuttable = self.cuttable
-        if cuttable and not (section.required or section.floor or section.forms) and section.weight == 1:
-            return Claim(wanted, min(self.marked, wanted) or 1, 0, self.rank, False, 1, toll)
+        section, wanted, cuttable = self.section, self.wanted, self.cuttable
         weight = section.weight if isinstance(section.weight, int) else Fraction(str(section.weight))
         floor = self._floor if section.floor else 0
         sizes = self._sizes(wanted) if section.forms else ()
@@ -181,7 +175,7 @@ class Draft:
 
     def used(self) -> int:
         """Return the tokens of its text in the prompt."""
-        return self._count(self.kept) if self.kept else 0
+        return self.meter.count(self.kept) if self.kept else 0
 
     def drop(self, reason: str) -> None:
         """Leave it out of the prompt."""
@@ -225,15 +219,8 @@ class Draft:
     @property
     def marked(self) -> int:
         """The fewest tokens that a cut of it can have: its marker and one more."""
-        section = self.section
-        known = self.marks.get((section.keep, section.marker)) if isinstance(section.keep, str) else None
-        if known is not None:
-            return known
-        marker = getattr(truncator(section.keep, section.marker), "marker", None)
-        found = self.meter.count(filled(marker or "", _DROPPED)) + 1
-        if isinstance(section.keep, str):
-            self.marks[section.keep, section.marker] = found
-        return found
+        marker = getattr(truncator(self.section.keep, self.section.marker), "marker", None)
+        return self.meter.count(filled(marker or "", _DROPPED)) + 1
 
     @property
     def _floor(self) -> int | Fraction:
@@ -270,7 +257,7 @@ class Draft:
         section, chosen = self.section, self.section.chosen
         if isinstance(chosen, str):
             return truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
-        self.selected = records(section, section.marker).select(chosen, limit, self.meter, self.text)
+        self.selected = records(section, section.marker).select(chosen, limit, self.meter)
         return self.selected.text
 
     def _cause(self, grant: int) -> str:
@@ -284,10 +271,4 @@ class Draft:
         return [size for size in (self.size, *map(self._load, self.section.forms)) if 0 < size <= limit]
 
     def _load(self, text: str) -> int:
-        if not text:
-            return 0
-        return max(1, self._count(text) if self.meter.loads_are_counts else self.meter.load(text))
-
-    def _count(self, text: str) -> int:
-        chosen = self.selected
-        return self.meter.count(text) if chosen is None or text is not chosen.text else chosen.after
+        return max(1, self.meter.load(text)) if text else 0

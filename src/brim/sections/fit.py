@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any, Literal, get_args
 
 from brim.errors import InvalidType, InvalidValue, check_choice
@@ -12,15 +11,12 @@ from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import FILLS, ORDERS, POLICIES, Fill, Order, Policy
 from brim.receipts.section import Section
 from brim.sections import budget_section
-from brim.sections.collector import paused_collector
 from brim.sections.draft import Summarise
 from brim.sections.section_fit import Prompt, SectionFit
 from brim.sections.stages import Stage, staged
 
 Direction = Literal["lower", "higher"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
-_MANY = 500
-"""Sections from which on the garbage collector would run during a fit."""
 _CHOICES = {"order": ORDERS, "fill": FILLS, "policy": POLICIES, "direction": DIRECTIONS}
 
 
@@ -73,17 +69,15 @@ def fit(
     if stages or hard_marker is not None:
         options |= {"stages": [stage.to_dict() for stage in staged(stages)], "hard_marker": hard_marker}
     check(sections, options)
-    many = len(sections) >= _MANY and summarise is None  # A summary may wait for a model.
-    with paused_collector() if many else nullcontext():
-        return SectionFit(
-            sections=tuple(sections),
-            budget=budget_of(budget, model),
-            meter=meter_for(meter, model),
-            named={"meter": DEFAULT if meter is None and model is None else name_of(meter), "model": model},
-            options=options,
-            summarise=summarise,
-            captured=capture,
-        ).prompt()
+    return SectionFit(
+        sections=tuple(sections),
+        budget=budget_of(budget, model),
+        meter=meter_for(meter, model),
+        named={"meter": DEFAULT if meter is None and model is None else name_of(meter), "model": model},
+        options=options,
+        summarise=summarise,
+        captured=capture,
+    ).prompt()
 
 
 def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:

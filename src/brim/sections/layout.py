@@ -1,7 +1,6 @@
 """Where sections stand on the page: in a row with separators, or in the places of a template.
 
-Budget priority and order on the page are two things. A layout turns the kept texts into the pieces of the prompt;
-the prompt is their concatenation.
+Budget priority and order on the page are two things. A layout turns the kept texts into the text of the prompt.
 """
 
 from __future__ import annotations
@@ -30,20 +29,16 @@ class Layout:
         """The template's own text."""
         return "".join(self.literals)
 
-    def pieces(self, texts: Mapping[str, str]) -> list[str]:
-        """Return the prompt in pieces, given the texts that are present by the name of their section.
+    def text(self, texts: Mapping[str, str]) -> str:
+        """Return the prompt, given the texts that are present by the name of their section.
 
         An absent section has no separator, or leaves its place empty.
         """
-        pieces = [*self.literals[:1]]
-        if self.literals:
-            for name, literal in zip(self.names, self.literals[1:], strict=True):
-                pieces += (texts.get(name, ""), literal)
-            return pieces
-        for name in self.names:
-            if name in texts:
-                pieces += (self.separator, texts[name]) if pieces else (texts[name],)
-        return pieces
+        if not self.literals:
+            return self.separator.join([texts[name] for name in self.names if name in texts])
+        first, *others = self.literals
+        places = zip(self.names, others, strict=True)
+        return first + "".join([texts.get(name, "") + literal for name, literal in places])
 
 
 def layout(names: Sequence[str], *, separator: str, template: str | None) -> Layout:

@@ -7,7 +7,7 @@ back from the least essential sections.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from brim.errors import DoesNotFit
@@ -20,6 +20,11 @@ from brim.sections.allocation import Claim, allocate, essential
 from brim.sections.draft import Draft, Summarise
 from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
+
+_DOUBLINGS = 64
+"""How many times the guess a budget may be that is tried: a ceiling that is a share of it grows with it."""
+_JOIN_SAVES = 16
+"""Tokens by which a text may count less joined to the one before it than apart; measured joins save up to three."""
 
 
 class Bidder(Protocol):
@@ -77,8 +82,8 @@ class SectionFit:
     options: Mapping[str, Any]
     summarise: Summarise | None
     captured: bool
-    counts: dict[str, int] = field(init=False, default_factory=dict)
-    """The counts of the whole sections, so that a big prompt outlives the memo."""
+    advises: bool = True
+    """Whether a refusal says which budget would be enough, which takes some more fits."""
     drafts: list[Draft] = field(init=False)
     live: list[Draft] = field(init=False)
     """The drafts with any content."""
@@ -108,18 +113,25 @@ class SectionFit:
         Raises:
             DoesNotFit: what is required is bigger than the budget.
         """
-        if not (self._all_whole() or self._by_stages()):
-            self._serve()
-        texts, used = self._settle()
-        text = "".join(self.page.pieces(texts))
+        texts, used = self.planned()
+        text = self.page.text(texts)
         return Prompt(text, self._receipt(text, used), texts)
 
+    def planned(self) -> tuple[dict[str, str], int]:
+        """Return the texts of the sections, and the tokens of the whole.
+
+        Raises:
+            DoesNotFit: what is required is bigger than the budget.
+        """
+        if not (self._all_whole() or self._by_stages()):
+            self._serve()
+        return self._settle()
+
     def _drafts(self) -> list[Draft]:
-        """Return the sections, each counted once, those without a known count together."""
+        """Return the sections, each counted."""
         higher = self.options["direction"] == "higher"
-        meter, budget, summarise, marks = self.meter, self.budget, self.summarise, dict[tuple[str, str | None], int]()
         drafts = [
-            Draft(section, _rank(section, higher=higher), meter, budget, summarise, marks, section.text)
+            Draft(section, _rank(section, higher=higher), self.meter, self.budget, self.summarise, section.text)
             for section in self.sections
         ]
         for draft in drafts:
@@ -127,9 +139,7 @@ class SectionFit:
                 draft.text, draft.state, draft.reason = "", "disabled", "it is not enabled"
             elif not draft.text:
                 draft.state, draft.reason = "empty", "it has no content"
-        for draft, count in zip(drafts, self.meter.count_many([draft.text for draft in drafts]), strict=True):
-            draft.measure(count)
-            self.counts[draft.text] = count
+            draft.measure()
             if draft.section.most is not None:
                 draft.report_choice()
         return drafts
@@ -144,15 +154,23 @@ class SectionFit:
 
     def _all_whole(self) -> bool:
         """Keep everything whole if no ceiling is exceeded and the whole counts at most the budget."""
-        if any(draft.wanted < draft.size for draft in self.live):
+        if any(draft.wanted < draft.size for draft in self.live) or self._is_far_over(0):
             return False
         texts = {draft.section.name: draft.text for draft in self.live}
-        if self._count(texts, self.longest, enough=self.budget) > self.budget:
+        if self._count(texts, self.longest) > self.budget:
             return False
         for draft in self.live:
             draft.grant = draft.size
             draft.take(draft.size)
         return True
+
+    def _is_far_over(self, taken: int) -> bool:
+        """Return whether the sections with so many tokens beside them cannot fit whole, however they are joined.
+
+        It spares a prompt of which most must be cut the count of its whole text, which is as dear as all other counts.
+        """
+        least = sum([draft.size - _JOIN_SAVES for draft in self.live])
+        return taken + least > self.budget
 
     def _by_stages(self) -> bool:
         """Apply one stage after the other until the prompt fits, and return whether it does."""
@@ -190,7 +208,8 @@ class SectionFit:
     def room(self) -> int:
         """Return the tokens that the bidders share, the separator of each included."""
         fixed = self.meter.load(self.page.fixed) if self.page.fixed else 0
-        return self.budget - fixed + (self.toll if self.longest is None else -self.meter.load(self.longest))
+        shown = self.toll if self.longest is None else -self.meter.load(self.longest)
+        return self.budget - self.meter.overhead - fixed + shown
 
     def _serve(self) -> None:
         """Allocate the budget and cut each bidder to its grant."""
@@ -203,7 +222,8 @@ class SectionFit:
             self.offered[id(bidder)] = grant
             used = bidder.take(grant)
             if not used and bidder.required:
-                raise self._uncut(bidder, grant, f"cannot be cut to the {grant:,} {self.meter.unit} left for it")
+                capped = bidder.ceiling is not None and grant >= min(bidder.ceiling, bidder.size)
+                raise self._above_its_ceiling(bidder) if capped else self._does_not_fit(bidders, claims)
             return used
 
         grants = allocate(claims, room, fill=self.options["fill"], policy=self.options["policy"], spend=spend)
@@ -221,8 +241,7 @@ class SectionFit:
         required = [(bidder, claim) for bidder, claim in zip(bidders, claims, strict=True) if claim.required]
         for bidder, claim in required:
             if not claim.wanted:
-                ceiling = bidder.ceiling or 0
-                raise self._uncut(bidder, ceiling, f"cannot be cut to its ceiling of {ceiling:,} {self.meter.unit}")
+                raise self._above_its_ceiling(bidder)
         needed, room = essential(claims), self.room()
         if needed <= room:
             return room
@@ -269,19 +288,12 @@ class SectionFit:
     def _kept(self) -> dict[str, str]:
         return {draft.section.name: draft.kept for draft in self.live if draft.kept}
 
-    def _count(self, texts: Mapping[str, str], budget_text: str | None = None, enough: int | None = None) -> int:
+    def _count(self, texts: Mapping[str, str], budget_text: str | None = None) -> int:
+        """Return the count of the whole prompt of these texts."""
         if budget_text is not None:
             texts = {**texts, budget_section.NAME: budget_text}
-        return self._count_pieces(self.page.pieces(texts), enough)
-
-    def _count_pieces(self, pieces: Sequence[str], enough: int | None = None) -> int:
-        """Return the count of a page."""
-        if len(pieces) == 1 and pieces[0] in self.counts:
-            return self.counts[pieces[0]]
-        chosen = [draft.selected for draft in self.live if draft.selected is not None]
-        known = {id(each.text): each.ends for each in chosen if each.ends}
-        seams = {i: known[id(piece)] for i, piece in enumerate(pieces) if id(piece) in known} if known else None
-        return self.meter.count_joined(pieces, enough, self.counts, seams)
+        text = self.page.text(texts)
+        return self.meter.count(text) + (self.meter.overhead if text else 0)
 
     def _budget_text(self, texts: Mapping[str, str]) -> str:
         lines = [budget_section.BudgetLine(draft.section.name, draft.used(), self._limit(draft)) for draft in self.live]
@@ -307,16 +319,21 @@ class SectionFit:
             return f"fewer than the {claim.least:,} {unit} that it needs were left"
         return "nothing was left for it"
 
-    def _uncut(self, bidder: Bidder, limit: int, problem: str) -> DoesNotFit:
+    def _above_its_ceiling(self, bidder: Bidder) -> DoesNotFit:
         """Return the error for a required section that cannot be made small enough."""
-        name, short = bidder.name, bidder.size - limit
+        name, ceiling, size, unit = bidder.name, bidder.ceiling or 0, bidder.size, self.meter.unit
+        found = self._least_budget(max(size, self.budget + 1)) if self.advises else None
+        enough = found if isinstance(found, int) else None
+        section = isinstance(bidder, Draft)
+        what = f"the required section {name!r} has" if section else f"the {name} have"
+        advice = f"Raise its ceiling to {size:,}" if section else f"Raise history_ceiling by {size - ceiling:,}"
+        advice += f" or the budget to {enough:,}" if enough else ""
         return DoesNotFit(
-            f"the prompt does not fit: the required section {name!r} has {bidder.size:,} {self.meter.unit}"
-            f" and {problem}."
-            f" Give it {short:,} more, or a shorter form.",
-            needed=bidder.size,
-            available=limit,
-            parts={name: bidder.size},
+            f"the prompt does not fit: {what} {size:,} {unit} and cannot be cut to the ceiling of {ceiling:,}."
+            f" {advice}, or shorten it.",
+            needed=enough or size,
+            available=self.budget if enough else ceiling,
+            parts={name: size},
         )
 
     def _beside(self, texts: Mapping[str, str]) -> dict[str, int]:
@@ -335,6 +352,10 @@ class SectionFit:
         if all(claim.least >= bidder.size for bidder, claim in required):
             needed = self._count(texts, self.longest)
         needed = max(needed, self.budget + 1)
+        enough = self._least_budget(needed) if self.advises else needed
+        if isinstance(enough, DoesNotFit):
+            return enough
+        needed = enough
         short = needed - self.budget
         sums = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         message = (
@@ -347,6 +368,37 @@ class SectionFit:
             name = min(able, key=lambda name: parts[name])
             message += f", or let {name!r} be cut by giving it a floor of {parts[name] - short:,} or less"
         return DoesNotFit(message + ".", needed=needed, available=self.budget, parts=parts)
+
+    def _least_budget(self, guess: int) -> int | DoesNotFit:
+        """Return a budget that is enough, where one token less is not; if none helps, the error that remains."""
+        known = {draft.text: draft.summary for draft in self.drafts if draft.summary is not None}
+
+        def summarised(text: str, limit: int) -> str:
+            if text not in known and self.summarise is not None:  # It may be a model: a text is summarised once.
+                known[text] = self.summarise(text, limit)
+            return known.get(text, "")
+
+        def refusal(budget: int) -> DoesNotFit | None:
+            known = self.summarise and summarised
+            try:
+                replace(self, budget=budget, summarise=known, advises=False).planned()
+            except DoesNotFit as error:
+                return error
+            return None
+
+        low, high = self.budget, guess
+        while (refused := refusal(high)) is not None:
+            low, high = high, 2 * high
+            if high > _DOUBLINGS * guess:
+                return refused
+        step = 1  # The guess is right or nearly so as a rule, so the search begins there.
+        while high - step > low and refusal(high - step) is None:
+            high, step = high - step, 2 * step
+        low = max(low, high - step)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if refusal(middle) is None else (middle, high)
+        return high
 
     def _receipt(self, text: str, used: int) -> Receipt:
         parts = tuple(draft.part() for draft in self.drafts)

@@ -62,9 +62,7 @@ class Meters:
         found = self._of(model, chosen)
         if found.calibration is None or found.calibration.calls or not found.learns:
             return found.meter
-        if chosen is None and known(model) is not None:
-            return found.meter
-        return self._bound(found.meter)
+        return found.meter if chosen is None else self._bound(found.meter)
 
     def ready(self, model: str, chosen: Any = None) -> bool:
         """Return whether the meter of a model is loaded."""
@@ -118,19 +116,17 @@ class Meters:
         """
         format = wire(request.format or format_of(request.messages) or "openai")
         counter = self.counter(scale, format.provider)
-        tokens, instructed, texts = counter.framing.reply, False, list[str]()
+        tokens, instructed = counter.framing.reply, False
         frames = {role: counter.frame(role) for role in _SPEAKERS}
         for i, raw in enumerate(request.messages):
             if type(raw) is dict and len(raw) == 2:
                 role, text = raw.get("role"), raw.get("content")
                 if type(role) is str and type(text) is str and role in frames:
-                    tokens += frames[role]
-                    texts.append(text)  # Counted as what `read` returns would be, without the objects.
+                    tokens += frames[role] + counter.text(text)  # As `read` would, without its objects.
                     continue
             message = format.read(raw, i)
             tokens += counter.units(message)
             instructed = instructed or message.role == "system"
-        tokens += sum(scale.count_many(texts) if scale.loads_are_counts else map(counter.text, texts))
         if request.system and format.name != "openai":
             tokens += counter.units(instructions(format, request.system))
             instructed = True

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from brim.errors import Conflict
 from brim.meter import BaseMeter, Meter, meter, meter_for
 from brim.meter.calibration import Calibrated, Calibration, CallSize
-from brim.meter.estimate import OTHER
 from brim.store.base import Store
 
 KIND = "calibration"
@@ -54,10 +53,10 @@ class ModelMeter:
         self._plain = meter_for(chosen, model if chosen is None else None)
         self.learns = not self._plain.exact and self._plain.unit in _UNITS
         """Whether there is anything to learn: an exact meter has nothing to."""
-        self._estimate = self._plain if not self.learns else _estimate(chosen, model, self._plain)
+        self._estimate = _estimate(chosen, model, self._plain)
         self.calibration = calibration or (Calibration(model=model or self._estimate.model) if self.learns else None)
         """What is known of the model by now."""
-        self.meter: BaseMeter = self._plain if chosen != OTHER else Calibrated(self._estimate)
+        self.meter = self._plain
         """The meter that counts the history."""
         self.sent: SentPrompt | None = None
         """The newest prompt."""
@@ -116,5 +115,6 @@ def save_calibration(store: Store | None, model: str | None, known: Calibration 
 
 
 def _estimate(chosen: Meter | str | None, model: str | None, plain: BaseMeter) -> BaseMeter:
-    """Return the bare estimate of a meter, without the bound that a fit keeps to."""
-    return meter(model) if chosen is None and model is not None else plain
+    """Return the meter without the bound that a fit keeps to."""
+    named = model if chosen is None else chosen
+    return meter(named) if isinstance(named, str) else plain

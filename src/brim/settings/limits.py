@@ -16,6 +16,7 @@ from brim.errors import InvalidValue, SourceError, UnknownName
 from brim.history.result import Fitted
 from brim.meter import BaseMeter, meter_for
 from brim.meter import meter as meter_named
+from brim.meter.units import UNITS
 from brim.meter.window import Window, answer_room, budget_of
 from brim.sections.section_fit import Prompt
 from brim.settings.budgets import CHARS_A_TOKEN, OLDER, RECENT, TOTAL
@@ -78,7 +79,10 @@ class PromptLimits(Lookup):
             raise self.blame("meter" if named is not None else "model", error) from error
 
     def token_meter(self) -> BaseMeter:
-        """Return the meter that counts the tokens of the model, or that of `unknown_model` if no model has its name."""
+        """Return the meter that counts the tokens of the model, or that of `unknown_model` if no model has its name.
+
+        Either counts upper bounds if it is an estimate.
+        """
         model, other = self.value("model"), self.value("unknown_model")
         try:
             return meter_for(None, model)
@@ -86,7 +90,8 @@ class PromptLimits(Lookup):
             if other == _ERROR:
                 raise
         self.log(f"the model {model!r} is not in the catalogue, and is counted with the meter {other!r}")
-        return meter_named(other)
+        # A rule of thumb is kept as it is: whoever names it wants its figure.
+        return meter_named(other) if other in UNITS else meter_for(None, other)
 
     @property
     def warnings(self) -> tuple[str, ...]:

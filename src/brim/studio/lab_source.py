@@ -22,7 +22,6 @@ from brim.receipts.receipt import Part, Receipt
 from brim.receipts.request_capture import RequestCapture
 from brim.receipts.section import Priority
 from brim.requests.replay import replay
-from brim.sections.collector import paused_collector
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
 from brim.studio.prompt_source import opened_prompt
@@ -93,7 +92,7 @@ class LabSource:
         Raises:
             DoesNotFit: the required pieces are larger than the budget.
         """
-        with self.lock, paused_collector():
+        with self.lock:
             return self.refit(budget, choices)
 
     @property

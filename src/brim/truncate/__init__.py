@@ -76,7 +76,8 @@ def cut(
     """
     if not isinstance(text, str):
         raise InvalidType("text", text, "a text")
-    return truncator(keep, marker).truncate(text, units("limit", limit), meter_for(meter, model))
+    scale = meter_for(meter, model)
+    return truncator(keep, marker).truncate(text, max(0, units("limit", limit) - scale.overhead), scale)
 
 
 def shortened(text: str, limit: int, meter: Meter, keep: str = "head", note: str = "") -> str:
