@@ -373,7 +373,7 @@ class Forms:
 
         A message of thinking alone becomes a mark where user and model must take turns.
         """
-        if form.raw is None or position == self.owed or not self._turns.messages[position].any("thinking"):
+        if form.raw is None or not self._turns.messages[position].any("thinking") or position == self.owed:
             return form
         wire, index = self._turns.wire, self._turns.indexes[position]
         message = wire.read(form.raw, index)
