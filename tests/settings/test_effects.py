@@ -134,7 +134,7 @@ def kept_instead(agent):
 
 def is_short(messages, most):
     """Whether each step was cut to a size."""
-    return sizes(messages) != [] and all(most - 80 <= size <= most for size in sizes(messages))
+    return sizes(messages) != [] and all(7 * most <= 8 * size <= 8 * most for size in sizes(messages))
 
 
 def is_whole(messages):
