@@ -418,7 +418,7 @@ def test_a_marker_alone_is_no_cut(keep):
     ("keep", "text", "limit", "kept"),
     [
         pytest.param("newest", "abcdefgh" * 10 + "\n\n\n", 40, "fgh", id="blank lines are no result"),
-        pytest.param("lines", "a\r\nbb\r\n" + "c" * 40, 30, "a\r\nbb\r\n[", id="the line before a CRLF"),
+        pytest.param("lines", "a\r\nbb\r\n" + "c" * 40, 26, "a\r\nbb\r\n[", id="the line before a CRLF"),
         pytest.param(
             "json", '[{"key": "' + "x" * 200 + '"]]', 80, "characters omitted", id="brackets that do not match"
         ),

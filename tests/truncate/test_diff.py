@@ -59,11 +59,10 @@ def test_the_count_of_a_hunk_tells_where_the_next_file_begins():
 
 
 def test_an_added_line_is_none_of_the_old_file():
-    added = hunk(1, [" one", *(f"+new {number}" for number in range(4)), " two"])
-    text = "\n".join([*file_diff("one", added)[1:], *file_diff("two", LARGE)[1:]])
-    kept = Diff().truncate(text, 180, CHAR).text.split("\n")
-    assert {"--- a/two", "+++ b/two"} <= set(kept)
-    assert " two" in kept
+    body = [*(f"+new {number}" for number in range(9)), *(f"-gone {number}" for number in range(40))]
+    kept = Diff().truncate("\n".join(file_diff("one", hunk(1, body))), 150, CHAR).text.split("\n")
+    assert {"+new 0", "+new 1", "-gone 39", "-gone 38"} <= set(kept)
+    assert "-gone 34" not in kept
 
 
 def test_what_changed_stays_before_what_did_not():
