@@ -198,4 +198,4 @@ def _warm(setting: Setting) -> tuple[Table, Gate]:
         rows=rows,
     )
     name = f"warm fit of {number:,} sections of {_GATED:,}"
-    return table, Gate(name=name, value=shares[_GATED], limit=5, unit="% of a tiktoken pass")
+    return table, Gate(name=name, value=shares[_GATED], limit=10, unit="% of a tiktoken pass")
