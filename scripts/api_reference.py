@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import brim
+from brim.history.options import Options
 from generated import run
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
@@ -177,12 +178,21 @@ def _signature(node: _Definition, prefix: str = "", *, owned: bool = False) -> s
         )
     name = prefix if node.name == "__init__" else f"{prefix}{node.name}"
     returned = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
-    inside = ast.unparse(arguments)
+    inside = re.sub(r"\*\*\w+: Unpack\[TurnOptions\]", _turn_options(), ast.unparse(arguments))
     each = [re.sub(r"^(\w+: [^=]+)=", r"\1 = ", argument) for argument in _parted(inside)]
     if not prefix or len(name) + len(inside) + len(returned) < _LINE:
         return f"{name}({', '.join(each)}){returned}"
     lines = ",\n    ".join(each)
     return f"{name}(\n    {lines},\n){returned}"
+
+
+def _turn_options() -> str:
+    """Return the options of a history as arguments, with their defaults."""
+    options = _node(Options)
+    assert isinstance(options, ast.ClassDef)
+    slots = [each for each in options.body if isinstance(each, ast.AnnAssign) and each.value is not None]
+    shown = [(ast.unparse(slot.target), ast.unparse(slot.annotation), ast.unparse(slot.value)) for slot in slots]
+    return ", ".join(f"{name}: {kind}={value}" for name, kind, value in shown if "init=False" not in value)
 
 
 def _parted(arguments: str) -> Iterator[str]:

@@ -236,7 +236,7 @@ AREAS = (
             ("a floor is not held", "or (floor and not cuttable) else floor", "or (floor and not cuttable) else 0"),
             ("a stable section is cut", '!= "drop" and not self.section.stable', '!= "drop"'),
             ("a section to be dropped is cut", 'self.section.overflow != "drop" and not', "not"),
-            ("a summary is not held to the limit", "if 0 < size <= grant and size < self.size:", "if 0 < size:"),
+            ("a summary is not held to the limit", "if not 0 < size <= grant or size >= self.size:", "if not size:"),
             (
                 "a cut is thought to need no marker",
                 'return self.meter.count(filled(marker or "", _DROPPED)) + 1',
@@ -244,18 +244,28 @@ AREAS = (
             ),
             (
                 "a cut gives back what it misses",
-                "            return grant\n        return max(self.load",
-                "            return self.load\n        return max(self.load",
+                "return replace(proposal, taken=grant)",
+                "return proposal",
             ),
-            ("a cut's load is not checked", "self._cut, self._load)", "self._cut)"),
+            ("a cut's load is not checked", "self.meter, cut, self._load)", "self.meter, cut)"),
             ("a text of the grant's size is cut", "if grant >= self.size:", "if grant > self.size:"),
             (
                 "entries are kept from the wrong side",
                 '"newest" if newest else "best"',
                 '"newest" if section.keep == "newest" else "best"',
             ),
-            ("the handle names the cut text", "handle(text or section.text)", "handle(self.kept)"),
-            ("the grant is told for the use", "else self.used()", "else self.grant"),
+            ("the handle names the cut text", "handle(text or self.section.text)", "handle(proposal.text)"),
+            ("the grant is told for the use", "else self.meter.count(proposal.text) if", "else proposal.grant if"),
+            (
+                "a disabled section is used",
+                'text = section.text if section.enabled else ""',
+                "text = section.text",
+            ),
+            (
+                "named priorities are turned round too",
+                "if higher and not isinstance(section.priority, str) else",
+                "if higher else",
+            ),
         ),
     ),
     Area(
@@ -282,10 +292,10 @@ AREAS = (
         ),
     ),
     Area(
-        "sections/section_fit.py",
-        _FITTING,
+        "sections/course.py",
+        f"{_FITTING} tests/test_requests.py",
         (
-            ("the whole is not verified", "if used <= self.budget:", "if True:"),
+            ("the whole is not verified", "(self.proposals)) > self.budget:", "(self.proposals)) < 0:"),
             (
                 "the most essential is taken back first",
                 "(not bidder.required, bidder.rank))[::-1]:",
@@ -294,13 +304,26 @@ AREAS = (
             ("nothing is taken back", "if not self._take_back(used - self.budget):", "if True:"),
             (
                 "a required section is taken back",
-                "elif not bidder.required:\n                bidder.drop",
-                "elif True:\n                bidder.drop",
+                "            elif not bidder.required:\n",
+                "            elif True:\n",
             ),
             (
+                "the advised budget is a guess",
+                "        while high - step > low and self.refused_at(high - step) is None:\n",
+                "        while False:\n",
+            ),
+            ("what is left over is not offered again", "if left < _WORTH or first is None", "if True or first is None"),
+            ("an offer that helps nobody is taken", "if more.taken > proposal.load:", "if True:"),
+        ),
+    ),
+    Area(
+        "sections/prompt_fit.py",
+        _FITTING,
+        (
+            (
                 "separators are not planned for",
-                "self.toll = self.meter.load(self.page.separator) if self.page.separator else 0",
-                "self.toll = 0",
+                "return self.meter.load(self.page.separator) if self.page.separator else 0",
+                "return 0",
             ),
             (
                 "the template's text is not planned for",
@@ -309,25 +332,13 @@ AREAS = (
             ),
             (
                 "the budget section is not planned for",
-                "shown = self.toll if self.longest is None else -self.meter.load(self.longest)",
-                "shown = self.toll",
+                "shown = self._toll if self.longest is None else -self.meter.load(self.longest)",
+                "shown = self._toll",
             ),
             (
                 "sections are served in the order of a set",
-                "live = [draft for draft in self.drafts if draft.size]",
-                "live = list({draft for draft in self.drafts if draft.size})",
-            ),
-            (
-                "a refusal returns everything uncut",
-                "            self._serve()\n        return self._settle()\n",
-                "            try:\n                self._serve()\n            except DoesNotFit:\n"
-                "                for draft in self.live:\n                    draft.take(draft.size)\n"
-                "        texts = self._kept()\n        return texts, self._count(texts)\n",
-            ),
-            (
-                "the advised budget is a guess",
-                "        while high - step > low and refusal(high - step) is None:\n",
-                "        while False:\n",
+                "return [draft for draft in self.drafts if draft.size]",
+                "return list({draft for draft in self.drafts if draft.size})",
             ),
             (
                 "ceilings do not count where all fits",
@@ -336,20 +347,14 @@ AREAS = (
             ),
             (
                 "a prompt of the budget's size is cut",
-                "if self._count(texts, self.longest) > self.budget:",
-                "if self._count(texts, self.longest) >= self.budget:",
+                "if self._longest_count(kept_texts(proposals)) <= self.budget else None",
+                "if self._longest_count(kept_texts(proposals)) < self.budget else None",
             ),
             ("joins are thought to save nothing", "_JOIN_SAVES = 16", "_JOIN_SAVES = 0"),
-            ("a disabled section is used", "if not draft.section.enabled:", "if False:"),
             (
                 "the page is sorted the wrong way round",
                 "sorted(self.drafts, key=lambda draft: draft.rank) if",
                 "sorted(self.drafts, key=lambda draft: -draft.rank) if",
-            ),
-            (
-                "named priorities are turned round too",
-                "if higher and not isinstance(section.priority, str) else",
-                "if higher else",
             ),
             ("the receipt's use is one less", "used=used,\n            unit=", "used=used - 1,\n            unit="),
             ("joins are not told", "joins=used - sum(part.used for part in parts)", "joins=0"),
@@ -363,7 +368,7 @@ AREAS = (
                 '(section.stable and part.state == "whole")',
                 '(part.state == "whole")',
             ),
-            ("summaries are not captured", "                summaries=summaries,\n", "                summaries={},\n"),
+            ("summaries are not captured", "summaries=dict(self.summaries.texts)", "summaries={}"),
         ),
     ),
     Area(
@@ -434,13 +439,13 @@ AREAS = (
         (
             (
                 "the default meter is taken for the captured one",
-                "meter=_meter(recorded) if meter is None else meter_for(meter, None)",
-                "meter=meter_for(meter, None)",
+                "    if recorded.meter is not None:\n",
+                "    if recorded.meter is None:\n",
             ),
             (
                 "another budget is ignored",
-                "tokens = source.budget if budget is None else budget_of(budget)",
-                "tokens = source.budget",
+                "tokens = found.budget if budget is None else budget_of(budget)",
+                "tokens = found.budget",
             ),
             ("a plan ignores the joins", "room = budget - joins", "room = budget"),
             (

@@ -23,25 +23,19 @@ AREAS = (
         ),
     ),
     (
-        "sections/section_fit.py",
+        "sections/prompt_fit.py",
         _ALL,
         (
             ("S0.3: the page is in the order of the input", 'self.options["order"] == "priority"', "False"),
             (
                 "S0.4, S4.12: what fits exactly does not fit",
-                "if self._count(texts, self.longest) > self.budget:",
-                "if self._count(texts, self.longest) >= self.budget:",
+                "if self._longest_count(kept_texts(proposals)) <= self.budget else None",
+                "if self._longest_count(kept_texts(proposals)) < self.budget else None",
             ),
             (
                 "S0.7: ties are in any order",
                 "key=lambda draft: draft.rank) if by_rank",
                 'key=lambda draft: (draft.rank, __import__("random").random())) if by_rank',
-            ),
-            ("S0.12: what `most` leaves of a text is whole", "draft.report_choice()", "pass"),
-            (
-                "S1.19: a section that is off is used",
-                'draft.text, draft.state, draft.reason = "", "disabled", "it is not enabled"',
-                "pass",
             ),
             ("S1.20: the page is always by priority", "if by_rank else self.drafts", "if True else self.drafts"),
         ),
@@ -241,8 +235,18 @@ AREAS = (
     ("sections/budget_section.py", _ECOLOGY, (("S1.16: 90 percent are near", "_NEAR = 90", "_NEAR = 80"),)),
     (
         "sections/draft.py",
-        _ECOLOGY,
+        _ALL,
         (
+            (
+                "S0.12: what `most` leaves of a text is whole",
+                "if section.most is not None and text",
+                "if False and text",
+            ),
+            (
+                "S1.19: a section that is off is used",
+                'text = section.text if section.enabled else ""',
+                "text = section.text",
+            ),
             ("S1.18: a limit is no limit", "self.wanted = self.ceiling if usable else 0", "self.wanted = self.size"),
             (
                 "S1.5: what is over its limit is dropped while there is room",

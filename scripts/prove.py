@@ -28,7 +28,7 @@ PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
     "histories": (lambda seed: traffic.check(traffic.Case.of(seed)), 50_000),
     "histories of Gemini and Bedrock": (lambda seed: traffic.check(traffic.Case.of(seed, traffic.NEW_FORMATS)), 50_000),
     "growing histories": (traffic.check_stable, 20_000),
-    "requests": (lambda seed: joint_requests.check(joint_requests.Case.of(seed)), 20_000),
+    "requests": (lambda seed: joint_requests.check(joint_requests.Case.of(seed, traffic.ALL_FORMATS)), 50_000),
     "growing histories of Gemini and Bedrock": (lambda seed: traffic.check_stable(seed, traffic.NEW_FORMATS), 10_000),
 }
 """What is proved, by name: the check of one seed, and how many seeds by default."""

@@ -1,7 +1,8 @@
 """Generated requests of sections, a history and tools, and the promise checked on each: for the suite and `make prove`.
 
-A case comes from one seed. Sections are those of `promise.py`, histories those of `traffic.py`, and messages are counted
-by the tally there, which shares nothing with brim but the meter of single texts.
+A case comes from one seed. Sections are those of `promise.py`, histories those of `traffic.py`. The body that comes out
+is read and counted here: messages by the tally of `traffic.py`, tools by the rules that providers publish, single texts
+by the vocabulary itself. Nothing of it is shared with brim.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import brim
 import promise
 import traffic
 from brim.receipts.receipt import FILLS, POLICIES
+from provider_formats import compact
 
 _KINDS = ("all", "all", "all", "all", "sections", "messages", "system and messages", "messages and user")
 _TOOL_WORDS = [
@@ -51,11 +53,11 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, seed: int) -> Case:
+    def of(cls, seed: int, formats: tuple[str, ...] = traffic.FORMATS) -> Case:
         """Return the case of a seed."""
         rng = random.Random(f"request {seed}")
         kind = rng.choice(_KINDS)
-        history = traffic.Case.of(seed)
+        history = traffic.Case.of(seed, formats)
         names = [f"s{i}" for i in range(rng.choice((1, 2, 3, 4, 6)))]
         sections = [_section(rng, name) for name in names]
         leading = rng.randrange(len(sections) + 1)
@@ -71,9 +73,9 @@ class Case:
         history.messages = messages
         if not messages:
             history.options.pop("pin", None)
-        tools = None if rng.random() < 0.4 else _tools(rng, messages, history.format)
+        tools = None if rng.random() < 0.4 else _tools(rng, history.given, history.format)
         count = traffic.plain(history.meter)
-        size = sum(count(section.text) for section in sections) + sum(count(json.dumps(m)) for m in messages)
+        size = sum(count(section.text) for section in sections) + sum(count(json.dumps(m)) for m in history.given)
         size += sum(count(json.dumps(tool)) for tool in tools or ())
         budget = int(size * rng.choice((0.1, 0.25, 0.5, 0.75, 1.0, 1.3)) * rng.uniform(0.8, 1.2)) + rng.randrange(60)
         options = {
@@ -147,6 +149,10 @@ def _tool(rng: random.Random, name: str, format: str) -> dict[str, Any]:
     about = " ".join(rng.choices(_TOOL_WORDS, k=rng.randrange(1, 30)))
     if format == "anthropic":
         return {"name": name, "description": about, "input_schema": schema}
+    if format == "bedrock":
+        return {"toolSpec": {"name": name, "description": about, "inputSchema": {"json": schema}}}
+    if format == "gemini":
+        return {"functionDeclarations": [{"name": name, "description": about, "parameters": schema}]}
     function = {"name": name, "description": about, "parameters": schema}
     return {"type": "function", **function} if format == "responses" else {"type": "function", "function": function}
 
@@ -160,18 +166,47 @@ def called_in(m: dict[str, Any]) -> list[str]:
     return [call["function"]["name"] for call in m.get("tool_calls") or []] + blocks
 
 
+def definition(tool: dict[str, Any]) -> dict[str, Any]:
+    """Return the name, the description and the schema of a tool, as its format writes them."""
+    if "functionDeclarations" in tool:
+        (tool,) = tool["functionDeclarations"]
+    spec = tool.get("toolSpec")
+    if spec is not None:  # The model is shown the schema itself.
+        return {**spec, "inputSchema": spec["inputSchema"]["json"]}
+    return tool.get("function") or tool
+
+
 def counted(case: Case, request: brim.Request) -> int:
-    """Count a body by means of our own; only tools are counted by the meter."""
-    tally = traffic.Tally(case.history.meter, case.history.format)
+    """Count a body by means of our own."""
+    history = case.history
+    tally = traffic.Tally(history.meter, history.format)
     body = request.body
-    messages = body["input"] if "input" in body else body["messages"]
+    messages = history.read(next(body[key] for key in ("input", "contents", "messages") if key in body))
     total = sum(map(tally.message, messages)) + tally.reply
-    apart = body.get("system") or body.get("instructions")
+    apart = body.get("system") or body.get("instructions") or body.get("systemInstruction")
     if apart:
-        total += tally.frame("system") + tally.count(apart)
-    if request.tools:
-        chat = brim.meter(case.history.meter).counter("anthropic" if case.history.format == "anthropic" else "openai")
-        total += chat.tools(request.tools, system=bool(apart) or _leads(messages))[0]
+        parts = apart["parts"] if isinstance(apart, dict) else apart
+        text = parts if isinstance(parts, str) else "".join(part["text"] for part in parts)
+        total += tally.frame("system") + tally.count(text)
+    tools = body.get("tools") or body.get("toolConfig", {}).get("tools")
+    maker = traffic.MAKERS.get(history.meter) or _MAKERS[history.format]
+    prompt = {"anthropic": 588 if history.meter in traffic.MAKERS else 804}.get(maker, 200)
+    if maker == "openai":
+        prompt = 12 + (0 if apart or _leads(messages) else 4)
+    return total + (prompt + sum(tool_units(definition(tool), maker, tally.count) for tool in tools) if tools else 0)
+
+
+_MAKERS = {"openai": "openai", "responses": "openai", "anthropic": "anthropic", "bedrock": "anthropic", "gemini": ""}
+
+
+def tool_units(tool: dict[str, Any], maker: str, count: Any) -> int:
+    """Count a tool with flat parameters by OpenAI's cookbook for gpt-4o, or as JSON with what is put around it."""
+    if maker != "openai":
+        return 12 + count(compact(tool))
+    total = 7 + count(f"{tool['name']}:{tool['description'].removesuffix('.')}") + 3
+    schema = next(tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool)
+    for name, row in schema["properties"].items():
+        total += 3 + count(f"{name}:{row['type']}:{row['description'].removesuffix('.')}")
     return total
 
 
@@ -216,13 +251,15 @@ def check(case: Case) -> str:
 
 
 def _check_legal(case: Case, request: brim.Request) -> None:
-    messages, history = request.messages, case.history
-    assert not traffic.illegal(messages, history.format), traffic.illegal(messages, history.format)
-    reminded = any(m.get("role") == "system" for m in history.messages)  # The user may follow the reminder.
-    if history.format == "anthropic" and not (history.broken or reminded) and traffic.alternates(history.messages):
+    history = case.history
+    messages, given = history.read(request.messages), history.given
+    assert not traffic.illegal(messages, history.rules), traffic.illegal(messages, history.rules)
+    reminded = any(m.get("role") == "system" for m in given)  # The user may follow the reminder.
+    if history.rules == "anthropic" and not (history.broken or reminded) and traffic.alternates(given):
         assert traffic.alternates(messages), "two of the user's in a row"
     own = {id(m) for m in history.messages}
-    texts = [text for m in messages if id(m) not in own and m.get("content") for text in traffic.texts(m)]
+    new = [m for raw, m in zip(request.messages, messages, strict=True) if id(raw) not in own]
+    texts = [text for m in new if m.get("content") for text in traffic.texts(m)]
     present = [s.name for s in case.user if s.name in request.texts]
     if present:
         asked = case.options["separator"].join(request.texts[name] for name in present)
@@ -264,13 +301,13 @@ def _check_tools(case: Case, request: brim.Request) -> None:
     if case.options["keep_tools"] == "all":
         assert kept == case.tools
         return
-    names = {(tool.get("function") or tool)["name"] for tool in kept}
-    known = {(tool.get("function") or tool)["name"] for tool in case.tools}
-    called = {name for m in request.messages for name in called_in(m)} & known
+    names = {definition(tool)["name"] for tool in kept}
+    known = {definition(tool)["name"] for tool in case.tools}
+    called = {name for m in case.history.read(request.messages) for name in called_in(m)} & known
     assert called <= names, f"called, and not defined: {called - names}"
     part = request.receipt.part("tools") if case.tools else None
     if part is not None and part.entries:
-        assert [each.id for each in part.kept] == [(tool.get("function") or tool)["name"] for tool in kept]
+        assert [each.id for each in part.kept] == [definition(tool)["name"] for tool in kept]
 
 
 def _check_alone(case: Case, request: brim.Request | None) -> None:
@@ -301,7 +338,8 @@ def _check_alone(case: Case, request: brim.Request | None) -> None:
             assert case.budget < frame, "refused, and fit fits"
             return
         assert "".join(request.texts.values()) == "".join(prompt.texts.values())
-        said = request.system if case.system else "".join(t for m in request.messages for t in traffic.texts(m))
+        read = case.history.read(request.messages)
+        said = request.system if case.system else "".join(t for m in read for t in traffic.texts(m))
         assert said == prompt.text
         if case.budget >= frame:
             assert request.receipt.parts == prompt.receipt.parts

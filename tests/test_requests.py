@@ -116,7 +116,10 @@ def test_sections_of_the_same_text_in_other_entries_are_told_apart():
 
 @pytest.mark.parametrize("block", range(4))
 def test_the_promise_holds_for_generated_requests(block):
-    ends = [joint_requests.check(joint_requests.Case.of(seed)) for seed in range(block * 12, block * 12 + 12)]
+    ends = [
+        joint_requests.check(joint_requests.Case.of(seed, traffic.ALL_FORMATS))
+        for seed in range(block * 12, block * 12 + 12)
+    ]
     assert "cut" in ends
 
 
@@ -449,3 +452,30 @@ def test_the_text_of_the_user_joins_the_last_message_where_roles_alternate(budge
 def test_a_ceiling_of_the_history_holds_where_everything_would_fit():
     request = brim.fit_request(messages=chat(), history_ceiling=300, budget=50_000, meter=M)
     assert 150 < sum(part.used for part in request.receipt.parts if part.name.startswith("messages")) <= 300
+
+
+@pytest.mark.parametrize("format", ["gemini", "bedrock"])
+def test_a_captured_history_of_gemini_or_bedrock_is_replayed_from_json(format):
+    """`receipt.capture.options.format must be one of openai, responses, anthropic, not 'gemini'`."""
+    say = {"gemini": lambda text: {"role": "user", "parts": [{"text": text}]}}.get(
+        format, lambda text: {"role": "user", "content": [{"text": text}]}
+    )
+    fitted = brim.fit_messages([say("a task"), say("and more")], 500, meter="o200k_base", format=format, capture=True)
+    assert brim.replay(fitted.receipt.to_json()).messages == fitted.messages
+
+
+def test_a_request_for_a_model_is_replayed_with_another_meter():
+    """`model must be omitted if a meter is set, not 'gpt-4o'`."""
+    request = brim.fit_request(system="Be brief.", messages=chat(turns=6), budget=400, model="gpt-4o")
+    again = brim.replay(request, meter="chars", budget=2_000)
+    assert again.receipt.meter == "chars"
+    assert again.used <= 2_000
+
+
+def test_a_misspelt_option_names_the_nearest():
+    with pytest.raises(
+        TypeError, match=r"fit_request\(\) got an unexpected keyword argument 'selct'; did you mean 'select'"
+    ):
+        brim.fit_request(messages=chat(turns=2), budget=400, selct="priority")
+    with pytest.raises(TypeError, match=r"fit_messages\(\) .* 'querry'; did you mean 'query'"):
+        brim.fit_messages(chat(turns=2), 400, querry="why")

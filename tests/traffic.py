@@ -23,6 +23,7 @@ _TAKES_THINKING = ("claude-sonnet-4-5",)
 """Models that are known to take thinking after something before it has changed."""
 FORMATS = ("openai", "openai", "anthropic", "responses")
 NEW_FORMATS = ("gemini", "bedrock")
+ALL_FORMATS = (*FORMATS, *NEW_FORMATS)
 _RULES = {"gemini": "anthropic", "bedrock": "anthropic"}
 """Formats whose histories are read as those of another, and judged by its rules."""
 _SENTENCE = (

@@ -37,7 +37,7 @@ if _typing.TYPE_CHECKING:
     from brim.requests.replay import replay
     from brim.requests.request import Request
     from brim.sections.fit import fit
-    from brim.sections.section_fit import Prompt
+    from brim.sections.prompt_fit import Prompt
     from brim.sections.stages import Stage
     from brim.sessions import Session, Status
     from brim.sessions.conversations import Conversations
@@ -124,7 +124,7 @@ _MODULES = {
     "requests.replay": ("replay",),
     "requests.request": ("Request",),
     "sections.fit": ("fit",),
-    "sections.section_fit": ("Prompt",),
+    "sections.prompt_fit": ("Prompt",),
     "sections.stages": ("Stage",),
     "sessions": ("Session", "Status"),
     "sessions.conversations": ("Conversations",),

@@ -11,7 +11,7 @@ import pytest
 import brim
 from brim import BrimError, InvalidType, InvalidValue, Receipt, Stable, replay
 from brim.files.depth import MOST_DEPTH
-from brim.receipts.history_input import HistoryInput
+from brim.receipts.capture import Capture
 from brim.receipts.schema import schema
 from brim.testing import CharMeter
 from corruption import corrupted
@@ -255,16 +255,6 @@ def test_lines_that_cannot_be_are_refused(lines):
         replay({**values, "stable": {**values["stable"], **lines}})
 
 
-def test_a_receipt_of_version_0_1_in_which_the_format_is_called_shape_is_replayed():
-    told = fit(CHAT, 1200, capture=True).receipt.to_dict()
-    options = told["capture"]["options"]
-    options["shape"] = options.pop("format")
-    assert replay(told).messages == fit(CHAT, 1200).messages
-
-
-# --- what JSON holds
-
-
 def test_objects_of_a_client_library_are_written_as_their_fields():
     made = [user("task"), Dumped(role="assistant", content="well", refusal=None), MappingProxyType(user("end"))]
     fitted = fit(made, capture=True)
@@ -357,7 +347,7 @@ def test_a_refusal_has_the_way_to_the_value():
     with pytest.raises(InvalidValue, match=r"receipt.capture.options.recent must be at least 0, not -1"):
         Receipt.from_dict({**values, "capture": capture})
     with pytest.raises(InvalidValue, match=r"capture.options.recent must be at least 0, not -1"):
-        HistoryInput.from_dict(capture)
+        Capture.from_dict(capture)
 
 
 def test_an_unknown_part_of_a_history_is_called_a_turn():

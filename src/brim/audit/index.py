@@ -29,7 +29,7 @@ _TABLE = (
 _SAMPLED = "WHERE key <= (SELECT max(key) FROM (SELECT DISTINCT key FROM spans ORDER BY key LIMIT ?))"
 
 
-class Span(NamedTuple):
+class RecordSpan(NamedTuple):
     """Consecutive records of one conversation."""
 
     key: str
@@ -55,7 +55,7 @@ class Scanned:
     file: int = 0
     size: int = 0
     """Bytes of the range."""
-    spans: list[Span] = field(default_factory=list)
+    spans: list[RecordSpan] = field(default_factory=list)
     formats: dict[str, int] = field(default_factory=dict)
     """Records by their format."""
     silent: int = 0
@@ -111,7 +111,7 @@ def _add(result: Scanned, scan: Scan, record: Record, last: dict[str, int]) -> s
                 result.spans[last[key]] = before._replace(length=record.offset + record.length - before.offset)
                 continue
         last[key] = len(result.spans)
-        result.spans.append(Span(key, item.when, scan.file, record.offset, record.length))
+        result.spans.append(RecordSpan(key, item.when, scan.file, record.offset, record.length))
     return "" if known else "it is in none of the recording formats that brim knows"
 
 
@@ -135,7 +135,7 @@ class ConversationIndex:
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute(_TABLE)
 
-    def add(self, spans: Iterable[Span]) -> None:
+    def add(self, spans: Iterable[RecordSpan]) -> None:
         """Add spans."""
         self._database.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?)", spans)
 
@@ -144,12 +144,12 @@ class ConversationIndex:
         row = self._database.execute(f"SELECT total(length) FROM spans {_SAMPLED}", self._limit).fetchone()
         return int(row[0])
 
-    def parts(self) -> Iterator[list[list[Span]]]:
+    def parts(self) -> Iterator[list[list[RecordSpan]]]:
         """Yield parts of the conversations that fit in memory: the spans of each conversation in the order of time."""
         query = f"SELECT * FROM spans {_SAMPLED} ORDER BY key, moment, file, offset"
-        part: list[list[Span]] = []
+        part: list[list[RecordSpan]] = []
         size = 0
-        rows = map(Span._make, self._database.execute(query, self._limit))
+        rows = map(RecordSpan._make, self._database.execute(query, self._limit))
         for _, spans in groupby(rows, key=lambda span: span.key):
             part.append(list(spans))
             size += sum(span.length for span in part[-1])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from brim.audit.comparison import Comparison, ReplayContext, ReplayPlan
-from brim.audit.index import Span
+from brim.audit.index import RecordSpan
 from brim.audit.records import Recording
 from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.totals import RECORDED, AuditTotals
@@ -17,7 +17,7 @@ class ReplayJob:
     """One part of the index to replay."""
 
     recordings: tuple[Recording, ...]
-    conversations: list[list[Span]] = field(repr=False)
+    conversations: list[list[RecordSpan]] = field(repr=False)
     """The spans of each conversation, in the order of time."""
     plan: ReplayPlan
 

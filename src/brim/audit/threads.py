@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from brim.audit.formats import found
-from brim.audit.index import Span, key_of
+from brim.audit.index import RecordSpan, key_of
 from brim.audit.records import Recording, again
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
@@ -40,13 +40,13 @@ class RecordReader:
         self._recordings = recordings
         self._cached: dict[Place, list[tuple[str, TraceItem]]] = {}
 
-    def items(self, spans: Sequence[Span]) -> Iterator[tuple[Place, int, TraceItem]]:
+    def items(self, spans: Sequence[RecordSpan]) -> Iterator[tuple[Place, int, TraceItem]]:
         """Yield the items of a conversation, each with the position and the bytes of its record."""
         for span in spans:
             for place, length, items in self._records(span):
                 yield from ((place, length, item) for key, item in items if key == span.key)
 
-    def _records(self, span: Span) -> Iterator[tuple[Place, int, list[tuple[str, TraceItem]]]]:
+    def _records(self, span: RecordSpan) -> Iterator[tuple[Place, int, list[tuple[str, TraceItem]]]]:
         """Yield the records of a span: the position, the bytes, and the items with their keys."""
         start = Place(span.file, span.offset)
         if start in self._cached:

@@ -16,7 +16,7 @@ from brim.settings.spec import read_spec
 
 if TYPE_CHECKING:
     from brim.receipts.receipt import Receipt
-    from brim.sections.section_fit import Prompt
+    from brim.sections.prompt_fit import Prompt
 
 _ROWS = 5
 """Rows below the brim."""

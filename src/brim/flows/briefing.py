@@ -17,7 +17,7 @@ from brim.flows.history_section import HistoryOptions, HistorySection, history_s
 from brim.flows.step_record import StepRecord, Task
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 from brim.settings.resolved import Resolved
 
 _JOIN = "\n\n"

@@ -15,7 +15,7 @@ from brim.errors import InvalidType, InvalidValue
 from brim.history.term_index import TermIndex
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 from brim.truncate import cut
 
 _INDEXED = 8_000

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields as fields_of
-from typing import Any
+from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
 from brim.history.bindings import binds
 from brim.history.forms import Form, Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
-from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
+from brim.history.options import Options, TurnOptions
 from brim.history.prompt import shared_messages, shared_units
 from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
@@ -37,22 +36,11 @@ def fit_messages(
     tools: Tools | None = None,
     system: Any = None,
     fields: Mapping[str, Any] | None = None,
-    select: Select = "recency",
-    within: Within = "newest_first",
-    recent: int | None = None,
-    older: int | None = None,
-    query: str | None = None,
-    pin_first_user: bool = False,
-    pin: Pin = None,
-    excerpts: bool = True,
-    note: bool = True,
-    summarise: Summarise | None = None,
-    classify: Callable[[Any], Any] | None = None,
-    embed: Embed | bool | None = None,
     stable: bool | Stable | None = None,
     format: Format | None = None,
     repair: RepairMode = "drop",
     capture: bool = False,
+    **options: Unpack[TurnOptions],
 ) -> Fitted:
     """Return as much of a history as fits the budget and a provider accepts, with a receipt.
 
@@ -66,6 +54,10 @@ def fit_messages(
         tools: the tool definitions of the request; they are counted.
         system: a system prompt that is sent apart from the messages; it is counted.
         fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
+        stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
+        format: the format of the messages; without it, it is recognised.
+        repair: whether messages that no provider accepts are repaired by leaving them out, or refused.
+        capture: whether the receipt's JSON holds the messages, so that the fit can be replayed from it.
         select: which turns stay: the newest, those of the highest class, or those most relevant to the query.
         within: which turns of one class of priority are selected first.
         recent: the most tokens of the newest turn.
@@ -78,16 +70,14 @@ def fit_messages(
         summarise: a function that summarises the turns that are left out, in at most a tenth of the budget.
         classify: a function from a message to its class of priority; by default, words of its name and text decide.
         embed: a function from texts to vectors, or `True` for the default one, to measure relevance by meaning too.
-        stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
-        format: the format of the messages; without it, it is recognised.
-        repair: whether messages that no provider accepts are repaired by leaving them out, or refused.
-        capture: whether the receipt's JSON holds the messages, so that the fit can be replayed from it.
 
     Raises:
         DoesNotFit: the messages that always stay are bigger than the budget.
         InvalidValue: an argument or a message is invalid, or a name is unknown; the error names it.
     """
-    return _fitted_once(locals())
+    history = History(meter, model=model, stable=stable, format=format, repair=repair)
+    history.extend(messages)
+    return history.fit(budget, tools=tools, system=system, fields=fields, capture=capture, **options)
 
 
 class History:
@@ -116,7 +106,6 @@ class History:
         self._names = NameIndex(self._turns)
         self._ranking = Ranking(self._turns)
         self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
-        self._options, self._chosen = Options(), dict[str, Any]()
 
     def __len__(self) -> int:
         return len(self._turns)
@@ -195,19 +184,8 @@ class History:
         tools: Tools | None = None,
         system: Any = None,
         fields: Mapping[str, Any] | None = None,
-        select: Select = "recency",
-        within: Within = "newest_first",
-        recent: int | None = None,
-        older: int | None = None,
-        query: str | None = None,
-        pin_first_user: bool = False,
-        pin: Pin = None,
-        excerpts: bool = True,
-        note: bool = True,
-        summarise: Summarise | None = None,
-        classify: Callable[[Any], Any] | None = None,
-        embed: Embed | bool | None = None,
         capture: bool = False,
+        **options: Unpack[TurnOptions],
     ) -> Fitted:
         """Return as much of the history as fits the budget; the arguments are those of `fit_messages`.
 
@@ -215,17 +193,17 @@ class History:
             DoesNotFit: the messages that always stay are bigger than the budget.
             InvalidValue: an argument is invalid.
         """
-        arguments, before = locals(), {"tools": tools, "system": system, "fields": shown_fields(fields)}
-        options = {name: arguments[name] for name in _OPTIONS}
+        chosen = Options.of("fit_messages", options)
+        before = {"tools": tools, "system": system, "fields": shown_fields(fields)}
         counted = self.extra_units(**before)
-        return self.fit_counted(budget_of(budget, self._model), before, counted, options, capture=capture)
+        return self.fit_counted(budget_of(budget, self._model), before, counted, chosen, capture=capture)
 
     def fit_counted(
         self,
         budget: int,
         before: Mapping[str, Any],
         counted: tuple[Mapping[str, int], bool],
-        options: Mapping[str, Any],
+        options: Options,
         *,
         capture: bool = False,
     ) -> Fitted:
@@ -235,61 +213,54 @@ class History:
             budget: tokens for everything.
             before: what stands before the messages: tools, system prompt and other fields.
             counted: its tokens, as `extra_units` returns them.
-            options: the options of `fit`, by name.
+            options: the options of the turns.
             capture: whether the receipt's JSON holds the messages.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
-            InvalidValue: an option is invalid.
         """
         extra, exact = counted
         shown = {**before, "fields": shown_fields(before["fields"]) or None}
         return self.fitted(self.plan(budget, extra, options), shown, exact=exact, capture=capture)
 
-    def plan(
-        self, budget: int, extra: Mapping[str, int], options: Mapping[str, Any], *, shares: bool = True
-    ) -> HistoryFit:
+    def plan(self, budget: int, extra: Mapping[str, int], options: Options, *, shares: bool = True) -> HistoryFit:
         """Return what would be sent within a budget; nothing is remembered of it.
 
         Args:
             budget: tokens for everything.
             extra: tokens besides the messages, as `extra_units` returns them.
-            options: the options of `fit`, by name.
+            options: the options of the turns.
             shares: whether a long newest turn leaves room to older ones.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
-            InvalidValue: an option is invalid.
         """
         turns = self._turns
-        self._choose(options)
-        fit = self._fit(budget, extra, self._stable)
-        fit.shares = shares
+        fit = self._fit(budget, extra, options, self._stable, shares=shares)
         fit.run()
         if turns.thinks and binds(turns.model):
             unbind(fit)
         fit.finish()
         return fit
 
-    def demand(self, options: Mapping[str, Any]) -> tuple[int, int, list[int]]:
-        """Return the tokens of all turns, those of the turns that always stay, and these turns.
-
-        Raises:
-            InvalidValue: an option is invalid.
-        """
-        self._choose(options)
-        fit = self._fit(0, {}, None)
+    def demand(self, options: Options) -> tuple[int, int, list[int]]:
+        """Return the tokens of all turns, those of the turns that always stay, and these turns."""
+        fit = self._fit(0, {}, options, None)
         fit.prepare()
         essential = fit.essential()
         return sum(fit.weights), sum([fit.weights[turn] for turn in essential]), essential
 
-    def _fit(self, budget: int, extra: Mapping[str, int], stable: Stable | None) -> HistoryFit:
-        return HistoryFit(self._turns, self._forms, self._names, self._ranking, budget, extra, self._options, stable)
-
-    def _choose(self, options: Mapping[str, Any]) -> None:
-        """Check the options, unless they are those of the last fit."""
-        if options != self._chosen:
-            self._options, self._chosen = Options(**options), dict(options)
+    def _fit(
+        self,
+        budget: int,
+        extra: Mapping[str, int],
+        options: Options,
+        stable: Stable | None,
+        *,
+        shares: bool = True,
+    ) -> HistoryFit:
+        read = self._turns, self._forms, self._names, self._ranking
+        return HistoryFit(*read, budget, extra, options, stable, shares)
 
     def called(self, turns: Iterable[int]) -> set[str]:
         """Return the names of the tools that some turns call."""
@@ -334,13 +305,6 @@ class History:
         return Fitted(*values, _prefix=prefix, _settled=lambda: shared_messages(last[: len(still)], still))
 
 
-def _fitted_once(given: Mapping[str, Any]) -> Fitted:
-    """Return the fit of the arguments of `fit_messages`."""
-    history = History(**{name: given[name] for name in ("meter", "model", "stable", "format", "repair")})
-    history.extend(given["messages"])
-    return history.fit(**{name: given[name] for name in _FIT_ARGUMENTS})
-
-
 def system_message(system: Any, wire: Wire) -> Message | None:
     """Return a system prompt that is sent apart from the messages as a message; `None` if there is none.
 
@@ -357,7 +321,3 @@ def system_message(system: Any, wire: Wire) -> Message | None:
     except InvalidValue as error:
         place = error.place.replace("messages[0] content", "system")
         raise type(error)(place, error.value, error.expected) from error
-
-
-_FIT_ARGUMENTS = History.fit.__annotations__.keys() - {"return"}
-_OPTIONS = [option.name for option in fields_of(Options) if option.init]

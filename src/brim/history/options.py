@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from brim.amounts import units
-from brim.errors import InvalidType, InvalidValue, check_choice
+from brim.errors import InvalidType, InvalidValue, check_choice, nearest
 
 Way = Literal["recency", "priority", "relevance"]
 """A way to choose among turns."""
@@ -33,12 +33,29 @@ Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Turns texts into vectors, one for each, all of one dimension."""
 
 
+class TurnOptions(TypedDict, total=False):
+    """The options by name, as they are given; `fit_messages` describes each."""
+
+    select: Select
+    within: Within
+    recent: int | None
+    older: int | None
+    query: str | None
+    pin_first_user: bool
+    pin: Pin
+    excerpts: bool
+    note: bool
+    summarise: Summarise | None
+    classify: Callable[[Any], Any] | None
+    embed: Embed | bool | None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """The options of one fit; `fit_messages` describes each."""
+    """The options of one fit, checked."""
 
-    select: str = "recency"
-    within: str = "newest_first"
+    select: Select = "recency"
+    within: Within = "newest_first"
     recent: int | None = None
     older: int | None = None
     query: str | None = None
@@ -52,6 +69,22 @@ class Options:
 
     ways: tuple[str, ...] = field(init=False, repr=False)
     """The ways to select, the first one first."""
+
+    @classmethod
+    def of(cls, function: str, given: TurnOptions) -> Options:
+        """Return the options that were given to a function, checked.
+
+        Raises:
+            InvalidValue: one is invalid.
+            TypeError: there is no such option.
+        """
+        known = [*TurnOptions.__annotations__]
+        for name in given:
+            if name not in known:
+                likely = nearest(name, known, most=1)
+                hint = f"; did you mean {likely[0]!r}?" if likely else ""
+                raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+        return cls(**given)
 
     def __post_init__(self) -> None:
         if not isinstance(self.select, str):

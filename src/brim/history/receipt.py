@@ -17,7 +17,7 @@ from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
 from brim.history.stable import Stable
 from brim.history.turns import Turns
-from brim.receipts.history_input import HistoryInput
+from brim.receipts.capture import Capture
 from brim.receipts.receipt import Part, Receipt, State, handle, losses
 from brim.receipts.section import Priority
 from brim.wire import plain
@@ -83,15 +83,15 @@ class HistoryRecord:
             order="given",
             stable_prefix=self.prefix(),
             history=self._history(),
-            capture=self._input(),
+            capture=self._capture(),
             captured=self.captured,
         )
 
-    def _input(self) -> HistoryInput:
+    def _capture(self) -> Capture:
         """Return the input of the fit; it refers to the messages and does not copy them."""
         turns, options = self.turns, self.fit.options
         either = {name: getattr(options, name) for name in _EITHER}
-        return HistoryInput(
+        return Capture(
             messages=tuple(turns.source[: self.sources]),
             budget=self.fit.budget,
             meter=self.meter,

@@ -1,54 +1,85 @@
-"""The input of a fit of sections, so that the fit can be run again."""
+"""The input of a fit, so that the fit can be run again: of sections, of messages, or of a request with both.
+
+A replay of messages needs the messages themselves: which turns another budget would keep does not follow from their
+sizes. Values that JSON cannot represent, such as the caller's functions, stay in memory; the JSON has their names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
-from brim.errors import InvalidValue, check_choice, picklable
+from brim.errors import InvalidType, InvalidValue, check_choice, picklable
+from brim.files.depth import MOST_DEPTH, is_deep, levels
 from brim.receipts.schema import check
 from brim.receipts.section import Section
+from brim.wire.base import jsonable
+
+_FREE = ("messages", "tools", "system", "fields")
+"""Fields with any JSON of the caller's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capture:
-    """The input of a fit of sections, so that it can be run again."""
+    """The input of a fit."""
 
-    sections: tuple[Section, ...]
     budget: int
     meter: str | None
     """The name of the meter, if the fit had one by name."""
     model: str | None
-    """The model whose meter was used, if any."""
+    """The model whose meter was used, or that the body of the request names."""
     options: Mapping[str, Any]
-    """The other arguments of the fit, by name."""
+    """The other arguments of the fit that are plain values, by name."""
+    sections: tuple[Section, ...] = ()
+    """The sections of a prompt; of a request, those of the system prompt and then those of the user's message."""
+    leading: int | None = None
+    """For a request, how many of the sections are the system prompt's."""
+    messages: tuple[Any, ...] | None = None
+    """The caller's own objects; `None` for a fit of sections."""
+    tools: Sequence[Any] | None = None
+    system: Any = None
+    """The separate system prompt of messages, if any."""
+    fields: Mapping[str, Any] | None = None
+    """The other fields of the request, if any."""
+    stable: Mapping[str, Any] | None = None
+    """The settings of stable mode, by name; `None` in any other mode."""
     summaries: Mapping[str, str] = field(default_factory=dict)
-    """The summaries that were written, by their source text."""
+    """The summaries of sections that were written, by their source text."""
+    functions: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The functions of the caller, by the name of the argument; `None` for one that was read from JSON."""
     measure: Any = field(default=None, repr=False, compare=False)
     """The meter itself, which is not part of the JSON."""
+    held: Any = field(default=None, repr=False, compare=False)
+    """The cut that stable mode held before the fit, which is not part of the JSON."""
+
+    @property
+    def kind(self) -> Literal["sections", "messages", "request"]:
+        """What was fitted: by `fit`, `fit_messages` or `fit_request`."""
+        return "sections" if self.messages is None else "messages" if self.leading is None else "request"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the capture as JSON values.
+        """Return copies of the values as JSON values.
 
         Raises:
-            InvalidValue: a section's `keep` is an object, which JSON cannot represent.
+            InvalidValue: a section, a message, a tool or an argument cannot be written as JSON.
         """
-        rows = []
-        for section in self.sections:
-            if not isinstance(section.keep, str):
-                raise InvalidValue(f"section {section.name!r}: keep", section.keep, "a name, to be captured as JSON")
-            row = {slot.name: getattr(section, slot.name) for slot in fields(section)}
-            row = {key: list(value) if isinstance(value, tuple) else value for key, value in row.items()}
-            rows.append({key: value for key, value in row.items() if value is not None or key not in ("scores", "ids")})
-        return {
-            "sections": rows,
-            "budget": self.budget,
-            "meter": self.meter,
-            "model": self.model,
-            "options": dict(self.options),
+        tools = None if self.tools is None else list(self.tools)
+        rest = {
+            "leading": self.leading,
+            "tools": _copied(tools, "tools"),
+            **{name: _copied(getattr(self, name), name) for name in ("system", "fields", "stable")},
             "summaries": dict(self.summaries),
+            "functions": sorted(self.functions),
         }
+        values: dict[str, Any] = {"budget": self.budget, "meter": self.meter, "model": self.model}
+        values |= {"options": dict(self.options), "sections": [_row(section) for section in self.sections]}
+        if self.messages is not None:
+            values["messages"] = [_copied(raw, f"messages[{i}]") for i, raw in enumerate(self.messages)]
+        values |= {name: value for name, value in rest.items() if value or value == 0}
+        _check("capture", values)
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], place: str = "capture") -> Capture:
@@ -57,17 +88,55 @@ class Capture:
         Raises:
             InvalidValue: it is not a capture.
         """
-        check(place, values, "capture")
+        _check(place, values)
         known = [slot.name for slot in fields(Section)]
         for i, row in enumerate(values["sections"]):
             for key in row:
                 check_choice(f"{place}.sections[{i}]: a key", key, known)
-        return cls(**{**values, "sections": tuple(Section(**row) for row in values["sections"])})
+        row = {**values, "sections": tuple(Section(**row) for row in values["sections"])}
+        messages = values.get("messages")
+        row["messages"] = None if messages is None else tuple(messages)
+        return cls(**row | {"functions": dict.fromkeys(values.get("functions", ()))})
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # A function that cannot be pickled is left out by its name, as in the JSON.
+        functions = {name: each if picklable(each) else None for name, each in self.functions.items()}
+        measure = self.measure if picklable(self.measure) else None
         values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
-        return _restored, (values | {"measure": self.measure if picklable(self.measure) else None},)
+        return _restored, (values | {"functions": functions, "measure": measure},)
 
 
 def _restored(values: Mapping[str, Any]) -> Capture:
     return Capture(**values)
+
+
+def whole_numbers(values: Any) -> Iterator[int]:
+    """Yield the whole numbers in the caller's own JSON, of values that may be a capture."""
+    free = [values.get(key) for key in _FREE] if isinstance(values, Mapping) else []
+    for level in levels(free):
+        yield from (value for value in level if type(value) is int)
+
+
+def _check(place: str, values: Any) -> None:
+    """Check all but the content of messages and the values of options, which the fit checks itself."""
+    check(place, values, "capture")
+    for key in _FREE:
+        if is_deep(values.get(key)):
+            raise InvalidValue(f"{place}.{key}", values.get(key), f"nested at most {MOST_DEPTH} levels deep")
+
+
+def _row(section: Section) -> dict[str, Any]:
+    """Return a section as JSON values."""
+    if not isinstance(section.keep, str):
+        raise InvalidValue(f"section {section.name!r}: keep", section.keep, "a name, to be captured as JSON")
+    row = {slot.name: getattr(section, slot.name) for slot in fields(section)}
+    row = {key: list(value) if isinstance(value, tuple) else value for key, value in row.items()}
+    return {key: value for key, value in row.items() if value is not None or key not in ("scores", "ids")}
+
+
+def _copied(value: Any, place: str) -> Any:
+    """Return a value as it comes back from JSON: an object of a client library is the mapping of its fields."""
+    try:
+        return json.loads(json.dumps(jsonable(value)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidType(place, value, f"JSON, to be captured ({error})") from error

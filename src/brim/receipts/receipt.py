@@ -15,9 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.meter.base import measured
 from brim.meter.memo import Memo
-from brim.receipts.capture import Capture
-from brim.receipts.history_input import HistoryInput, whole_numbers
-from brim.receipts.request_capture import RequestCapture
+from brim.receipts.capture import Capture, whole_numbers
 from brim.receipts.schema import check
 from brim.receipts.section import Priority
 from brim.receipts.text_table import TextTable
@@ -173,7 +171,7 @@ class Receipt:
     planned: bool = False
     """Whether it was computed from sizes alone, without the texts."""
     version: int = VERSION
-    capture: Capture | HistoryInput | RequestCapture | None = field(default=None, repr=False, compare=False)
+    capture: Capture | None = field(default=None, repr=False, compare=False)
     """The input of the fit: sections, messages, or both. It is part of the JSON only if `captured` is true."""
     captured: bool = False
     """Whether `to_dict` writes the capture."""
@@ -314,8 +312,7 @@ class Receipt:
             raise InvalidType("receipt", values, "the JSON object that to_json wrote")
         if values["version"] != VERSION:
             raise InvalidValue("receipt version", values["version"], f"{VERSION}, which this release of brim reads")
-        # The capture is checked by itself: the schema accepts either kind, and errors should be about the right one.
-        capture = values.get("capture")
+        capture = values.get("capture")  # It is checked by itself.
         row: dict[str, Any] = {key: None if key == "capture" else value for key, value in values.items()}
         check("receipt", row)
         del row["truncated"]
@@ -323,7 +320,7 @@ class Receipt:
         row["losses"] = tuple(Loss(**loss) for loss in row["losses"])
         row["stages"] = tuple(row.get("stages", ()))
         row["history"] = row.get("history") or {}
-        row["capture"] = None if capture is None else capture_of(capture, "receipt.capture")
+        row["capture"] = None if capture is None else Capture.from_dict(capture, "receipt.capture")
         return cls(**row)
 
     @classmethod
@@ -361,18 +358,6 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
 
 def _restored(values: Mapping[str, Any]) -> Receipt:
     return Receipt(**values)
-
-
-def capture_of(values: Mapping[str, Any], place: str = "capture") -> Capture | HistoryInput | RequestCapture:
-    """Return the input of a fit from its JSON values: sections, the messages of a history, or a whole request.
-
-    Raises:
-        InvalidValue: it is none of them.
-    """
-    if isinstance(values, Mapping) and "request" in values:
-        return RequestCapture.from_dict(values, place)
-    kind = HistoryInput if isinstance(values, Mapping) and "messages" in values else Capture
-    return kind.from_dict(values, place)
 
 
 def _read(text: str) -> Any:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields as fields_of
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from brim.amounts import Amount
 from brim.errors import InvalidType, InvalidValue
 from brim.history.history import History, Tools
-from brim.history.options import Embed, Options, Pin, Select, Summarise, Within
+from brim.history.options import Options, TurnOptions
 from brim.history.turns import RepairMode
-from brim.meter import DEFAULT, Meter, catalogue, name_of
+from brim.meter import Meter, catalogue
 from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import Fill, Policy
 from brim.receipts.section import Section
@@ -20,28 +19,13 @@ from brim.requests.request import Request
 from brim.requests.request_fit import RequestFit
 from brim.requests.terms import KeepTools, RequestTerms
 from brim.sections.fit import check
+from brim.sections.summaries import Summaries
 from brim.wire import Format, Wire
 
 _BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen|writer)\.")
 """How Bedrock writes the names of models: the maker, perhaps after a region."""
 
 SectionsOrText = Sequence[Section] | str | None
-
-
-class TurnOptions(TypedDict, total=False):
-    """The options of the history; `fit_messages` describes each."""
-
-    select: Select
-    within: Within
-    recent: int | None
-    older: int | None
-    query: str | None
-    pin_first_user: bool
-    pin: Pin
-    excerpts: bool
-    note: bool
-    classify: Callable[[Any], Any] | None
-    embed: Embed | bool | None
 
 
 def fit_request(
@@ -65,7 +49,6 @@ def fit_request(
     separator: str = "\n\n",
     fill: Fill = "order",
     policy: Policy = "truncate_then_continue",
-    summarise: Summarise | None = None,
     repair: RepairMode = "drop",
     capture: bool = False,
     **turns: Unpack[TurnOptions],
@@ -94,44 +77,45 @@ def fit_request(
         separator: the text between two sections.
         fill: whether parts of one priority are served in `order` or in `fair` shares.
         policy: what follows a part that did not fit, as in `fit`.
-        summarise: shortens sections that overflow so, and turns that are left out: from a text and a limit to a text.
         repair: whether messages that no provider accepts are left out, or refused.
         capture: whether the receipt's JSON holds texts and messages, so that the fit can be replayed from it.
-        turns: the options of `fit_messages`.
+        turns: the options of `fit_messages`. A function `summarise` also shortens sections with that overflow.
 
     Raises:
         DoesNotFit: what is required is bigger than the budget.
         InvalidValue: an argument or a message is invalid, or a name is unknown.
     """
-    return _fit(locals()).request()
-
-
-def _fit(given: Mapping[str, Any]) -> RequestFit:
-    """Return the fit of the arguments of `fit_request`."""
-    pages = [_sections("system", given["system"]), _sections("user", given["user"])]
-    sections = (*pages[0], *pages[1])
-    options = {name: given[name] for name in ("separator", "fill", "policy")}
-    options |= {"order": "given", "template": None, "show_budget": False, "direction": "lower"}
-    check(sections, options)
-    meter, model, summarise = given["meter"], given["model"], given["summarise"]
-    history = _history(given["messages"], meter, model, given["format"], given["repair"])
-    _check_fields(given["fields"], history.turns.wire)
+    leading, ending = _sections("system", system), _sections("user", user)
+    options = {"separator": separator, "fill": fill, "policy": policy}
+    check([*leading, *ending], options)
+    history = _history(messages, meter, model, format, repair)
+    _check_fields(fields, history.turns.wire)
+    summaries = Summaries(turns.get("summarise"))
+    if not len(history):
+        turns["summarise"] = None
     return RequestFit(
-        sections=sections,
-        budget=budget_of(given["budget"], model),
+        system=leading,
+        user=ending,
+        budget=budget_of(budget, model),
         meter=history.turns.meter,
-        named={"meter": DEFAULT if meter is None and model is None else name_of(meter), "model": model},
         options=options,
-        summarise=summarise,
-        captured=given["capture"],
+        summaries=summaries,
+        captured=capture,
         history=history,
-        leading=len(pages[0]),
-        tools=given["tools"],
-        fields=given["fields"],
-        terms=RequestTerms(**{name: given[name] for name in _TERMS}),
-        turn_options=_turn_options(given["turns"], summarise if len(history) else None),
+        tools=tools,
+        fields=fields,
+        terms=RequestTerms(
+            history_priority=history_priority,
+            history_floor=history_floor,
+            history_ceiling=history_ceiling,
+            keep_tools=keep_tools,
+            tools_priority=tools_priority,
+            tools_floor=tools_floor,
+            tools_ceiling=tools_ceiling,
+        ),
+        turn_options=Options.of("fit_request", turns),
         model=model or history.model,
-    )
+    ).request()
 
 
 def _sections(name: str, given: SectionsOrText) -> Sequence[Section]:
@@ -185,23 +169,3 @@ def _check_fields(fields: Any, wire: Wire) -> None:
     for name in fields if fields and isinstance(fields, Mapping) else ():
         if name in taken:
             raise InvalidValue(f"fields {name}", fields[name], "left out: it has an argument of its own")
-
-
-def _turn_options(given: Mapping[str, Any], summarise: Summarise | None) -> Mapping[str, Any]:
-    """Return all options of the history.
-
-    Raises:
-        InvalidValue: one is invalid.
-    """
-    for name in given:
-        if name not in TurnOptions.__annotations__:
-            raise TypeError(f"fit_request() got an unexpected keyword argument {name!r}")
-    if not given and summarise is None:
-        return _USUAL
-    options = Options(**given, summarise=summarise)
-    return {name: getattr(options, name) for name in _TURN_OPTIONS}
-
-
-_TERMS = tuple(slot.name for slot in fields_of(RequestTerms))
-_TURN_OPTIONS = (*TurnOptions.__annotations__, "summarise")
-_USUAL: Mapping[str, Any] = {name: getattr(Options(), name) for name in _TURN_OPTIONS}

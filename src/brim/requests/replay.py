@@ -4,61 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from brim.errors import DoesNotFit, InvalidType, check_choice
-from brim.meter import BaseMeter, Meter, meter_for
+from brim.history.options import TurnOptions
+from brim.meter import BaseMeter, Meter
 from brim.meter.window import Window, budget_of
 from brim.receipts.capture import Capture
-from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Part, Receipt, capture_of, losses
-from brim.receipts.request_capture import RequestCapture
+from brim.receipts.receipt import Part, Receipt, losses
 from brim.sections.allocation import Claim, allocate, essential
-from brim.sections.fit import check
-from brim.sections.section_fit import Prompt, SectionFit
+from brim.sections.fit import fit
+from brim.sections.prompt_fit import Prompt
 
 if TYPE_CHECKING:
     from brim.history.result import Fitted
     from brim.history.stable import Stable
     from brim.requests.request import Request
 
-Measure = Meter | str | Callable[[str], int]
 Functions = Mapping[str, Callable[..., Any]]
+Result = TypeVar("Result", "Prompt", "Fitted", "Request")
 
 
 class ReplayOptions(TypedDict, total=False):
     """The options of a replay; see `replay`."""
 
     budget: int | Window | None
-    meter: Measure | None
+    meter: Meter | str | Callable[[str], int] | None
     functions: Functions | None
 
 
 @overload
-def replay(source: Capture | Prompt, **options: Unpack[ReplayOptions]) -> Prompt: ...
+def replay(source: Result, **options: Unpack[ReplayOptions]) -> Result: ...
 
 
 @overload
-def replay(source: HistoryInput | Fitted, **options: Unpack[ReplayOptions]) -> Fitted: ...
-
-
-@overload
-def replay(source: RequestCapture | Request, **options: Unpack[ReplayOptions]) -> Request: ...
-
-
-@overload
-def replay(
-    source: Receipt | Mapping[str, Any] | str, **options: Unpack[ReplayOptions]
-) -> Prompt | Fitted | Request: ...
+def replay(source: Receipt | Capture | Mapping[str, Any] | str, **options: Unpack[ReplayOptions]) -> Any: ...
 
 
 def replay(
-    source: Receipt | Capture | HistoryInput | RequestCapture | Prompt | Fitted | Request | Mapping[str, Any] | str,
+    source: Receipt | Capture | Prompt | Fitted | Request | Mapping[str, Any] | str,
     *,
     budget: int | Window | None = None,
-    meter: Measure | None = None,
+    meter: Meter | str | Callable[[str], int] | None = None,
     functions: Functions | None = None,
-) -> Prompt | Fitted | Request:
+) -> Any:
     """Return what the same fit would return at another budget, or with another meter: a prompt, messages or a request.
 
     **Sections.** A receipt without texts, such as one read from JSON without a capture, is replayed from its sizes: the
@@ -81,109 +71,69 @@ def replay(
         InvalidValue: `source` is invalid, has no messages, or used a meter or function of the caller that is neither in
             memory nor an argument here.
     """
-    source = _receipt_or_input(source)
-    if isinstance(source, Receipt):
-        recorded, captured = source.capture, source.captured
-    else:
-        recorded, captured = source, True
-    tokens = source.budget if budget is None else budget_of(budget)
-    if isinstance(recorded, RequestCapture):
-        return _request(recorded, tokens, meter, functions or {}, captured=captured)
-    if isinstance(recorded, HistoryInput):
-        return _messages(recorded, tokens, meter, functions or {}, captured=captured)
+    found = _receipt_or_capture(source)
+    tokens = found.budget if budget is None else budget_of(budget)
+    recorded = found.capture if isinstance(found, Receipt) else found
     if recorded is not None:
-        return _sections(recorded, tokens, meter, captured=captured)
-    if isinstance(source, Receipt) and not source.history:
-        return Prompt("", _planned(source, tokens))
-    raise InvalidType("receipt.capture", None, "the messages of the fit, kept by capture=True: sizes are not enough")
+        captured = found.captured if isinstance(found, Receipt) else True
+        return _again(recorded, tokens, meter, functions or {}, captured=captured)
+    assert isinstance(found, Receipt)
+    if found.history:
+        place = "the messages of the fit, kept by capture=True: sizes are not enough"
+        raise InvalidType("receipt.capture", None, place)
+    return Prompt("", _planned(found, tokens))
 
 
-def _receipt_or_input(source: object) -> Receipt | Capture | HistoryInput | RequestCapture:
+def _receipt_or_capture(source: object) -> Receipt | Capture:
     if isinstance(source, str):
         return Receipt.from_json(source)
     if isinstance(source, Mapping):
-        return Receipt.from_dict(source) if "version" in source else capture_of(source)
+        return Receipt.from_dict(source) if "version" in source else Capture.from_dict(source)
     found = getattr(source, "receipt", source)
-    if not isinstance(found, Receipt | Capture | HistoryInput | RequestCapture):
+    if not isinstance(found, Receipt | Capture):
         raise InvalidType("source", source, "a receipt, an object with one, a capture, or the JSON of one")
     return found
 
 
-def _sections(recorded: Capture, budget: int, meter: Measure | None, *, captured: bool) -> Prompt:
-    check(recorded.sections, recorded.options)
-    summaries = recorded.summaries
-    return SectionFit(
-        sections=recorded.sections,
-        budget=budget,
-        meter=_meter(recorded) if meter is None else meter_for(meter, None),
-        named={"meter": recorded.meter, "model": recorded.model},
-        options=dict(recorded.options),
-        summarise=(lambda text, _: summaries.get(text, "")) if summaries else None,
-        captured=captured,
-    ).prompt()
-
-
-def _messages(
-    recorded: HistoryInput, budget: int, meter: Measure | None, functions: Functions, *, captured: bool
-) -> Fitted:
+def _again(recorded: Capture, budget: int, meter: Any, functions: Functions, *, captured: bool) -> Any:
+    """Call the function of a recorded fit again, with the same arguments but for the budget and the meter."""
     from brim.history.history import fit_messages
-
-    return fit_messages(
-        recorded.messages,
-        budget,
-        **_measure(recorded, meter),
-        tools=recorded.tools,
-        system=recorded.system,
-        fields=recorded.fields,
-        stable=_stable(recorded, same=budget == recorded.budget),
-        capture=captured,
-        **_options(recorded, functions),
-    )
-
-
-def _request(
-    recorded: RequestCapture, budget: int, meter: Measure | None, functions: Functions, *, captured: bool
-) -> Request:
     from brim.requests.fit import fit_request
 
-    own, history, summaries = recorded.sections, recorded.history, recorded.sections.summaries
-    options = _options(history, functions)
-    known = options.pop("summarise", None)
-    sections = [*own.sections]
-    return fit_request(
-        system=sections[: recorded.leading],
-        messages=history.messages,
-        user=sections[recorded.leading :],
-        tools=history.tools,
-        fields=history.fields,
-        budget=budget,
-        **{**_measure(own, meter), "model": recorded.model},
-        summarise=known or ((lambda text, _: summaries.get(text, "")) if summaries else None),
-        separator=own.options["separator"],
-        fill=own.options["fill"],
-        policy=own.options["policy"],
-        capture=captured,
-        **recorded.terms,
-        **options,
-    )
+    function: Any = {"sections": fit, "messages": fit_messages, "request": fit_request}[recorded.kind]
+    given = {**recorded.options, **_functions(recorded, functions)}
+    known = [*signature(function).parameters, *(() if recorded.messages is None else TurnOptions.__annotations__)]
+    for name in given:
+        check_choice("capture.options: a key", name, known)
+    if recorded.summaries and not given.get("summarise"):
+        given["summarise"] = lambda text, _: recorded.summaries.get(text, "")
+    if recorded.messages is None:
+        given["sections"] = recorded.sections
+    else:
+        given |= {name: getattr(recorded, name) for name in ("messages", "tools", "fields")}
+        given["embed"] = given.get("embed") or None
+    if recorded.kind == "messages":
+        given |= {"system": recorded.system, "stable": _stable(recorded, same=budget == recorded.budget)}
+    elif recorded.kind == "request":
+        given |= {"system": recorded.sections[: recorded.leading], "user": recorded.sections[recorded.leading :]}
+    return function(**given, **_measure(recorded, meter), budget=budget, capture=captured)
 
 
-def _options(recorded: HistoryInput, functions: Functions) -> dict[str, Any]:
-    """Return the options of the history, with the functions of the caller."""
-    options = {**recorded.options, **_functions(recorded, functions)}
-    options["embed"] = options["embed"] or None
-    return options
+def _measure(recorded: Capture, meter: Any) -> dict[str, Any]:
+    """Return the meter or the model of a replay."""
+    if meter is not None:
+        return {"meter": meter}
+    # By its name, so that the new receipt has the name too; the same name is the same meter.
+    if recorded.meter is not None:
+        return {"meter": recorded.meter}
+    if recorded.model is not None:
+        return {"model": recorded.model}
+    if isinstance(recorded.measure, BaseMeter):
+        return {"meter": recorded.measure}
+    raise InvalidType("meter", None, "given: the fit had a meter of the caller's, which JSON cannot represent")
 
 
-def _measure(recorded: Capture | HistoryInput, meter: Measure | None) -> dict[str, Any]:
-    """Return the meter and the model of a replay."""
-    if meter is not None or recorded.model is None:
-        # By its name, so that the new receipt has the name too; the same name is the same meter.
-        return {"meter": meter if meter is not None else recorded.meter or _meter(recorded)}
-    return {"model": recorded.model}
-
-
-def _functions(recorded: HistoryInput, functions: Functions) -> dict[str, Any]:
+def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
     """Return the functions of the fit: the arguments of the replay, or the objects that are in memory."""
     for name in functions:
         check_choice("functions: a key", name, ("pin", "summarise", "classify", "embed"))
@@ -194,7 +144,7 @@ def _functions(recorded: HistoryInput, functions: Functions) -> dict[str, Any]:
     return known
 
 
-def _stable(recorded: HistoryInput, *, same: bool) -> Stable | None:
+def _stable(recorded: Capture, *, same: bool) -> Stable | None:
     """Return the stable mode of the fit, with the cut that was held if the budget is the same."""
     if recorded.stable is None:
         return None
@@ -202,15 +152,6 @@ def _stable(recorded: HistoryInput, *, same: bool) -> Stable | None:
 
     lines = {name: recorded.stable[name] for name in ("high", "low") if recorded.stable.get(name) is not None}
     return Stable(**lines, held=recorded.held if same else None)
-
-
-def _meter(recorded: Capture | HistoryInput) -> BaseMeter:
-    """Return the meter of the fit: the object that is in memory, or the one of its name."""
-    if isinstance(recorded.measure, BaseMeter):
-        return recorded.measure
-    if recorded.meter is None and recorded.model is None:
-        raise InvalidType("meter", None, "given: the fit had a meter of the caller's, which JSON cannot represent")
-    return meter_for(recorded.meter, recorded.model)
 
 
 def _planned(receipt: Receipt, budget: int) -> Receipt:

@@ -1,89 +1,83 @@
-"""The course of one fit of a request: sections, a history and tools share one budget.
+"""One fit of a request: sections, a history and tools share one budget.
 
-It is a fit of sections with two pages, the system prompt and the message of the user, and with more bidders. What a
-bidder does not use goes to the next one; the whole is counted in the end.
+The system prompt and the message of the user are two pages of sections; the turns and the tools bid beside them. The
+request that would be sent is made and counted as a whole, as the provider counts it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from brim.errors import BrimError
+from brim.amounts import of_budget, units_or_share
+from brim.errors import BrimError, DoesNotFit
 from brim.history.history import History
+from brim.history.options import Options
 from brim.history.result import Fitted
+from brim.meter.base import BaseMeter
 from brim.meter.schemas import ToolCounts
 from brim.receipts.capture import Capture
-from brim.receipts.history_input import HistoryInput
-from brim.receipts.receipt import Part, Receipt, losses
-from brim.receipts.request_capture import RequestCapture
-from brim.requests.history_share import HistoryShare, OtherTurns
+from brim.receipts.receipt import Receipt, losses
+from brim.receipts.section import Section
+from brim.requests.bids import Bids
+from brim.requests.offered_tools import OfferedTools
 from brim.requests.request import Request
-from brim.requests.terms import PAGES, RequestTerms
+from brim.requests.terms import RequestTerms
 from brim.requests.tool_relevance import functions_of, relevant_order
-from brim.requests.tool_share import ToolShare
-from brim.sections.draft import SMOOTH, Draft
-from brim.sections.layout import Layout, layout
-from brim.sections.section_fit import Bidder, SectionFit
+from brim.sections.course import Bidder, Course, Proposals
+from brim.sections.draft import Draft
+from brim.sections.prompt_fit import far_over, kept_texts, stable_units
+from brim.sections.summaries import Summaries
 from brim.wire import definitions
 from brim.wire.base import value_at
 from brim.wire.remainder import shown_fields
 from brim.wire.values import json_of
 
-_PAGES = PAGES[::-1]
-"""In the order of a request."""
-_WORTH = 4
-"""The fewest tokens that are offered again, beyond those of the first offer."""
-
 
 @dataclass(slots=True, kw_only=True)
-class RequestFit(SectionFit):
+class RequestFit:
     """One fit of a request to a budget."""
 
+    system: Sequence[Section]
+    user: Sequence[Section]
+    budget: int
+    meter: BaseMeter
+    options: Mapping[str, Any]
+    summaries: Summaries
+    captured: bool
     history: History
-    leading: int
-    """How many of the sections are the system prompt's; the others are the user's."""
     tools: Sequence[Any] | None
     fields: Mapping[str, Any] | None
     """The other fields of the body."""
     terms: RequestTerms
-    turn_options: Mapping[str, Any]
-    """The options of the history, by name."""
+    turn_options: Options
     model: str | None
     """The model that the body names."""
-    pages: dict[str, Layout] = field(init=False)
-    lives: dict[str, list[Any]] = field(init=False)
-    """The drafts of each page that have any content."""
-    frames: dict[str, int] = field(init=False)
-    """Tokens of the framing of each page."""
+    advises: bool = True
+    """Whether a refusal says which budget would be enough, which takes some more fits."""
+    pages: dict[str, list[Draft]] = field(init=False)
+    """The sections of the system prompt and of the message of the user."""
+    toll: int = field(init=False)
+    """Tokens that are planned for a separator."""
     counts_of_tools: ToolCounts | None = field(init=False, default=None)
     """Tokens of the tools, of a request that may have no system message if that is not sure."""
     count_of_fields: tuple[int, bool] = field(init=False)
     """Tokens of the other fields, and whether they are exact."""
-    share: HistoryShare = field(init=False)
-    whole: bool = field(init=False, default=False)
-    """Whether nothing had to be shared."""
+    bids: Bids = field(init=False)
 
     def __post_init__(self) -> None:
-        SectionFit.__post_init__(self)
-        chat = self.history.turns.chat
-        self.frames = {page: chat.frame(page) for page in _PAGES}
-        names = [section.name for section in self.sections]
-        separator = self.options["separator"]
-        rows = {"system": names[: self.leading], "user": names[self.leading :]}
-        self.pages = {page: layout(row, separator=separator, template=None) for page, row in rows.items()}
-        halves = {"system": self.drafts[: self.leading], "user": self.drafts[self.leading :]}
-        self.lives = {page: [draft for draft in half if draft.size] for page, half in halves.items()}
+        chat, separator = self.history.turns.chat, self.options["separator"]
+        self.pages = {
+            page: [Draft.of(section, self.meter, self.budget, self.summaries, higher=False) for section in sections]
+            for page, sections in (("system", self.system), ("user", self.user))
+        }
+        self.toll = self.meter.load(separator) if separator else 0
         self.count_of_fields = chat.fields(self.fields)
-        sure = any(draft.required for draft in self.lives["system"])
-        self.counts_of_tools = self._tool_counts(system=sure or bool(self.history.turns.system))
-
-    def _tool_counts(self, *, system: bool) -> ToolCounts | None:
-        """Return the tokens of the tools; without a system message, some providers make one for them."""
-        if self.tools is None:
-            return None
-        return _by_tool(self.tools, self.history.turns.chat.each_tool(self.tools, system=system))
+        if self.tools is not None:
+            # Without a system message, some providers make one for the tools.
+            sure = any(draft.required for draft in self._live("system")) or bool(self.history.turns.system)
+            self.counts_of_tools = _by_tool(self.tools, chat.each_tool(self.tools, system=sure))
 
     def request(self) -> Request:
         """Return the request with its receipt.
@@ -93,180 +87,141 @@ class RequestFit(SectionFit):
         """
         return self._result(*self.planned())
 
-    def planned(self) -> tuple[dict[str, str], int]:
-        """Return the texts of the sections and the tokens of the whole request; the history learns nothing of it.
+    def planned(self) -> tuple[Proposals, int]:
+        """Return what each part keeps, and the tokens of the whole request; the history learns nothing of it.
 
         Raises:
             DoesNotFit: what is required is bigger than the budget.
         """
-        self.whole = self._all_whole()
-        if not self.whole:
-            if self.terms.keep_tools == "relevant" and self.tools:
-                self.share = self._share(relevant=True)
-            self.share.fit = None
-            self._serve()
-            if self.share.fit is None:
-                self.share.within(self.share.pinned.load - self.share.pinned_tools)
-        texts, used = self._settle()
-        if not self.whole and self.live and not self._alone and self._top_up(self.budget - used):
-            texts, used = self._settle()
-        return texts, used
+        self.bids = self._bids(relevant=False)
+        whole = self._all_whole()
+        if whole is not None:
+            return whole, self.count(whole)
+        if self.terms.keep_tools == "relevant" and self.tools:
+            self.bids = self._bids(relevant=True)
+        course = Course(
+            whole=self,
+            bidders=self._bidders(),
+            budget=self.budget,
+            unit=self.meter.unit,
+            toll=self.toll,
+            fill=self.options["fill"],
+            policy=self.options["policy"],
+            refused_at=self._refused_at if self.advises else None,
+            tops_up=bool(self._live()) and not self._is_prompt,
+        )
+        must = sum([draft.wanted + self.toll for draft in self._live() if draft.required])
+        self.bids.pinned.tight = must + self.bids.pinned.size > self.room()
+        used = course.run()
+        return course.proposals, used
 
-    def _top_up(self, left: int) -> bool:
-        """Offer what is left over to what was cut, and return whether anything took some of it.
+    def _refused_at(self, budget: int) -> DoesNotFit | None:
+        try:
+            replace(self, budget=budget, advises=False).planned()
+        except DoesNotFit as error:
+            return error
+        return None
 
-        Entries, turns and tools come in steps, and leave tokens that the next in line may not need. They go to the
-        first class that comes in steps and to those behind it: what is more essential has all that it may have.
-        """
-        if left < _WORTH or self.options["policy"] != "truncate_then_continue":
-            return False
-        others = [bidder for bidder in self.bidders() if not bidder.required]
-        cut = [bidder for bidder in others if bidder.load < bidder.size or self.share.tools is not None]
-        able = [bidder for bidder in cut if self._offer(bidder, left) >= self._least_offer(bidder)]
-        first = min([bidder.rank for bidder in others if self._in_steps(bidder)], default=None) if able else None
-        taken = False
-        for bidder in sorted(able, key=lambda bidder: bidder.rank):
-            if left < _WORTH or first is None or bidder.rank < first:
-                continue
-            had, grant, claim = bidder.load, bidder.grant, bidder.claim(self.toll)
-            offer = min(claim.wanted, self._offer(bidder, left))
-            if had >= claim.wanted or offer < max(self._least_offer(bidder), claim.least):
-                continue
-            before = self._state(bidder)
-            if bidder.take(offer) <= had:
-                for owner, name, value in before:
-                    setattr(owner, name, value)
-                continue
-            left -= bidder.load - had + (0 if had else self.toll)
-            bidder.grant, taken = max(grant, bidder.load), True
-        return taken
+    def _live(self, *pages: str) -> list[Draft]:
+        """Return the sections with any content, of some pages or of all."""
+        return [draft for page in pages or ("system", "user") for draft in self.pages[page] if draft.size]
 
-    def _state(self, bidder: Bidder) -> list[tuple[Any, str, Any]]:
-        """Return what an offer may change, to put it back."""
-        owners: list[Any] = [bidder, *((self.share, self.share.tools) if isinstance(bidder, OtherTurns) else ())]
-        return [(owner, name, getattr(owner, name)) for owner in owners if owner for name in owner.__slots__]
-
-    def _offer(self, bidder: Bidder, left: int) -> int:
-        """Return what a bidder could have with what is left over."""
-        return bidder.load + left - (0 if bidder.load else self.toll)
-
-    def _least_offer(self, bidder: Bidder) -> int:
-        """Return the fewest tokens that are worth an offer: the bidder did not use more of the last one."""
-        return max(bidder.grant, self.offered.get(id(bidder), 0)) + _WORTH
-
-    def _in_steps(self, bidder: Bidder) -> bool:
-        """Return whether a bidder may have left some of its offer unused."""
-        if not isinstance(bidder, Draft):
-            return True
-        smooth = bidder.section.keep in SMOOTH and isinstance(bidder.section.content, str)
-        return bidder.state in ("form", "summarised") or (bidder.state == "cut" and not smooth)
-
-    def bidders(self) -> Sequence[Bidder]:
+    def _bidders(self) -> list[Bidder]:
         """Return what shares the budget, in the order of the page."""
-        share = self.share
-        turns = [share.pinned] if share.essential else []
-        others = [share.others] if share.total > share.essential else []
-        tools = [share.tools] if share.tools is not None and self._offers_tools else []
-        return [*self.lives["system"], *tools, *turns, *others, *self.lives["user"]]
-
-    @property
-    def _alone(self) -> bool:
-        """Whether sections are all that there is: then the result is that of `fit`."""
-        share = self.share
-        return not share.essential and share.total <= share.essential and not self._offers_tools
+        bids = self.bids
+        turns: list[Bidder] = [bids.offered] if self._offers_tools else []
+        turns += [bids.pinned] if bids.essential else []
+        turns += [bids.others] if bids.total > bids.essential else []
+        return [*self._live("system"), *turns, *self._live("user")]
 
     @property
     def _offers_tools(self) -> bool:
         """Whether tools are chosen and any of them is wanted."""
-        return self.share.tools is not None and self.share.tools.claim(0).wanted > 0
+        return self.bids.tools is not None and self.bids.offered.claim(0).wanted > 0
+
+    @property
+    def _is_prompt(self) -> bool:
+        """Whether sections are all that there is: then the result is that of `fit`."""
+        return not self.bids.total and not self._offers_tools
 
     def room(self) -> int:
         """Return the tokens that the bidders share, the separator of each section included."""
-        room = self.budget - self.share.fixed
-        if self.share.tools is not None:
-            room -= self.share.tools.counts.once
-        for page in _PAGES:
-            if lives := self.lives[page]:
-                frame = self.frames[page]
-                sure = any(draft.section.required for draft in lives) or (self._alone and len(lives) == len(self.live))
+        room = self.budget - self.bids.fixed
+        if self.bids.tools is not None:
+            room -= self.bids.tools.counts.once
+        for page in self.pages:
+            if live := self._live(page):
+                frame = self.history.turns.chat.frame(page)
+                sure = any(draft.required for draft in live) or (self._is_prompt and len(live) == len(self._live()))
                 # A page that may stay empty has no separator to save, but its framing is saved then.
                 room += (self.toll if sure else min(self.toll, frame)) - frame
         return room
 
-    def _share(self, *, relevant: bool) -> HistoryShare:
-        """Return the history as bidders; `relevant` says whether tools are chosen."""
+    def _bids(self, *, relevant: bool) -> Bids:
+        """Return the history and the tools as bidders; `relevant` says whether tools are chosen."""
         counts = self.counts_of_tools
-        reply = self.history.turns.chat.framing.reply
         other = {"fields": self.count_of_fields[0]} if self.count_of_fields[0] else {}
-        extra = {"tools": 0 if relevant or counts is None else counts.total, "system": 0, **other, "reply": reply}
-        tools = self._tool_share() if relevant else None
-        share = HistoryShare(
+        return Bids(
             history=self.history,
             options=self.turn_options,
-            extra=extra,
+            extra={
+                "tools": 0 if relevant or counts is None else counts.total,
+                "system": 0,
+                **other,
+                "reply": self.history.turns.chat.framing.reply,
+            },
             terms=self.terms,
             budget=self.budget,
-            tools=tools,
-            alone=not self.live and tools is None,
+            tools=self._offered() if relevant else None,
+            alone=not self._live() and not relevant,
         )
-        self.share = share
-        must = sum([draft.wanted + self.toll for draft in self.live if draft.section.required])
-        share.tight = must + share.essential + share.pinned_tools > self.room()
-        return share
 
-    def _tool_share(self) -> ToolShare:
-        tools, counts = self.tools or (), self.counts_of_tools
+    def _offered(self) -> OfferedTools:
+        tools, counts, terms = self.tools or (), self.counts_of_tools, self.terms
         assert counts is not None
-        return ToolShare(
+        instructions = "\n".join([draft.text for draft in self._live("system")])
+        ceiling = None
+        if terms.tools_ceiling is not None:
+            ceiling = int(of_budget(units_or_share("tools_ceiling", terms.tools_ceiling), self.budget))
+        return OfferedTools(
             functions=functions_of(tools),
             counts=counts,
             order=relevant_order(
-                tools, self.history, self._question(), self.turn_options["embed"], instructions=self._instructions()
+                tools, self.history, self._question(), self.turn_options.embed, instructions=instructions
             ),
-            terms=self.terms,
-            budget=self.budget,
-            written=json_of(list(tools), "tools"),
+            rank=terms.tools_rank,
+            floor=of_budget(units_or_share("tools_floor", terms.tools_floor), self.budget),
+            ceiling=ceiling,
         )
-
-    def _instructions(self) -> str:
-        """Return the text of the system prompt, by which tools are chosen too."""
-        return "\n".join([draft.text for draft in self.lives["system"]])
 
     def _question(self) -> str | None:
         """Return the question by which tools are chosen; `None` if only the history has one."""
-        query: str | None = self.turn_options["query"]
-        if query is not None:
-            return query
-        asked = self.lives["user"]
+        if self.turn_options.query is not None:
+            return self.turn_options.query
+        asked = self._live("user")
         texts = [draft.text for draft in asked if draft.required] or [draft.text for draft in asked[-1:]]
         return "\n".join(texts) or None
 
-    def _all_whole(self) -> bool:
-        """Keep everything whole if no ceiling is exceeded and the whole counts at most the budget."""
-        self.share = share = self._share(relevant=False)
-        if share.wanted < share.total or any(draft.wanted < draft.size for draft in self.live):
-            return False
-        if self._above_ceiling(self.terms.tools_ceiling) or self._is_far_over(share.fixed + share.total):
-            return False
-        texts = {draft.name: draft.text for draft in self.live}
-        apart = self._pages_count(texts)
-        if apart + share.fixed + share.total > self.budget:
-            return False
-        share.fit = self.history.plan(self.budget - apart, share.extra, self.turn_options)
-        if self._count(texts) > self.budget:
-            return False
-        for draft in self.live:
-            draft.grant = draft.size
-            draft.take(draft.size)
-        return True
+    def _all_whole(self) -> Proposals | None:
+        """Return everything whole if no ceiling is exceeded and the whole counts at most the budget."""
+        bids, live = self.bids, self._live()
+        if bids.wanted < bids.total or any(draft.wanted < draft.size for draft in live):
+            return None
+        if self.terms.keep_tools == "relevant" and self.terms.tools_ceiling is not None and self.tools:
+            return None
+        beside = bids.fixed + bids.total
+        if far_over(live, beside, self.budget):
+            return None
+        whole: dict[Any, Any] = {draft: replace(draft.whole(), grant=draft.size) for draft in live}
+        apart = self._pages_count(whole)
+        if apart + beside > self.budget:
+            return None
+        whole[bids.others] = bids.all_of_it(self.budget - apart)
+        return whole if self.count(whole) <= self.budget else None
 
-    def _count(self, texts: Mapping[str, str], budget_text: str | None = None) -> int:  # noqa: ARG002
-        """Return the tokens of the request that would be sent with these texts: the request itself is counted."""
-        if self.share.fit is None:
-            planned = 0 if self.share.tools is None else self.share.tools.used
-            return self.share.used + planned + self._pages_count(texts)
-        body = self._body(texts)
-        wire = self.history.turns.wire
+    def count(self, proposals: Proposals) -> int:
+        """Return the tokens of the request that would be sent: the request itself is counted."""
+        body, wire = self._body(proposals), self.history.turns.wire
         return self.meter.count_messages(
             body[wire.list_key],
             value_at(body, wire.tools_at),
@@ -275,94 +230,104 @@ class RequestFit(SectionFit):
             format=wire.name,
         )
 
-    def _body(self, texts: Mapping[str, str]) -> dict[str, Any]:
-        """Return the request with these texts, without its other fields."""
-        turns, fit, tools = self.history.turns, self.share.fit, self.share.tools
-        assert fit is not None
-        system, asked = (self.pages[page].text(texts) for page in _PAGES)
-        messages = list(fit.sent_messages().messages)
-        if asked and (last := self._joined_message()) is not None:
-            messages[-1] = turns.wire.append(last, asked)
-        elif asked:
-            messages.append(turns.wire.say(asked))
-        offered = self.tools
-        if tools is not None:
-            offered = [tool for index, tool in enumerate(self.tools or ()) if index in tools.kept]
-        return turns.wire.body(messages, system=system, tools=offered, model=self.model)
+    def count_required(self) -> int:
+        """Return the tokens of all that is required, whole, and nothing else."""
+        bids = self.bids
+        tools = 0 if bids.tools is None else bids.tools.used(bids.tools_of_pinned)
+        required = {draft: draft.whole() for draft in self._live() if draft.required}
+        return bids.fixed + min(bids.essential, bids.wanted) + tools + self._pages_count(required)
 
-    def _pages_count(self, texts: Mapping[str, str]) -> int:
-        """Return the tokens of the system prompt and the message of the user."""
-        written = {page: self.pages[page].text(texts) for page in _PAGES}
-        return sum(self._page_count(page, text) for page, text in written.items() if text)
-
-    def _page_count(self, page: str, text: str) -> int:
-        turns = self.history.turns
-        if page == "user" and (last := self._joined_message()) is not None:
-            joined = turns.wire.append(last, text)
-            return turns.chat.units(turns.wire.read(joined, 0)) - turns.chat.units(turns.wire.read(last, 0))
-        return self.frames[page] + turns.chat.text(text)
-
-    def _joined_message(self) -> Any | None:
-        """Return the last message of the history if the user's text belongs into it: roles have to alternate."""
-        turns, fit = self.history.turns, self.share.fit
-        if not turns.wire.pairs or fit is None or not turns.messages or turns.messages[-1].role != "user":
-            return None
-        sent = fit.sent_messages().messages
-        return sent[-1] if sent and turns.wire.read(sent[-1], 0).role == "user" else None
-
-    def _above_ceiling(self, ceiling: Any) -> bool:
-        return self.terms.keep_tools == "relevant" and ceiling is not None and bool(self.tools)
-
-    def _beside(self, texts: Mapping[str, str]) -> dict[str, int]:
-        share, counts = self.share, self.counts_of_tools
+    def beside(self) -> dict[str, int]:
+        """Return the tokens besides what is required, by name."""
+        bids, counts = self.bids, self.counts_of_tools
+        spaces = {draft: replace(draft.whole(), text=" ") for draft in self._live() if draft.required}
         named = {
-            "tools": share.extra["tools"] or (counts.once if counts is not None and share.tools is not None else 0),
+            "tools": bids.extra["tools"] or (counts.once if counts is not None and bids.tools is not None else 0),
             "system messages": self.history.turns.fixed,
             "fields": self.count_of_fields[0],
-            "framing": share.extra["reply"] + self._pages_count(dict.fromkeys(texts, " ")),
+            "framing": bids.extra["reply"] + self._pages_count(spaces),
         }
         return {name: units for name, units in named.items() if units}
 
-    def _result(self, texts: Mapping[str, str], used: int) -> Request:
-        share, turns, fit = self.share, self.history.turns, self.share.fit
+    def _pages(self, proposals: Proposals) -> dict[str, str]:
+        """Return the texts of the two pages."""
+        texts = kept_texts(proposals)
+        return {
+            page: self.options["separator"].join([texts[draft.name] for draft in drafts if draft.name in texts])
+            for page, drafts in self.pages.items()
+        }
+
+    def _pages_count(self, proposals: Proposals) -> int:
+        """Return the tokens of the two pages, each in a message of its own."""
+        chat, pages = self.history.turns.chat, self._pages(proposals)
+        return sum(chat.frame(page) + chat.text(text) for page, text in pages.items() if text)
+
+    def _body(self, proposals: Proposals) -> dict[str, Any]:
+        """Return the request that would be sent, without its other fields."""
+        turns, bids = self.history.turns, self.bids
+        fit, pages = bids.kept(proposals).fit, self._pages(proposals)
+        assert fit is not None
+        messages = list(fit.sent_messages().messages)
+        if asked := pages["user"]:
+            if self._joins(messages):
+                messages[-1] = turns.wire.append(messages[-1], asked)
+            else:
+                messages.append(turns.wire.say(asked))
+        offered = self.tools
+        if bids.tools is not None:
+            kept = bids.kept_tools(proposals)
+            offered = [tool for index, tool in enumerate(self.tools or ()) if index in kept]
+        return turns.wire.body(messages, system=pages["system"], tools=offered, model=self.model)
+
+    def _joins(self, messages: Sequence[Any]) -> bool:
+        """Return whether the user's text belongs into the last message: in some formats roles have to alternate."""
+        turns = self.history.turns
+        if not turns.wire.pairs or not messages or not turns.messages or turns.messages[-1].role != "user":
+            return False
+        return turns.wire.read(messages[-1], 0).role == "user"
+
+    def _result(self, proposals: Proposals, used: int) -> Request:
+        bids, turns = self.bids, self.history.turns
+        fit = bids.kept(proposals).fit
         if used > self.budget or fit is None:
             raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {self.budget:,}; please report it")
         exact = self.count_of_fields[1] and (self.counts_of_tools is None or self.counts_of_tools.exact)
-        before = {"tools": self.tools if share.tools is None else None, "system": None, "fields": self._shown()}
+        fields = None if self.fields is None else shown_fields(self.fields) or None
+        before = {"tools": self.tools if bids.tools is None else None, "system": None, "fields": fields}
         fitted = self.history.fitted(fit, before, exact=exact, capture=False)
-        body = self._body(texts)
+        body = self._body(proposals)
         offered = value_at(body, turns.wire.tools_at)
         for name, value in (self.fields or {}).items():
             body[name] = {**value, **body[name]} if name in body and isinstance(value, Mapping) else value
         return Request(
             body=body,
             messages=body[turns.wire.list_key],
-            system=self.pages["system"].text(texts),
+            system=self._pages(proposals)["system"],
             tools=None if self.tools is None else list(offered or ()),
             used=used,
             budget=self.budget,
-            texts=dict(texts),
-            _write=lambda: self._written(fitted, texts, used),
+            texts=kept_texts(proposals),
+            _write=lambda: self._receipt(fitted, proposals, used),
         )
 
-    def _shown(self) -> dict[str, Any] | None:
-        return None if self.fields is None else shown_fields(self.fields) or None
-
-    def _written(self, fitted: Fitted, texts: Mapping[str, str], used: int) -> Receipt:
+    def _receipt(self, fitted: Fitted, proposals: Proposals, used: int) -> Receipt:
         """Return the receipt: the parts in the order of the page."""
-        share, told = self.share, fitted.receipt
+        bids, told = self.bids, fitted.receipt
         rank = self.terms.history_rank
         turns = [part if part.required else part._replace(priority=rank) for part in told.parts]
-        tools = [] if share.tools is None else [share.tools.part()]
-        drafts = [draft.part() for draft in self.drafts]
-        parts = (*drafts[: self.leading], *tools, *turns, *drafts[self.leading :])
+        tools = []
+        if bids.tools is not None:
+            written, offer = json_of(list(self.tools or ()), "tools"), proposals.get(bids.offered)
+            dropped = offer.reason if offer is not None and not bids.chosen(proposals) else ""
+            tools = [bids.tools.part(bids.kept_tools(proposals), written, dropped)]
+        system, user = ([draft.part(proposals.get(draft)) for draft in drafts] for drafts in self.pages.values())
+        parts = (*system, *tools, *turns, *user)
         more = 0
         if not self.meter.exact:
-            more = sum(self.meter.upper_load(text) - self.meter.load(text) for text in texts.values())
+            texts = kept_texts(proposals).values()
+            more = sum(self.meter.upper_load(text) - self.meter.load(text) for text in texts)
             more += self.meter.slack - self.meter.overhead
-        history: dict[str, Any] = {}
-        if len(self.history.turns.source):
-            history = {**told.history, "granted": share.total if self.whole else share.granted}
+        history = {**told.history, "granted": bids.granted(proposals)} if len(self.history.turns.source) else {}
         return replace(
             told,
             budget=self.budget,
@@ -373,37 +338,25 @@ class RequestFit(SectionFit):
             losses=losses(parts),
             policy=self.options["policy"],
             fill=self.options["fill"],
-            stable_prefix=self._stable_prefix(drafts[: self.leading]),
+            stable_prefix=stable_units(list(zip(self.system, system, strict=True))),
             history=history,
-            capture=self._input(told),
+            capture=self._capture(told),
             captured=self.captured,
         )
 
-    def _stable_prefix(self, parts: Sequence[Part]) -> int:
-        """Return the tokens of the leading sections of the system prompt that are stable and whole."""
-        prefix = 0
-        for section, part in zip(self.sections, parts, strict=False):
-            if part.present and not (section.stable and part.state == "whole"):
-                break
-            prefix += part.used
-        return prefix
-
-    def _input(self, told: Receipt) -> RequestCapture:
+    def _capture(self, told: Receipt) -> Capture:
         """Return the input of the fit; it refers to the messages and does not copy them."""
-        summaries = {draft.text: draft.summary for draft in self.drafts if draft.summary is not None}
-        own = Capture(
-            sections=self.sections,
+        assert told.capture is not None
+        return replace(
+            told.capture,
+            sections=(*self.system, *self.user),
+            leading=len(self.system),
             budget=self.budget,
-            **self.named,
-            measure=self.meter,
-            options=self.options,
-            summaries=summaries,
-        )
-        given = told.capture
-        assert isinstance(given, HistoryInput)
-        history = replace(given, budget=self.budget, tools=self.tools, fields=self.fields)
-        return RequestCapture(
-            sections=own, history=history, leading=self.leading, terms=self.terms.to_dict(), model=self.model
+            model=self.model,
+            tools=self.tools,
+            fields=self.fields,
+            options={**told.capture.options, **self.options, **asdict(self.terms)},
+            summaries=dict(self.summaries.texts),
         )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from brim.amounts import Amount, check_bounds
 from brim.errors import InvalidValue, check_choice
@@ -45,10 +45,6 @@ class RequestTerms:
     def tools_rank(self) -> int:
         """The priority of the tools as a number."""
         return _rank("tools", self.tools_priority)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the terms as JSON values."""
-        return asdict(self)
 
 
 def _rank(name: str, priority: str | int) -> int:

@@ -6,8 +6,8 @@ a cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part, State, handle
 from brim.receipts.section import Section
 from brim.sections.allocation import Claim
+from brim.sections.course import Proposal, Proposals
+from brim.sections.summaries import Summaries
 from brim.truncate import truncator
 from brim.truncate.base import shrink
 from brim.truncate.marker import filled
@@ -24,13 +26,12 @@ from brim.truncate.marker import filled
 if TYPE_CHECKING:
     from brim.truncate.records import Records, Selection
 
-Summarise = Callable[[str, int], str]
-"""Gets a text and a limit in tokens, and returns a shorter text. A summary that does not fit is not used."""
-
 _DROPPED = 99
 """The number in a marker whose tokens are estimated."""
-SMOOTH = ("head", "tail", "ends")
+_SMOOTH = ("head", "tail", "ends")
 """Ways to cut that use all of their grant but for a token or two."""
+_EMPTY: tuple[State, State] = ("disabled", "empty")
+"""The state of a section without content, by whether it is enabled."""
 
 
 def records(section: Section, marker: str | None) -> Records:
@@ -47,7 +48,17 @@ def records(section: Section, marker: str | None) -> Records:
     return Records(marker=marker, keep="newest" if newest else "best", separator=section.joiner, order=order)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class SectionProposal(Proposal):
+    """What a section puts into the prompt."""
+
+    text: str = ""
+    state: State = "dropped"
+    selected: Selection | None = None
+    """The entries that a cut kept."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
 class Draft:
     """One section while a prompt is fitted."""
 
@@ -55,47 +66,26 @@ class Draft:
     rank: int
     meter: BaseMeter
     budget: int
-    summarise: Summarise | None = None
-    text: str = ""
+    summaries: Summaries
+    text: str
     """The whole content; empty if the section is not enabled."""
-    count: int = 0
-    """Tokens of the whole content."""
-    size: int = 0
-    """Tokens that are planned for the whole content: its load."""
-    ceiling: int | None = None
-    wanted: int = 0
-    """Its size, its ceiling if that is less, or 0 if it cannot be cut to its ceiling."""
-    grant: int = 0
-    kept: str = ""
-    """Its text in the prompt; empty if it is not present."""
-    load: int = 0
-    """Tokens that are planned for the kept text."""
-    state: State = "dropped"
-    reason: str = ""
-    summary: str | None = None
     lessened: str = ""
     """What the stages left of it, as the reason in the receipt."""
     before: tuple[int, str] | None = None
     """The count and the text of the whole content, if a stage took some of it."""
-    selected: Selection | None = None
-    """The entries that the last cut kept."""
     places: Sequence[int] | None = None
     """If a stage took some entries, the index of each that it left in the whole content; -1 for a marker."""
     given: Section | None = None
     """The section before any stage."""
+    count: int = field(init=False)
+    """Tokens of the whole content."""
+    size: int = field(init=False)
+    """Tokens that are planned for the whole content: its load."""
+    ceiling: int | None = field(init=False, default=None)
+    wanted: int = field(init=False)
+    """Its size, its ceiling if that is less, or 0 if it cannot be cut to its ceiling."""
 
-    @property
-    def name(self) -> str:
-        """The name of its section."""
-        return self.section.name
-
-    @property
-    def required(self) -> bool:
-        """Whether it must be present."""
-        return self.section.required
-
-    def measure(self) -> None:
-        """Count the content, and set how much of it is wanted."""
+    def __post_init__(self) -> None:
         self.count = self.meter.count(self.text)
         self.wanted = self.size = self._load(self.text)
         if self.section.ceiling is None:
@@ -105,36 +95,60 @@ class Draft:
             usable = (not self.section.stable and self.ceiling >= self.marked) or self._sizes(self.ceiling)
             self.wanted = self.ceiling if usable else 0
 
-    def report_choice(self) -> None:
-        """Report what `most` leaves out of a text as a loss."""
-        content = self.section.content
-        if self.text and isinstance(content, str) and len(self.text) < len(content):
-            self.before = (self.meter.count(content), content)
-            side = "last" if self.section.keeps_end else "first"
-            self.lessened = f"its {side} {self.section.most:,} entries"
+    @classmethod
+    def of(cls, section: Section, meter: BaseMeter, budget: int, summaries: Summaries, *, higher: bool) -> Draft:
+        """Return a section, counted; `higher` says whether a higher number is the more essential priority."""
+        rank = -section.rank if higher and not isinstance(section.priority, str) else section.rank
+        text = section.text if section.enabled else ""
+        draft = cls(section=section, rank=rank, meter=meter, budget=budget, summaries=summaries, text=text)
+        content = section.content
+        if section.most is not None and text and isinstance(content, str) and len(text) < len(content):
+            # What `most` leaves out of a text is a loss.
+            draft.before = (meter.count(content), content)
+            draft.lessened = f"its {'last' if section.keeps_end else 'first'} {section.most:,} entries"
+        return draft
 
-    def lessen(self, content: str | Sequence[str], reason: str, left: Sequence[int] = ()) -> None:
-        """Use less content from now on; `left` are the indexes of entries among those chosen, -1 for a marker."""
-        self.before = self.before or (self.count, self.text)
-        self.lessened = f"{self.lessened}, then {reason}" if self.lessened else reason
-        self.given = self.given or self.section
-        section, labels = self.section, dict[str, Any]()
+    @property
+    def name(self) -> str:
+        """The name of its section."""
+        return self.section.name
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return "section"
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be present."""
+        return self.section.required
+
+    def less(self, content: str | Sequence[str], reason: str, left: Sequence[int] = ()) -> Draft:
+        """Return it with less content; `left` are the indexes of entries among those chosen, -1 for a marker."""
+        section, labels, places = self.section, dict[str, Any](), self.places
         if not isinstance(content, str):
             chosen = section.chosen_indexes
             own = [chosen[index] if index >= 0 else -1 for index in left]
-            self.places = own if self.places is None else [self.places[i] if i >= 0 else -1 for i in own]
+            places = own if places is None else [places[i] if i >= 0 else -1 for i in own]
             if section.scores is not None:
                 lowest = min(section.scores, default=0)
                 labels["scores"] = [section.scores[i] if i >= 0 else lowest for i in own]
-        self.section = replace(section, content=content, most=None, **{"scores": None, "ids": None, **labels})
-        self.text = self.section.text
-        self.measure()
+        fewer = replace(section, content=content, most=None, **{"scores": None, "ids": None, **labels})
+        return replace(
+            self,
+            section=fewer,
+            text=fewer.text,
+            before=self.before or (self.count, self.text),
+            lessened=f"{self.lessened}, then {reason}" if self.lessened else reason,
+            given=self.given or section,
+            places=places,
+        )
 
-    def mark(self, marker: str) -> None:
-        """Use another marker from now on, unless the section has a truncator of its own."""
-        if isinstance(self.section.keep, str):
-            self.section = replace(self.section, marker=marker)
-            self.measure()
+    def marked_with(self, marker: str) -> Draft:
+        """Return it with another marker, unless the section has a truncator of its own."""
+        if not isinstance(self.section.keep, str):
+            return self
+        return replace(self, section=replace(self.section, marker=marker))
 
     @property
     def cuttable(self) -> bool:
@@ -155,61 +169,65 @@ class Draft:
         reserved = max(floor, least) if section.required or (floor and not cuttable) else floor
         return Claim(wanted, least, reserved, self.rank, section.required, weight, toll)
 
-    def take(self, grant: int) -> int:
-        """Use at most `grant` tokens, and return how many of them it takes; with zero it is not in the prompt.
+    def propose(self, grant: int, proposals: Proposals) -> SectionProposal:  # noqa: ARG002 - others do not matter
+        """Return what it keeps within `grant` tokens.
 
         A cut inside the text takes its whole grant, which it misses by a token or two at most, so that grants grow
         with the budget. A form, entries, lines or a shape take what they use.
         """
-        self.kept, self.load, self.selected = "", 0, None
+        proposal = None
         if grant >= self.size:
-            self._keep(self.text, *(("cut", self.lessened) if self.lessened else ("whole", "it fits whole")))
-        elif not self._take_form(grant) and (self.cuttable or (grant >= self.wanted and not self.section.stable)):
-            self._take_less(grant)
-        if not self.kept:
-            self.drop(f"{self._cause(grant)}, too few for it")
-            return 0
-        if self.state == "cut" and self.section.keep in SMOOTH and isinstance(self.section.content, str):
-            return grant
-        return max(self.load, min(int(self._floor), grant) if self.section.floor else 0)
+            proposal = self.whole()
+        elif (proposal := self._form(grant)) is None and (
+            self.cuttable or (grant >= self.wanted and not self.section.stable)
+        ):
+            proposal = self._summary(grant) or self._cut(grant)
+        if proposal is None or not proposal.text:
+            return SectionProposal(reason=f"{self._cause(grant)}, too few for it")
+        if proposal.state == "cut" and not proposal.in_steps:
+            return replace(proposal, taken=grant)
+        reserved = min(int(self._floor), grant) if self.section.floor else 0
+        return proposal if reserved <= proposal.load else replace(proposal, taken=reserved)
 
-    def used(self) -> int:
-        """Return the tokens of its text in the prompt."""
-        return self.meter.count(self.kept) if self.kept else 0
+    def whole(self) -> SectionProposal:
+        """Return the proposal that keeps all of it."""
+        state: State = "cut" if self.lessened else "whole"
+        return self._kept(self.text, state, self.lessened or "it fits whole")
 
-    def drop(self, reason: str) -> None:
-        """Leave it out of the prompt."""
-        self.kept, self.load, self.state, self.reason = "", 0, "dropped", reason
-
-    def part(self) -> Part:
+    def part(self, proposal: Proposal | None) -> Part:
         """Return its part of the receipt."""
-        used = self.count if self.state == "whole" else self.used()
-        section, given = self.section, self.given or self.section
+        if proposal is None:
+            on = self.section.enabled
+            proposal = SectionProposal(reason="it has no content" if on else "it is not enabled", state=_EMPTY[on])
+        elif not isinstance(proposal, SectionProposal):
+            proposal = SectionProposal(reason=proposal.reason, grant=proposal.grant)
+        used = self.count if proposal.state == "whole" else self.meter.count(proposal.text) if proposal.text else 0
+        given = self.given or self.section
         size, text = self.before or (self.count, self.text)
         return Part(
-            section.name,
-            self.state,
+            given.name,
+            proposal.state,
             self.rank,
-            section.required,
+            given.required,
             size,
             self.wanted,
-            self.grant,
+            proposal.grant,
             used,
-            self.reason,
-            handle(text or section.text),
+            proposal.reason,
+            handle(text or self.section.text),
             self.ceiling,
-            () if isinstance(given.content, str) else self._entries(given.content),
+            () if isinstance(given.content, str) else self._entries(given.content, proposal),
             tuple(given.ids) if given.ids else (),
         )
 
-    def _entries(self, given: Sequence[str]) -> tuple[str, ...]:
+    def _entries(self, given: Sequence[str], proposal: SectionProposal) -> tuple[str, ...]:
         """Return what happened to each entry of the whole content."""
         states = ["dropped"] * len(given)
-        if self.kept and self.state in ("whole", "cut"):
+        if proposal.text and proposal.state in ("whole", "cut"):
             chosen, indexes = self.section.chosen, self.section.chosen_indexes
             kept: Iterable[tuple[int, str]] = enumerate(chosen)
-            if self.selected is not None:
-                kept = zip(self.selected.kept, self.selected.entries, strict=True)
+            if proposal.selected is not None:
+                kept = zip(proposal.selected.kept, proposal.selected.entries, strict=True)
             for i, text in kept:
                 index = indexes[i] if self.places is None else self.places[indexes[i]]
                 if index >= 0:
@@ -226,39 +244,45 @@ class Draft:
     def _floor(self) -> int | Fraction:
         return min(of_budget(units_or_share("floor", self.section.floor), self.budget), self.wanted)
 
-    def _keep(self, text: str, state: State, reason: str) -> None:
-        self.kept, self.state, self.reason = text, state, reason
-        self.load = self.size if text is self.text else self._load(text)
-
-    def _take_form(self, grant: int) -> bool:
+    def _form(self, grant: int) -> SectionProposal | None:
         fitting = [(size, form) for form in self.section.forms if 0 < (size := self._load(form)) <= grant]
         if not fitting:
-            return False
+            return None
         _, form = max(fitting, key=lambda pair: pair[0])
-        self._keep(form, "form", f"a shorter form was used: {self._cause(grant)}")
-        return True
+        return self._kept(form, "form", f"a shorter form was used: {self._cause(grant)}")
 
-    def _take_less(self, grant: int) -> None:
-        """Summarise or cut the content to the grant."""
-        if self.section.overflow == "summarise" and self.summarise is not None:
-            self.summary = self.summarise(self.text, grant) if self.summary is None else self.summary
-            size = self._load(self.summary)
-            if 0 < size <= grant and size < self.size:
-                self._keep(self.summary, "summarised", f"a summary was used: {self._cause(grant)}")
-                return
+    def _summary(self, grant: int) -> SectionProposal | None:
+        if self.section.overflow != "summarise":
+            return None
+        summary = self.summaries.of(self.text, grant)
+        size = self._load(summary)
+        if not 0 < size <= grant or size >= self.size:
+            return None
+        return self._kept(summary, "summarised", f"a summary was used: {self._cause(grant)}")
+
+    def _cut(self, grant: int) -> SectionProposal | None:
+        section, chosen = self.section, self.section.chosen
+        selected: Selection | None = None
+
+        def cut(limit: int) -> str:
+            nonlocal selected
+            if isinstance(chosen, str):
+                return truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
+            selected = records(section, section.marker).select(chosen, limit, self.meter)
+            return selected.text
+
         try:
             # Loads can be bigger than the counts that a truncator keeps to.
-            cut = shrink(self.text, grant, self.meter, self._cut, self._load)
+            text = shrink(self.text, grant, self.meter, cut, self._load).text
         except DoesNotFit:
-            return
-        self._keep(cut.text, "cut", self._cause(grant))
+            return None
+        return self._kept(text, "cut", self._cause(grant), selected)
 
-    def _cut(self, limit: int) -> str:
-        section, chosen = self.section, self.section.chosen
-        if isinstance(chosen, str):
-            return truncator(section.keep, section.marker).truncate(self.text, limit, self.meter).text
-        self.selected = records(section, section.marker).select(chosen, limit, self.meter)
-        return self.selected.text
+    def _kept(self, text: str, state: State, reason: str, selected: Selection | None = None) -> SectionProposal:
+        load = self.size if text is self.text else self._load(text)
+        smooth = self.section.keep in _SMOOTH and isinstance(self.section.content, str)
+        steps = state in ("form", "summarised") or (state == "cut" and not smooth)
+        return SectionProposal(load, load, reason, in_steps=steps, text=text, state=state, selected=selected)
 
     def _cause(self, grant: int) -> str:
         unit = self.meter.unit

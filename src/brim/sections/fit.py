@@ -11,9 +11,9 @@ from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import FILLS, ORDERS, POLICIES, Fill, Order, Policy
 from brim.receipts.section import Section
 from brim.sections import budget_section
-from brim.sections.draft import Summarise
-from brim.sections.section_fit import Prompt, SectionFit
+from brim.sections.prompt_fit import Prompt, PromptFit
 from brim.sections.stages import Stage, staged
+from brim.sections.summaries import Summaries, Summarise
 
 Direction = Literal["lower", "higher"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)
@@ -69,13 +69,14 @@ def fit(
     if stages or hard_marker is not None:
         options |= {"stages": [stage.to_dict() for stage in staged(stages)], "hard_marker": hard_marker}
     check(sections, options)
-    return SectionFit(
+    return PromptFit(
         sections=tuple(sections),
         budget=budget_of(budget, model),
         meter=meter_for(meter, model),
-        named={"meter": DEFAULT if meter is None and model is None else name_of(meter), "model": model},
+        meter_name=DEFAULT if meter is None and model is None else name_of(meter),
+        model=model,
         options=options,
-        summarise=summarise,
+        summaries=Summaries(summarise),
         captured=capture,
     ).prompt()
 
@@ -95,10 +96,10 @@ def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
         first = seen.setdefault(section.name, i)
         if first != i:
             raise InvalidValue(f"sections[{i}] name", section.name, f"different from that of sections[{first}]")
-    if options["show_budget"] and (i := seen.get(budget_section.NAME, -1)) >= 0:
+    if options.get("show_budget") and (i := seen.get(budget_section.NAME, -1)) >= 0:
         raise InvalidValue(f"sections[{i}] name", budget_section.NAME, "another: show_budget adds it")
     for name, choices in _CHOICES.items():
-        if options[name] not in choices:
+        if name in options:
             check_choice(name, options[name], choices)
     if "stages" in options:
         staged(options["stages"])

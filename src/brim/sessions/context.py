@@ -10,6 +10,7 @@ from brim.errors import DoesNotFit
 from brim.history.compact import mark
 from brim.history.history import History
 from brim.history.note import is_note
+from brim.history.options import Options
 from brim.history.prompt import note_place, note_units, sent_messages
 from brim.history.result import Fitted
 from brim.history.spans import turns_at
@@ -128,12 +129,12 @@ class Context:
             query: selects older turns by relevance.
             pin: the indexes of messages that stay.
         """
-        options: dict[str, Any] = {"select": "recency+relevance", "query": query} if query else {}
-        if pin:
-            options["pin"] = [*pin]
+        options = Options(pin=[*pin] or None)
+        if query:
+            options = replace(options, select="recency+relevance", query=query)
         if not self._pins:
             return self.history.fit_counted(budget, before, counted, options, capture=capture)
-        pinned = {**options, "pin": [*self._pins, *pin]}
+        pinned = replace(options, pin=[*self._pins, *pin])
         try:
             return self.history.fit_counted(budget, before, counted, pinned, capture=capture)
         except DoesNotFit:  # The budget has become smaller since: better less of the summary than no prompt.

@@ -17,7 +17,7 @@ from brim.requests.fit import fit_request
 from brim.requests.request import Request
 from brim.requests.terms import PAGES
 from brim.sections.fit import fit
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 from brim.settings.budgets import OLDER, RECENT, TOTAL
 from brim.settings.extras import fit_shrinking, log_overflow, remaining, with_template
 from brim.settings.flow_agents import CLASSES

@@ -10,7 +10,7 @@ from brim.errors import ModelError, UnknownName
 from brim.llm import LanguageModel, Reply
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 from brim.settings.builder import Builder, Contents
 from brim.settings.kinds import MOST
 

@@ -13,7 +13,7 @@ from brim.receipts.section import Section
 from brim.sections import budget_section
 from brim.sections.fit import fit
 from brim.sections.layout import completed, placed, without_places
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 from brim.sections.stages import HARD
 from brim.settings.kinds import MOST
 

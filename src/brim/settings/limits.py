@@ -18,7 +18,7 @@ from brim.meter import BaseMeter, meter_for
 from brim.meter import meter as meter_named
 from brim.meter.units import UNITS
 from brim.meter.window import Window, answer_room, budget_of
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 from brim.settings.budgets import CHARS_A_TOKEN, OLDER, RECENT, TOTAL
 from brim.settings.lookup import Lookup
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from brim.receipts.section import Section
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 from brim.sessions.memory import BudgetOverride, WorkingMemory
 from brim.truncate import cut
 

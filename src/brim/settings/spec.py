@@ -21,7 +21,7 @@ from brim.requests.fit import fit_request
 from brim.requests.request import Request
 from brim.requests.terms import PAGES, RequestTerms
 from brim.sections.fit import fit
-from brim.sections.section_fit import Prompt
+from brim.sections.prompt_fit import Prompt
 
 if TYPE_CHECKING:
     from brim.history.request_body import RequestBody

@@ -14,7 +14,7 @@ from brim.files.json_body import body_of
 from brim.files.source import parse, place
 from brim.history.request_body import request_of
 from brim.meter.window import budget_of
-from brim.receipts.request_capture import RequestCapture
+from brim.receipts.capture import Capture
 from brim.settings.spec import Spec, read_spec
 from brim.wire.base import MESSAGE_KEYS
 
@@ -24,7 +24,7 @@ _ANY = 10**9
 """A budget that holds everything: what was put together is opened even if it does not fit."""
 
 
-def composed(request: str, sections: str, *, budget: int | None, model: str | None) -> tuple[str, RequestCapture]:
+def composed(request: str, sections: str, *, budget: int | None, model: str | None) -> tuple[str, Capture]:
     """Return the input of a fit, and an id that is the same for the same texts.
 
     Args:
@@ -44,11 +44,10 @@ def composed(request: str, sections: str, *, budget: int | None, model: str | No
     spec = _spec(sections if sections.strip() else "sections: []")
     named: dict[str, Any] = {} if model is None else {"model": model}
     given = spec.fit_request(body, budget=_ANY, **named).receipt.capture
-    assert isinstance(given, RequestCapture)
+    assert given is not None
     tokens = budget_of(spec.arguments.get("budget") if budget is None else budget, given.model)
     texts = "\x1e".join((request, sections, model or "", str(tokens))).encode("utf-8", "surrogatepass")
-    own, history = replace(given.sections, budget=tokens), replace(given.history, budget=tokens)
-    return f"{KIND}:{blake2b(texts, digest_size=5).hexdigest()}", replace(given, sections=own, history=history)
+    return f"{KIND}:{blake2b(texts, digest_size=5).hexdigest()}", replace(given, budget=tokens)
 
 
 def _spec(text: str) -> Spec:

@@ -17,9 +17,7 @@ from brim.history.compact import mark
 from brim.history.history import History
 from brim.meter import catalogue
 from brim.receipts.capture import Capture
-from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Part, Receipt
-from brim.receipts.request_capture import RequestCapture
 from brim.receipts.section import Priority
 from brim.requests.replay import replay
 from brim.sessions.session import Session
@@ -216,7 +214,7 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     return made
 
 
-def _last(workspace: Workspace, name: str) -> Capture | HistoryInput | RequestCapture | None:
+def _last(workspace: Workspace, name: str) -> Capture | None:
     """Return the input of the last prompt of a session; `None` if it was not kept, or messages followed it."""
     try:
         return opened_prompt(workspace, name).capture()
@@ -224,43 +222,37 @@ def _last(workspace: Workspace, name: str) -> Capture | HistoryInput | RequestCa
         return None
 
 
-def of_capture(source: str, title: str, capture: Capture | HistoryInput | RequestCapture) -> LabSource:
-    """Return the input of a fit, to be fitted again; each message of a history is counted once."""
-    if isinstance(capture, RequestCapture):
-        return _of_request(source, title, capture)
-    model = capture.model or (capture.meter if catalogue.lookup(capture.meter) else None)
-    values: dict[str, Any] = {"id": source, "title": title, "budget": capture.budget, "model": model}
-    if isinstance(capture, HistoryInput):
-        text = _turn_text(capture.messages, str(capture.options["format"]))
-        return LabSource(**values, kind="messages", refit=_refit(capture), text=text)
+def of_capture(source: str, title: str, capture: Capture) -> LabSource:
+    """Return the input of a fit, to be fitted again; each message of a history is counted once.
+
+    The choices of a request are those of its history.
+    """
     texts = {section.name: section.text for section in capture.sections}
+    turn = _turn_text(capture.messages or (), str(capture.options.get("format")))
 
     def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
         changed = replace(capture, options={**capture.options, **choices}) if choices else capture
-        return replay(changed, budget=budget).receipt
+        receipt: Receipt = replay(changed, budget=budget).receipt
+        return receipt
 
-    return LabSource(**values, kind="sections", refit=fit, text=lambda name: texts.get(name, ""))
-
-
-def _of_request(source: str, title: str, capture: RequestCapture) -> LabSource:
-    """Return the input of a fit of a request; the choices are those of its history."""
-    own, history = of_capture(source, title, capture.sections), of_capture(source, title, capture.history)
-    sections = {section.name for section in capture.sections.sections}
-
-    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
-        options = {**capture.history.options, **choices}
-        return replay(replace(capture, history=replace(capture.history, options=options)), budget=budget).receipt
-
-    return replace(history, refit=fit, text=lambda name: (own if name in sections else history).text(name))
+    return LabSource(
+        id=source,
+        title=title,
+        budget=capture.budget,
+        model=capture.model or (capture.meter if catalogue.lookup(capture.meter) else None),
+        kind="sections" if capture.kind == "sections" else "messages",
+        refit=_refit(capture) if capture.kind == "messages" else fit,
+        text=lambda name: texts[name] if name in texts else turn(name),
+    )
 
 
-def _refit(given: HistoryInput) -> Callable[[int, Mapping[str, Any]], Receipt]:
+def _refit(given: Capture) -> Callable[[int, Mapping[str, Any]], Receipt]:
     """Return the fit of a recorded history at any budget, without a held cut, with its tools and system prompt."""
     options = {name: given.options[name] for name in _OPTIONS if name in given.options}
     fixed: dict[str, Any] = {"tools": given.tools, "system": given.system, "capture": True}
     format = cast("Format", str(given.options["format"]))
     history = History(meter=given.meter if given.model is None else None, model=given.model, format=format)
-    history.extend(given.messages)
+    history.extend(given.messages or ())
 
     def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
         try:

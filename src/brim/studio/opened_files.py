@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any
 
-from brim.audit.index import Scan, Scanned, Span, scanned
+from brim.audit.index import RecordSpan, Scan, Scanned, scanned
 from brim.audit.records import Recording, opened, ranges
 from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.trace import Place
@@ -181,7 +181,7 @@ class OpenedFiles:
         one.finished = True
 
     def _add_conversations(self, one: OpenedFile, store: Store, recording: Recording) -> None:
-        found, spans = Scanned(), dict[str, list[Span]]()
+        found, spans = Scanned(), dict[str, list[RecordSpan]]()
         for start, stop in ranges(recording):
             part = scanned(Scan(recording, 0, start, stop))
             found.merge(part)
@@ -199,7 +199,7 @@ class OpenedFiles:
         if not one.sessions:
             raise _Unreadable("it has no request to a model")
 
-    def _add_conversation(self, one: OpenedFile, store: Store, reader: RecordReader, spans: list[Span]) -> None:
+    def _add_conversation(self, one: OpenedFile, store: Store, reader: RecordReader, spans: list[RecordSpan]) -> None:
         begun: list[RecordedSession] = []
 
         def begin(_: Place) -> RecordedSession:

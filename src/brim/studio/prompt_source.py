@@ -12,9 +12,7 @@ from brim.errors import BrimError, InvalidType, UnknownName
 from brim.history.history import History
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
-from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Receipt
-from brim.receipts.request_capture import RequestCapture
 from brim.requests.replay import replay
 from brim.sessions.prompt_step import CUT
 from brim.sessions.sent_messages import unfolded
@@ -66,7 +64,7 @@ class PromptSource:
         """The log entry of the prompt."""
         return self.entry.body
 
-    def capture(self) -> Capture | HistoryInput | RequestCapture:
+    def capture(self) -> Capture:
         """Return the input of this prompt, with its tools and system prompt, to be fitted at another budget.
 
         Raises:
@@ -79,7 +77,7 @@ class PromptSource:
             history.extend([raw for _, raw in self.sent])
             fitted = history.fit(10**9, tools=cast("Any", self.tools), system=self.system, capture=True)
             given = fitted.receipt.capture
-            assert isinstance(given, HistoryInput)
+            assert given is not None
             return replace(given, budget=int(self.body["budget"]))
         if self.receipt is None or self.receipt.capture is None:
             raise InvalidType("receipt.capture", None, "the texts of a prompt: a session with capture=True keeps them")
@@ -141,10 +139,10 @@ def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
     """Add what the receipt of a prompt has."""
     receipt = source.receipt = Receipt.from_dict(body["receipt"])
     given = receipt.capture
-    if isinstance(given, Capture):
+    if given is not None and given.kind == "sections":
         source.kind, source.meter = "sections", _meter(given)
         source.texts = replay(given, budget=receipt.budget).texts
-    elif isinstance(given, HistoryInput):
+    elif given is not None and given.kind == "messages" and given.messages is not None:
         source.format = cast("Format", str(given.options["format"]))
         source.messages, source.tools, source.system = given.messages, given.tools, given.system
         source.meter, source.model = _meter(given), source.model or given.model
@@ -179,7 +177,7 @@ def _add_replaced(store: Store, source: PromptSource) -> None:
     source.replaced = (at, len(gone))
 
 
-def _meter(given: Capture | HistoryInput) -> BaseMeter:
+def _meter(given: Capture) -> BaseMeter:
     from brim.meter import meter_for
 
     return meter_for(given.meter, given.model)

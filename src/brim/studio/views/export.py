@@ -13,7 +13,6 @@ import yaml
 
 from brim.files.json_strings import map_strings
 from brim.receipts.capture import Capture
-from brim.receipts.history_input import HistoryInput
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import Section
 from brim.sections.fit import fit
@@ -38,9 +37,9 @@ def export(workspace: Workspace, source: str, budget: object, choices: object) -
     receipt = opened.fit(units, chosen)
     name = (re.sub(r"[^a-z0-9]+", "-", opened.title.lower())[:40].strip("-") or "case") + f"-{units}"
     made = [_receipt(f"{name}.receipt.json", receipt)]
-    if isinstance(receipt.capture, HistoryInput):
+    if receipt.capture is not None and receipt.capture.kind == "messages":
         made.insert(0, _request(f"{name}.json", receipt.capture, chosen))
-    elif isinstance(receipt.capture, Capture):
+    elif receipt.capture is not None and receipt.capture.kind == "sections":
         made.insert(0, _spec(f"{name}.yaml", receipt.capture))
     return {"used": receipt.used, "budget": receipt.budget, "files": made}
 
@@ -78,11 +77,11 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _request(name: str, given: HistoryInput, choices: Mapping[str, Any]) -> dict[str, Any]:
+def _request(name: str, given: Capture, choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return a history as the body of a request."""
     keys = wire(str(given.options["format"]))
     field, system_field = keys.list_key, keys.system_key or None
-    messages: list[Any] = list(given.messages)
+    messages: list[Any] = list(given.messages or ())
     body: dict[str, Any] = {} if given.model is None else {"model": given.model}
     if given.system and system_field is not None:
         body[system_field] = given.system

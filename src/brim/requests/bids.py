@@ -1,0 +1,318 @@
+"""The history and the tools of a request as bidders for its budget: what always stays, the other turns, the tools.
+
+The first is required, the second has the priority of the history. Both end in one fit of the history, within the sum of
+their grants, so the rules of a history are those of `fit_messages`. Tools bid only if not all of them have to stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from brim.amounts import of_budget, units_or_share
+from brim.errors import DoesNotFit
+from brim.history.history import History
+from brim.history.history_fit import HistoryFit
+from brim.history.options import Options
+from brim.requests.offered_tools import OfferedTools
+from brim.requests.terms import RequestTerms
+from brim.sections.allocation import Claim
+from brim.sections.course import Proposal, Proposals
+
+_TRIES = 3
+"""Fits of the history before all tools that it ever calls are paid for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsProposal(Proposal):
+    """Turns that are kept, and the tools that they call."""
+
+    fit: HistoryFit | None = None
+    called: frozenset[int] = frozenset()
+    offer: int = 0
+    """Tokens that they could have used, without those that always stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsProposal(Proposal):
+    """Tools that are offered for their relevance."""
+
+    chosen: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Bids:
+    """The history and the tools of a request: their sizes, their bidders, and the fits of the history."""
+
+    history: History
+    options: Options
+    extra: Mapping[str, int]
+    """Tokens besides the messages that count as the history's: tools that all stay, the framing of the reply."""
+    terms: RequestTerms
+    budget: int
+    tools: OfferedTools | None = None
+    """The tools, if not all of them stay."""
+    alone: bool = False
+    """Whether nothing else shares the budget: then it is a fit of messages."""
+    fixed: int = field(init=False)
+    """Tokens of the leading system messages and of `extra`."""
+    total: int = field(init=False)
+    """Tokens of all turns."""
+    essential: int = field(init=False)
+    """Tokens of the turns that always stay."""
+    always: list[int] = field(init=False)
+    """The turns that always stay."""
+    ceiling: int | None = field(init=False, default=None)
+    """The most tokens of the turns."""
+    tools_of_pinned: frozenset[int] = field(init=False, default=frozenset())
+    """The tools that what always stays calls."""
+    pinned: PinnedTurns = field(init=False)
+    others: OtherTurns = field(init=False)
+    offered: ToolsBidder = field(init=False)
+    made: dict[tuple[int, frozenset[int]], TurnsProposal] = field(init=False, default_factory=dict)
+    """The fits so far, by their room and the tools that are paid for."""
+
+    def __post_init__(self) -> None:
+        system = self.history.turns.fixed
+        self.fixed = sum(self.extra.values()) + system
+        self.total, self.essential, self.always = self.history.demand(self.options)
+        if self.terms.history_ceiling is not None:
+            ceiling = of_budget(units_or_share("history_ceiling", self.terms.history_ceiling), self.budget)
+            self.ceiling = max(0, int(ceiling) - system)
+        if self.tools is not None:
+            self.tools_of_pinned = self.tools.indexes(self.history.called(self.always))
+        self.pinned, self.others = PinnedTurns(self), OtherTurns(self, self.terms.history_rank)
+        self.offered = ToolsBidder(self, self.terms.tools_rank)
+
+    @property
+    def wanted(self) -> int:
+        """Tokens of all turns, or the ceiling if that is less."""
+        return self.total if self.ceiling is None else min(self.total, self.ceiling)
+
+    @property
+    def floor(self) -> int | Fraction:
+        """Tokens of turns that are reserved besides those that always stay."""
+        if not self.terms.history_floor:
+            return 0
+        floor = of_budget(units_or_share("history_floor", self.terms.history_floor), self.budget)
+        return max(floor - self.history.turns.fixed - self.essential, 0)
+
+    @property
+    def pinned_tools(self) -> int:
+        """Tokens of the tools that are called by what always stays."""
+        return 0 if self.tools is None else self.tools.cost(self.tools_of_pinned)
+
+    @property
+    def calls(self) -> int:
+        """Tokens of the tools that only the other turns call."""
+        if self.tools is None:
+            return 0
+        called = self.tools.indexes(self.history.called(range(len(self.history.turns.starts))))
+        return self.tools.cost(called - self.tools_of_pinned)
+
+    def least(self) -> int:
+        """Return the fewest tokens that what always stays can be cut to."""
+        try:
+            self.history.plan(self.fixed, self.extra, self.options, shares=self.alone)
+        except DoesNotFit as error:
+            return max(1, min(self.essential, error.needed - self.fixed))
+        return 1
+
+    def room(self, proposals: Proposals) -> int:
+        """Return the tokens that what always stays has of the budget, without the tools that it calls."""
+        return proposals[self.pinned].load - self.pinned_tools if self.pinned in proposals else 0
+
+    def kept(self, proposals: Proposals) -> TurnsProposal:
+        """Return what is sent of the history: what the other turns propose, or what always stays.
+
+        Raises:
+            DoesNotFit: what always stays is bigger than its proposal.
+        """
+        for bidder in (self.others, self.pinned):
+            proposal = proposals.get(bidder)
+            if isinstance(proposal, TurnsProposal) and proposal.fit is not None:
+                return proposal
+        return self.within(self.room(proposals), proposals)
+
+    def all_of_it(self, budget: int) -> TurnsProposal:
+        """Return the proposal that keeps the whole history, for which there is room."""
+        fit = self.history.plan(budget, self.extra, self.options)
+        return TurnsProposal(self.total, self.total, fit=fit, offer=self.total)
+
+    def granted(self, proposals: Proposals) -> int:
+        """Return the tokens that the turns could have used."""
+        others = proposals.get(self.others)
+        return self.room(proposals) + (others.offer if isinstance(others, TurnsProposal) else 0)
+
+    def chosen(self, proposals: Proposals) -> frozenset[int]:
+        """Return the tools that are offered for their relevance."""
+        proposal = proposals.get(self.offered)
+        return proposal.chosen if isinstance(proposal, ToolsProposal) else frozenset()
+
+    def kept_tools(self, proposals: Proposals) -> frozenset[int]:
+        """Return the tools that are offered."""
+        return self.tools_of_pinned | self.kept(proposals).called | self.chosen(proposals)
+
+    def within(self, room: int, proposals: Proposals) -> TurnsProposal:
+        """Return the turns and the tools that they call in `room` tokens.
+
+        Raises:
+            DoesNotFit: what always stays is bigger.
+        """
+        paid = self.chosen(proposals) if self.offered.first else frozenset()
+        if (room, paid) not in self.made:
+            self.made[room, paid] = self._within(room, paid)
+        return self.made[room, paid]
+
+    def _within(self, room: int, paid: frozenset[int]) -> TurnsProposal:
+        cost = 0
+        for attempt in range(_TRIES + 1):
+            fit = self.history.plan(self.fixed + max(0, room - cost), self.extra, self.options, shares=self.alone)
+            called, units = self._called(fit.kept_turns(), paid)
+            used = fit.used - self.fixed + units
+            if used <= room:
+                return TurnsProposal(used, used, fit=fit, called=called)
+            cost = units if attempt < _TRIES - 1 else self._called(range(len(fit.weights)), paid)[1]
+        raise DoesNotFit("the tools that the history calls do not fit", needed=used, available=room)
+
+    def _called(self, turns: Iterable[int], paid: frozenset[int]) -> tuple[frozenset[int], int]:
+        """Return the tools that some turns call, and the tokens of those that nobody else pays for."""
+        if self.tools is None:
+            return frozenset(), 0
+        called = self.tools.indexes(self.history.called(turns))
+        return called, self.tools.cost(called - self.tools_of_pinned - paid)
+
+
+@dataclass(slots=True, eq=False)
+class PinnedTurns:
+    """The turns that always stay, and the tools that they call."""
+
+    bids: Bids
+    tight: bool = True
+    """Whether they may have to be cut."""
+    rank: int = 0
+    name: str = "messages that always stay"
+    kind: str = "messages"
+    required: bool = True
+    cuttable: bool = False
+
+    @property
+    def size(self) -> int:
+        """Tokens of all of it."""
+        return self.bids.essential + self.bids.pinned_tools
+
+    @property
+    def ceiling(self) -> int | None:
+        """The most tokens of it."""
+        return self.bids.ceiling
+
+    def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
+        """Return its claim on the budget; what always stays can be cut."""
+        bids, paid = self.bids, self.bids.pinned_tools
+        wanted = min(bids.essential, bids.wanted)
+        least = bids.least() if self.tight or wanted < bids.essential else wanted
+        if wanted < least:
+            return Claim(0, 1, 0, self.rank, True)
+        return Claim(wanted + paid, least + paid, least + paid, self.rank, True)
+
+    def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
+        """Return what it keeps within `grant` tokens; it is not fitted if it stays whole."""
+        bids = self.bids
+        turns = grant - bids.pinned_tools
+        if turns >= min(bids.essential, bids.wanted):
+            return TurnsProposal(grant, grant)
+        try:
+            kept = bids.within(turns, proposals)
+        except DoesNotFit:
+            return TurnsProposal()
+        return TurnsProposal(grant, grant, fit=kept.fit, called=kept.called)
+
+
+@dataclass(slots=True, eq=False)
+class OtherTurns:
+    """The turns that stay if there is room."""
+
+    bids: Bids
+    rank: int
+    """The priority of the history."""
+    name: str = "messages"
+    kind: str = "messages"
+    required: bool = False
+    cuttable: bool = False
+
+    @property
+    def size(self) -> int:
+        """Tokens of all of it."""
+        return self.bids.total - self.bids.essential
+
+    @property
+    def ceiling(self) -> int | None:
+        """The most tokens of it."""
+        return self.bids.ceiling
+
+    def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
+        """Return its claim on the budget, with the tools that it may call."""
+        bids = self.bids
+        wanted = max(0, bids.wanted - bids.essential)
+        wanted += bids.calls if wanted else 0
+        return Claim(wanted, 1, min(bids.floor, wanted), self.rank, elastic=True)
+
+    def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
+        """Return what it keeps within `grant` tokens, together with what always stays."""
+        bids, pinned = self.bids, self.bids.room(proposals)
+        try:
+            kept = bids.within(pinned + grant, proposals)
+        except DoesNotFit:
+            return TurnsProposal()
+        assert kept.fit is not None
+        load = max(0, kept.load - pinned)
+        if not load and (kept.fit.note or len(kept.fit.kept_turns()) > len(bids.always)):
+            load = 1  # Thinking that other turns make unusable can be more than these turns.
+        return TurnsProposal(load, load, offer=grant, fit=kept.fit, called=kept.called) if load else TurnsProposal()
+
+
+@dataclass(slots=True, eq=False)
+class ToolsBidder:
+    """The tools that nothing has to stay for."""
+
+    bids: Bids
+    rank: int
+    name: str = "tools"
+    kind: str = "tools"
+    required: bool = False
+    cuttable: bool = False
+    ceiling: None = None
+
+    @property
+    def first(self) -> bool:
+        """Whether tools are chosen before the other turns of the history."""
+        return self.rank <= self.bids.others.rank
+
+    @property
+    def size(self) -> int:
+        """Tokens of all of them."""
+        return 0 if self.bids.tools is None else self.bids.tools.counts.total
+
+    def claim(self, toll: int) -> Claim:  # noqa: ARG002 - tools have no separator
+        """Return its claim on the budget, besides the tools of messages that always stay."""
+        tools, pinned = self.bids.tools, self.bids.tools_of_pinned
+        if tools is None:
+            return Claim(0)
+        rest = [units for index, units in enumerate(tools.counts.each) if index not in pinned]
+        taken = tools.counts.once + tools.cost(pinned)
+        wanted = sum(rest)
+        if tools.ceiling is not None:
+            wanted = min(wanted, max(0, tools.ceiling - taken))
+        reserved = min(max(tools.floor - taken, 0), wanted)
+        return Claim(wanted, max(1, min([wanted, *rest])), reserved, self.rank, elastic=True)
+
+    def propose(self, grant: int, proposals: Proposals) -> ToolsProposal:
+        """Return the most relevant tools that have at most `grant` tokens."""
+        bids, tools = self.bids, self.bids.tools
+        if tools is None:
+            return ToolsProposal()
+        paid = bids.tools_of_pinned if self.first else bids.tools_of_pinned | bids.kept(proposals).called
+        chosen = tools.best(grant, paid)
+        load = tools.cost(chosen)
+        return ToolsProposal(load, load, chosen=chosen)
