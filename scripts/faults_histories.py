@@ -229,15 +229,15 @@ AREAS = (
         ),
     ),
     (
-        "history/thinking.py",
+        "history/history_fit.py",
         f"tests/history/test_thinking.py {_TRAFFIC}",
         (
             (
                 "thinking after an edit is sent",
-                "range(first_change(fit), fit.seen)",
-                "range(first_change(fit), 0)",
+                "range(self._first_change(), self.seen)",
+                "range(self._first_change(), 0)",
             ),
-            ("thinking before an edit goes too", "range(first_change(fit), fit.seen)", "range(fit.seen)"),
+            ("thinking before an edit goes too", "range(self._first_change(), self.seen)", "range(self.seen)"),
         ),
     ),
     (

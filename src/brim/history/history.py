@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.history.bindings import binds
 from brim.history.forms import Form, Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
@@ -16,7 +15,6 @@ from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
 from brim.history.stable import Stable, stable_mode
-from brim.history.thinking import unbind
 from brim.history.turns import RepairMode, Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
@@ -235,11 +233,8 @@ class History:
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        turns = self._turns
         fit = self._fit(budget, extra, options, self._stable, shares=shares)
         fit.run()
-        if turns.thinks and binds(turns.model):
-            unbind(fit)
         fit.finish()
         return fit
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from brim.errors import DoesNotFit, InvalidType
+from brim.history.bindings import binds
 from brim.history.forms import Form, Forms
 from brim.history.ladder import Ladder
 from brim.history.names import NameIndex, names_in
@@ -127,6 +128,9 @@ class HistoryFit:
     def finish(self) -> None:
         """Add up what is sent, write the note if there is one, and hold the cut for the next fit."""
         self.settle()
+        if self.turns.thinks and binds(self.turns.model):
+            self._unbind()
+            self.settle()
         total, notes = len(self.weights), self.turns.notes
         kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans)
         self.steps = total - self.left_out() - kept_notes, total - len(notes)
@@ -490,6 +494,31 @@ class HistoryFit:
         self.dangling = unfinished.forms.keys()
         for turn, units in unfinished.lost.items():
             self._weigh(turn, self.weights[turn] - units)
+
+    def _unbind(self) -> None:
+        """Leave out the thinking after the first change, of messages older than the change: a provider may refuse it.
+
+        Newer thinking was produced with the changed messages before it.
+        """
+        turns, kept = self.turns, set(self.kept_turns())
+        for position in range(self._first_change(), self.seen):
+            if turns.messages[position].any("thinking") and turns.turn_of(position) in kept:
+                form = self.edits.get(position) or self.forms.whole(position)
+                bare = self.forms.without_thinking(position, form)
+                if bare is not form:
+                    self.edits[position] = bare
+
+    def _first_change(self) -> int:
+        """Return the position of the first message that is not sent as it came."""
+        turns = self.turns
+        changes = [position for position, form in self.sent.items() if form.raw is not turns.raws[position]]
+        if self.left_out():
+            gap = self.spans[0][1] if self.spans and self.spans[0][0] == 0 else 0
+            changes.append(turns.starts[gap])
+        if turns.repairs:
+            altered = {repair.index for repair in turns.repairs if repair.action == "changed"}
+            changes += [at for at, index in enumerate(turns.indexes) if index != at or index in altered][:1]
+        return min(changes, default=len(turns))
 
     # A cut that is held.
 

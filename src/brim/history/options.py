@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, check_choice, nearest
+from brim.receipts.section import Summarise
 
 Way = Literal["recency", "priority", "relevance"]
 """A way to choose among turns."""
@@ -27,8 +28,6 @@ Within = Literal["newest_first", "oldest_first"]
 """Which turns of one class of priority are selected first."""
 Pin = Callable[[Any], bool] | Collection[int] | None
 """Messages whose turns stay whole: a function from a message to a bool, or their indexes."""
-Summarise = Callable[[str, int], str]
-"""Takes a text and a limit in tokens, and returns a shorter text."""
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Turns texts into vectors, one for each, all of one dimension."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
@@ -22,6 +22,8 @@ KeepName = Literal[
     "head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"
 ]
 KEEPS: tuple[str, ...] = get_args(KeepName)
+Summarise = Callable[[str, int], str]
+"""Takes a text and a limit in tokens, and returns a shorter text."""
 
 
 class Priority(IntEnum):

@@ -143,7 +143,7 @@ class Course:
             proposal = self.proposals.get(bidder)
             if proposal is None or (proposal.load and not grant):
                 proposal = Proposal(reason=self._why_nothing(bidder, claim))
-            self.proposals[bidder] = replace(proposal, grant=grant)
+            self.proposals[bidder] = replace(proposal, grant=grant) if grant else proposal
 
     def _enough(self, claims: Sequence[Claim]) -> int:
         """Return the room to allocate: all of it, or the sum of what is required if joined that still fits.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-Summarise = Callable[[str, int], str]
-"""Takes a text and a limit in tokens, and returns a shorter text."""
+from brim.receipts.section import Summarise
 
 
 @dataclass(slots=True, eq=False)
