@@ -293,7 +293,7 @@ AREAS = (
     ),
     Area(
         "sections/course.py",
-        f"{_FITTING} tests/test_requests.py",
+        f"tests/sections/test_course.py {_FITTING}",
         (
             ("the whole is not verified", "(self.proposals)) > self.budget:", "(self.proposals)) < 0:"),
             (

@@ -1,0 +1,109 @@
+"""The course of a fit, with bidders that do as they are told."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from brim import DoesNotFit
+from brim.sections.allocation import Claim
+from brim.sections.course import Course, Proposal
+
+
+@dataclass(eq=False)
+class Told:
+    """A bidder with a load for each grant: that of the largest step within it."""
+
+    name: str
+    steps: dict[int, int]
+    rank: int = 1
+    required: bool = False
+    kind: str = "turns"
+    ceiling: int | None = None
+    cuttable: bool = False
+    reserved: int = 0
+    asked: list[int] = field(default_factory=list)
+
+    @property
+    def size(self):
+        return max(self.steps)
+
+    def claim(self, toll):
+        return Claim(self.size, min(self.steps), self.reserved, self.rank, self.required, toll=toll)
+
+    def propose(self, grant, proposals):
+        self.asked.append(grant)
+        load = self.steps[max(step for step in self.steps if step <= grant)]
+        return Proposal(load, load, f"{self.name} within {grant}", in_steps=True)
+
+
+class Sum:
+    """A whole that counts the loads, and so much for each join."""
+
+    def __init__(self, bidders, budget, join=0):
+        self.bidders, self.budget, self.join = bidders, budget, join
+
+    def count(self, proposals):
+        loads = [each.load for each in proposals.values() if each.load]
+        return sum(loads) + self.join * max(0, len(loads) - 1)
+
+    def count_required(self):
+        return sum(bidder.size for bidder in self.bidders if bidder.required)
+
+    def beside(self):
+        return {}
+
+    def room(self):
+        return self.budget
+
+
+def course(bidders, budget, *, join=0, **options):
+    return Course(
+        whole=Sum(bidders, budget, join),
+        bidders=bidders,
+        budget=budget,
+        unit="tokens",
+        toll=0,
+        fill="order",
+        policy="truncate_then_continue",
+        refused_at=None,
+        **options,
+    )
+
+
+def reserved_and_unused(first, **options):
+    """Fit a bidder beside one that reserves 40 tokens and uses 10 of them; return what the first one keeps."""
+    beside = Told("beside", {10: 10, 11: 10, 60: 10}, rank=2, reserved=40)
+    run = course([first, beside], 100, **options)
+    used = run.run()
+    assert used == run.proposals[first].load + 10
+    return run.proposals[first].load
+
+
+def test_what_is_left_over_is_offered_to_what_was_cut():
+    first = Told("first", {50: 50, 85: 85, 200: 200})
+    assert reserved_and_unused(first) == 85
+    assert first.asked == [60, 90]
+
+
+def test_an_offer_that_gives_no_more_is_not_taken():
+    """A history may keep less of a bigger room: its newest result is cut by its shape."""
+    first = Told("first", {50: 50, 85: 30, 200: 200})
+    assert reserved_and_unused(first) == 50
+    assert first.asked == [60, 90]
+
+
+def test_nothing_is_offered_again_if_sections_stand_alone():
+    assert reserved_and_unused(Told("first", {50: 50, 85: 85, 200: 200}), tops_up=False) == 50
+
+
+def test_joins_that_count_more_are_taken_from_the_least_essential():
+    first, second = Told("first", {10: 10}, rank=0), Told("second", {5: 5, 10: 10}, rank=1)
+    run = course([first, second], 20, join=3)
+    assert run.run() == 18
+    assert [each.load for each in run.proposals.values()] == [10, 5]
+    assert "joined than apart" in run.proposals[second].reason
+
+
+def test_a_required_bidder_that_proposes_nothing_is_refused():
+    with pytest.raises(DoesNotFit, match="essential parts need"):
+        course([Told("task", {5: 0, 100: 100}, required=True, rank=0)], 50).run()
