@@ -75,6 +75,17 @@ def test_what_is_no_part_of_the_codebase_is_left_out_and_what_could_be_is_told(r
     assert found.left_out == 8
 
 
+def test_ignore_files_are_read_as_git_reads_them(tmp_path):
+    """`**/dumps/` and a `.gitignore` further down: database dumps were in packs."""
+    for path in ("app/dumps/users.sql", "dumps/all.sql", "app/notes.txt", "app/own/a.gen", "app/own/b.py", "keep.gen"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x")
+    (tmp_path / ".gitignore").write_text("**/dumps/\n*.gen\n!keep.gen\n" + "a*" * 40 + "\n")
+    (tmp_path / "app" / ".gitignore").write_text("/notes.txt\n!*.gen\n")
+    found = [file.path for file in SourceTree(str(tmp_path)).read().files]
+    assert found == ["app/own/a.gen", "app/own/b.py", "keep.gen"]
+
+
 def test_the_walk_is_bounded(root, monkeypatch):
     monkeypatch.setattr("brim.flows.source_tree._MOST_FILES", 2)
     found = SourceTree(str(root)).read()

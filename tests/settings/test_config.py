@@ -103,10 +103,18 @@ def test_one_in_the_environment_stays_a_number(project):
         project(environ={"BRIM_HISTORY__NOTE": "1"})
 
 
-def test_a_variable_that_names_no_setting_is_refused_with_the_nearest(project):
-    with pytest.raises(brim.SourceError, match="did you mean BRIM_BUDGETS__CONTEXT_BUDGET_CHARS"):
-        project(environ={"BRIM_BUDGETS__CONTEXT_BUGDET_CHARS": "5"})
+def test_a_variable_that_names_no_setting_is_ignored_and_the_nearest_is_told(project, caplog):
+    project(environ={"BRIM_BUDGETS__CONTEXT_BUGDET_CHARS": "5"})
+    assert "did you mean BRIM_BUDGETS__CONTEXT_BUDGET_CHARS" in caplog.text
     assert project(environ={"BRIM_TOKEN": "x", "BRIM_MODEL": ""}).resolve().value("model") is None
+
+
+def test_the_variables_of_a_service_called_brim_stop_no_program(project):
+    """Kubernetes sets them in every pod of the namespace."""
+    environ = {"BRIM_SERVICE_HOST": "10.0.0.7", "BRIM_PORT": "tcp://10.0.0.7:8088", "BRIM_PORT_8088_TCP_PROTO": "tcp"}
+    config = project(environ=environ)
+    assert config.resolve().value("model") is None
+    assert len(config.ignored) == len(environ)
 
 
 def test_texts_in_the_environment_are_taken_as_they_are(project):

@@ -111,6 +111,7 @@ def test_only_the_place_of_the_value_is_written_anew(case, newline, bom):
         ("a: {\n  b: 1,  # c\n}\n", ("a", "c"), 2, "a: {\n  b: 1, c: 2,  # c\n}\n"),
         ("a:\n    b: 1\n", ("a", "c"), 2, "a:\n    b: 1\n    c: 2\n"),
         ("---\na: 1\n...\n", ("b",), 2, "---\na: 1\nb: 2\n...\n"),
+        ("a: {b: , c: 1}\n", ("a", "b", "d"), 2, "a: {b: {d: 2} , c: 1}\n"),
     ],
 )
 def test_odd_files_are_edited_too(before, keys, value, after):
@@ -127,6 +128,8 @@ def test_odd_files_are_edited_too(before, keys, value, after):
         ("- a\n", ("a",), "must be a mapping"),
         ("a: 1\na: 2\n", ("a",), "stands twice"),
         ("a: [\n", ("a",), "not YAML"),
+        ("a: {b}\n", ("a", "b"), "a key has no colon"),
+        ("a: {b}\n", ("a", "c"), "a key has no colon"),
     ],
 )
 def test_what_cannot_be_changed_alone_is_refused(before, keys, told):

@@ -1,7 +1,8 @@
 """The files of a codebase on disk: text files inside the root, up to a limit.
 
-Symbolic links are not followed, so nothing outside of the root is read. Hidden directories, those of tools, binary and
-huge files and likely secrets are left out, with the reason.
+Symbolic links are not followed, so nothing outside of the root is read. Hidden files and directories, those of tools
+and those that a `.gitignore` names are passed over. Binary and huge files and likely secrets are left out, with the
+reason.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from stat import S_ISREG
+from typing import TYPE_CHECKING, Any
 
 from brim.errors import SourceError
 from brim.flows.codebase import Codebase, File
+
+if TYPE_CHECKING:
+    from pathspec import PathSpec
 
 _MOST_FILES = 5_000
 _MOST_ENTRIES = 100_000
@@ -22,6 +27,10 @@ _MOST_BYTES = 256 * 1024
 """The most bytes of a file."""
 _MOST_TOTAL = 32 * 1024 * 1024
 _MOST_DEPTH = 30
+_MOST_IGNORED = 64 * 1024
+"""The most characters of an ignore file."""
+_MOST_STARS = 2
+"""The most stars in one name of an ignore file: with each more, a name of 255 letters takes a hundred times as long."""
 _MOST_REASONS = 100
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
@@ -55,6 +64,10 @@ class SourceTree:
         return self._last
 
 
+Ignored = tuple[tuple[int, "PathSpec[Any]"], ...]
+"""The ignore files of a directory and of those above it, each with the length of the path that it starts from."""
+
+
 class _LeftOut(Exception):
     """A file is left out."""
 
@@ -65,18 +78,19 @@ class _Walk:
     def __init__(self, root: str, known: dict[str, tuple[tuple[int, int], File]]) -> None:
         self._root = root
         self._known = known
-        self._ignored = _patterns(os.path.join(root, ".gitignore"))
         self._entries = self._bytes = 0
         self.read: dict[str, tuple[tuple[int, int], File]] = {}
         self.skipped: dict[str, str] = {}
         self.left_out = 0
 
     def files(self) -> Iterator[File]:
-        found = [file for path in self._paths("", 0) if (file := self._file(path)) is not None]
+        found = [file for path in self._paths("", 0, ()) if (file := self._file(path)) is not None]
         yield from sorted(found, key=lambda file: file.path)
 
-    def _paths(self, inside: str, depth: int) -> Iterator[str]:
+    def _paths(self, inside: str, depth: int, above: Ignored) -> Iterator[str]:
         """Yield the paths of files in the order of their names, those of a directory before its subdirectories."""
+        own = _ignore_file(os.path.join(self._root, inside, ".gitignore"))
+        ignored = above if own is None else (*above, (len(inside) + 1 if inside else 0, own))
         try:
             with os.scandir(os.path.join(self._root, inside)) as listed:
                 entries = sorted(listed, key=lambda entry: entry.name)
@@ -93,21 +107,15 @@ class _Walk:
             if entry.is_symlink():
                 self._skip(path, "a symbolic link")
             elif entry.is_dir(follow_symlinks=False):
-                if not self._passed_over(entry.name, path, directory=True):
+                if not (entry.name in _TOOLS or _is_passed_over(entry.name, f"{path}/", ignored)):
                     below.append(path)
-            elif not self._passed_over(entry.name, path, directory=False):
+            elif not _is_passed_over(entry.name, path, ignored):
                 yield path
         for path in below:
             if depth >= _MOST_DEPTH:
                 self._skip(path, f"more than {_MOST_DEPTH} levels deep")
             else:
-                yield from self._paths(path, depth + 1)
-
-    def _passed_over(self, name: str, path: str, *, directory: bool) -> bool:
-        """Return whether an entry is hidden or ignored, which needs no reason."""
-        if name.startswith(".") or (directory and name in _TOOLS):
-            return True
-        return any(_matches(pattern, name, path, directory=directory) for pattern in self._ignored)
+                yield from self._paths(path, depth + 1, ignored)
 
     def _file(self, path: str) -> File | None:
         """Return a file, or `None` if it is left out."""
@@ -152,6 +160,14 @@ class _Walk:
             self.skipped[path] = reason
 
 
+def _is_passed_over(name: str, path: str, ignored: Ignored) -> bool:
+    """Return whether an entry is hidden or ignored, which needs no reason; the nearest ignore file decides."""
+    if name.startswith("."):
+        return True
+    verdicts = [spec.check_file(path[start:]).include for start, spec in ignored]
+    return bool(next((verdict for verdict in reversed(verdicts) if verdict is not None), False))
+
+
 def _text(data: bytes) -> str:
     if len(data) > _MOST_BYTES:
         raise _LeftOut(f"bigger than {_MOST_BYTES:,} bytes")
@@ -163,21 +179,26 @@ def _text(data: bytes) -> str:
         raise _LeftOut("not text") from None
 
 
-def _patterns(path: str) -> list[str]:
-    """Return the plain patterns of an ignore file, without exceptions and comments."""
+def _ignore_file(path: str) -> PathSpec[Any] | None:
+    """Return the patterns of an ignore file, as git reads them; `None` if there is none that can be read.
+
+    A row with more stars than anyone writes is left out: to match it could take for ever.
+    """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            rows = [row.strip() for row in file.read(64 * 1024).splitlines()]
+            rows = file.read(_MOST_IGNORED).splitlines()
     except OSError:
-        return []
-    return [row for row in rows if row and row[0] not in "#!" and len(row) < 200 and "**" not in row]
+        return None
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore import GitIgnorePatternError
+
+    try:
+        return GitIgnoreSpec.from_lines([row for row in rows if _stars(row) <= _MOST_STARS])
+    except GitIgnorePatternError:
+        return None
 
 
-def _matches(pattern: str, name: str, path: str, *, directory: bool) -> bool:
-    if pattern.endswith("/"):
-        if not directory:
-            return False
-        pattern = pattern[:-1]
-    if "/" in pattern:
-        return fnmatchcase(path, pattern.removeprefix("/"))
-    return fnmatchcase(name, pattern)
+def _stars(row: str) -> int:
+    """Return the most stars in one name of a row, or the number of `**` if those are more."""
+    names = row.split("/")
+    return max(names.count("**") - 1, *(name.count("*") for name in names if name != "**"), 0)

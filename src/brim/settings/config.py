@@ -45,7 +45,7 @@ class Config:
     entry: str | None = None
     """The flow that the loaded file defines, if the file is that of a flow."""
     ignored: tuple[str, ...] = ()
-    """Keys of flows and profiles that nothing reads, each with its file and line."""
+    """Keys of flows and profiles, each with its file and line, and variables of our prefix that nothing reads."""
     _logged: set[str] = field(default_factory=set, repr=False)
     """Warnings that were logged already."""
     _bases: dict[tuple[str | None, str | None, bool], tuple[Values, ...]] = field(default_factory=dict, repr=False)

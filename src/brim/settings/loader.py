@@ -50,7 +50,8 @@ def load(
         user = None
     users = files.add(files.read(user), "user") if user else {}
     runtime = files.add_runtime(found.root) if found.root else {}
-    above = tuple(values for values in (from_flags(flags), from_environ(environ)) if values)
+    variables, unknown = from_environ(environ)
+    above = tuple(values for values in (from_flags(flags), variables) if values)
     config = Config(
         files=tuple(files.paths),
         path=found.path,
@@ -58,7 +59,7 @@ def load(
         _above=above,
         _below=(*(values for values in (own, users, runtime, files.inherited) if values), _DEFAULTS),
         _written=sum(1 for values in (own, users, runtime) if values),
-        ignored=tuple(warning for each in files.warnings for warning in each),
+        ignored=(*unknown, *(warning for each in files.warnings for warning in each)),
         _flows=files.flows,
         _profiles=files.profiles,
         replaces=any("override_mode" in values for values in (*above, own, users, *files.layers())),

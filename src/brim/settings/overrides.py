@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,15 +23,18 @@ _TYPO = 0.8
 """How similar a variable is to a known one if it is a typo."""
 
 
-def from_environ(environ: Mapping[str, str]) -> dict[str, Value]:
-    """Return the settings of `BRIM_*` variables; two underscores separate the parts of a key.
+def from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[str]]:
+    """Return the settings of `BRIM_*` variables, and a warning for each that names none.
 
-    Budgets may have their short names, also after `SWARM_`. An empty variable is ignored.
+    Two underscores separate the parts of a key. Budgets may have their short names, also after `SWARM_`. An empty
+    variable is ignored. One that names no setting may be somebody else's: Kubernetes sets `BRIM_SERVICE_HOST` in every
+    pod for a service that is called brim.
 
     Raises:
-        SourceError: a variable names no setting, or its value is invalid.
+        SourceError: a value is invalid.
     """
     flat: dict[str, Value] = {}
+    warnings: list[str] = []
     for variable in sorted(environ):
         if not variable.startswith((PREFIX, SWARM)) or not environ[variable] or variable == _BROWSER:
             continue
@@ -43,9 +47,13 @@ def from_environ(environ: Mapping[str, str]) -> dict[str, Value]:
         setting = SETTINGS.get(key) or setting_of(key)
         if setting is None:
             known = [PREFIX + name.upper() for name in BARE] if variable.startswith(SWARM) else []
-            near = nearest(variable, [*known, *(each.variable for each in SETTINGS.values())], most=1)
-            hint = f"did you mean {near[0]}?" if near else "see the reference of settings"
-            raise SourceError(variable, f"no setting has this name; {hint}")
+            known += [each.variable for each in SETTINGS.values()]
+            likely = nearest(variable, known, most=1, cutoff=_TYPO)
+            hint = f"; did you mean {likely[0]}?" if likely else ""
+            warnings.append(f"{variable}: no setting has this name, so it is ignored{hint}")
+            if likely:
+                logging.getLogger("brim.settings").warning("%s", warnings[-1])
+            continue
         value = value_of(setting, environ[variable], variable)
         if not setting.takes(value):
             raise SourceError(variable, f"{key} must be {setting.expected}, not {shown(value)}")
@@ -53,7 +61,7 @@ def from_environ(environ: Mapping[str, str]) -> dict[str, Value]:
         if key in flat and flat[key].value != value:
             raise SourceError(variable, f"it sets {key}, as {flat[key].where} does: keep one")
         flat[key] = Value(value, "env", variable)
-    return with_preset(flat)
+    return with_preset(flat), warnings
 
 
 def from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:

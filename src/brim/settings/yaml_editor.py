@@ -16,6 +16,7 @@ from brim.errors import SourceError
 from brim.files.source import Keys, Source, parse, place
 
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_COLON = re.compile(r"\s*:")
 _STEP = 2
 """Columns of indentation of a new block."""
 
@@ -132,7 +133,7 @@ class _Edit:
             if i == len(keys) - 1:
                 return self._replaced(name, child, value)
             if self._is_nothing(child):
-                return self._filled(name, child, keys[i + 1 :], value)
+                return self._filled(node, name, child, keys[i + 1 :], value)
             node = child
         raise SourceError(self._path, "no key is given")
 
@@ -199,9 +200,12 @@ class _Edit:
             return self._text[:at] + " " + new + self._text[at:]
         return self._text[:start] + new + self._text[end:]
 
-    def _filled(self, name: Any, child: Any, keys: Keys, value: Any) -> str:
-        """Return the text with a value inside a group that was empty."""
+    def _filled(self, node: Any, name: Any, child: Any, keys: Keys, value: Any) -> str:
+        """Return the text with a value inside a group of a mapping that was empty."""
         start, end = self._span(child)
+        if start == end and node.flow_style:
+            start = end = self._colon(name)
+            return f"{self._text[:start]} {_flow(keys, value)}{self._text[end:]}"
         if start < end:  # an explicit null
             return self._text[:start] + _flow(keys, value) + self._text[end:]
         column = name.start_mark.column
@@ -262,7 +266,10 @@ class _Edit:
 
     def _colon(self, name: Any) -> int:
         """Return the position after the colon of a key."""
-        return self._text.index(":", self._at(name.end_mark)) + 1
+        found = _COLON.match(self._text, self._at(name.end_mark))
+        if found is None:
+            raise SourceError(self._path, "a key has no colon; edit it by hand", line=name.start_mark.line + 1)
+        return found.end()
 
     def _at(self, mark: Any) -> int:
         return int(self._lines[mark.line]) + int(mark.column) if mark.line < len(self._lines) else len(self._text)
