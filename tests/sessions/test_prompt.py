@@ -214,3 +214,15 @@ def test_an_event_holds_numbers_and_no_text_of_the_prompt():
     assert last["used_tokens"] == talk.status().used
     assert last["budget_tokens"] == 2_000
     assert seen.events[-1].session == talk.id
+
+
+def test_memory_gives_way_to_what_has_to_stay():
+    """`what has to stay takes 5,013 tokens and the budget is 4,916`: a quarter had been set aside for memory."""
+    session = brim.Session(window=brim.Window(8_192, reserve=1_639), model="gpt-4o")
+    session.add({"role": "user", "content": "What is the next step?"})
+    fitted = session.prompt(system="word " * 5_000, memory=["fact " * 100 for _ in range(640)])
+    parts = {part.name: part for part in fitted.receipt.parts}
+    assert [parts[name].state for name in ("system", "messages[0]", "memory")] == ["whole", "whole", "cut"]
+    assert 6_300 < fitted.used <= 6_553
+    tight = session.prompt(system="word " * 6_530, memory="fact " * 1_000)
+    assert "memory" not in {part.name for part in tight.receipt.parts if part.present}

@@ -140,6 +140,11 @@ class Context:
         except DoesNotFit:  # The budget has become smaller since: better less of the summary than no prompt.
             return self.history.fit_counted(budget, before, counted, options, capture=capture)
 
+    @property
+    def essential(self) -> int:
+        """Tokens of what has to stay: system messages, the task, the last instruction and the newest turn."""
+        return self.history.turns.fixed + self.history.demand(Options())[1]
+
     def categories(self) -> dict[str, int]:
         """Return the tokens of all messages by category."""
         self._count()

@@ -37,6 +37,11 @@ class FixedParts:
     """Tokens of all of the memory."""
     cut: bool = False
     """Whether some of it is dropped."""
+    sections: tuple[Section, ...] = field(default=(), repr=False)
+    """Memory, whole."""
+    pinned: str = field(default="", repr=False)
+    """Pinned texts, which stand before memory."""
+    scale: BaseMeter | None = field(default=None, repr=False, compare=False)
     _extra: dict[Any, tuple[dict[str, int], bool]] = field(default_factory=dict, repr=False, compare=False)
     """The tokens outside the history by the counter of its messages: within one prompt, nothing of it changes."""
 
@@ -57,14 +62,21 @@ class FixedParts:
         Raises:
             InvalidValue: the memory is invalid.
         """
-        sections = _sections(memory)
-        if not sections:
-            return cls(system=system, tools=tools, fields=fields, memory=pinned, size=scale.count(pinned))
-        room = max(0, limit - scale.load(HEAD + "\n\n"))
-        whole = sum(scale.count(section.text) for section in sections) + scale.count(pinned)
-        made = fit(sections, room, meter=scale)
+        sections = tuple(_sections(memory))
+        parts = cls(system=system, tools=tools, fields=fields, sections=sections, pinned=pinned, scale=scale)
+        return parts.with_memory(limit)
+
+    def with_memory(self, limit: int) -> FixedParts:
+        """Return the parts with memory cut to a limit in tokens; pinned texts stay whole."""
+        scale, pinned = self.scale, self.pinned
+        if scale is None:
+            return self
+        if not self.sections:
+            return replace(self, memory=pinned, size=scale.count(pinned), cut=False)
+        whole = sum(scale.count(section.text) for section in self.sections) + scale.count(pinned)
+        made = fit(self.sections, max(0, limit - scale.load(HEAD + "\n\n")), meter=scale)
         text = "\n\n".join([*([pinned] if pinned else []), *([HEAD, made.text] if made.text.strip() else [])])
-        return cls(system=system, tools=tools, fields=fields, memory=text, size=whole, cut=made.receipt.truncated)
+        return replace(self, memory=text, size=whole, cut=made.receipt.truncated)
 
     @property
     def before(self) -> dict[str, Any]:

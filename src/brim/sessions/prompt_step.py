@@ -186,15 +186,10 @@ class PromptStep:
         self.events.append(("overflow", fields))
 
     def _fit(self) -> Fitted:
-        state, parts = self.state, self.parts
-        context, budget, whole = state.context, self.budget, state.context.units + parts.units(state.context)
-        fitted = context.fit(
-            max(0, budget - parts.room(context)),
-            before=parts.before,
-            counted=parts.extra(context),
-            capture=self.capture,
-            query=self.query,
-        )
+        state, context, budget = self.state, self.state.context, self.budget
+        fitted = self._fitted()
+        parts = self.parts
+        whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left:
             self._drop(context.left_out(fitted.messages, _identity(fitted)))
@@ -208,6 +203,25 @@ class PromptStep:
         state.last = Last(placed.used, context.units, categories, parts.extra(context)[1])
         self._report(placed, left=left, cut=cut)
         return placed
+
+    def _fitted(self) -> Fitted:
+        """Return the history beside the other parts; memory gives way to what has to stay.
+
+        Raises:
+            DoesNotFit: what has to stay is larger than the budget, even without memory.
+        """
+        context = self.state.context
+        if self.parts.sections:
+            free = self.budget - context.essential - sum(self.parts.extra(context)[0].values())
+            if self.parts.room(context) > free:
+                self.parts = self.parts.with_memory(max(0, free - context.history.turns.chat.frame("user")))
+        return context.fit(
+            max(0, self.budget - self.parts.room(context)),
+            before=self.parts.before,
+            counted=self.parts.extra(context),
+            capture=self.capture,
+            query=self.query,
+        )
 
     def _note_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
         """Note by how much the cut makes the prompt shorter, without calls that only wait for their results."""
