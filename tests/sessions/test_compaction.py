@@ -95,6 +95,15 @@ def test_where_compaction_begins_can_be_set(at, line):
     assert previous > 0
 
 
+def test_a_function_for_notices_that_raises_ends_no_request(caplog):
+    def fails(text):
+        raise RuntimeError("the terminal is gone")
+
+    talk = talked(session(on_notice=fails), 40)
+    assert talk.notices
+    assert "the terminal is gone" in caplog.text
+
+
 def test_compaction_can_be_turned_off_and_prompts_still_fit():
     talk = talked(session(compact_at="never"), 40)
     assert talk.status().compactions == 0

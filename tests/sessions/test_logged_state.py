@@ -134,7 +134,7 @@ def test_what_another_writer_adds_is_taken_over(store):
 def test_the_objects_of_the_caller_stay_where_another_writer_added_some(store):
     own = turn(1)
     first = Session(**asked(store=store, id="s"))
-    first.add(own)
+    first.take(own)
     Session.open("s", store=store).add(turn(2))
     first.add(turn(3))
     assert first.messages == [*own, *turn(2), *turn(3)]

@@ -226,3 +226,37 @@ def test_memory_gives_way_to_what_has_to_stay():
     assert 6_300 < fitted.used <= 6_553
     tight = session.prompt(system="word " * 6_530, memory="fact " * 1_000)
     assert "memory" not in {part.name for part in tight.receipt.parts if part.present}
+
+
+def test_what_is_sent_is_what_was_counted_whoever_changes_a_message():
+    """A client that streams into one dictionary: 50,013 tokens were sent, and the receipt said 12."""
+    meter, long = brim.meter("gpt-4o"), "word " * 50_000
+
+    def changed(message):
+        message["content"] = long
+
+    session = brim.Session(window=brim.Window(8_000), model="gpt-4o")
+    message = {"role": "user", "content": "hello"}
+    session.add(message)
+    changed(message)
+    fitted = session.prompt()
+    assert [each["content"] for each in fitted.messages] == ["hello"]
+    changed(fitted.messages[0])
+    again = session.prompt()
+    assert again.used == meter.count_messages(again.messages) <= 8_000
+
+    history, message = brim.History(model="gpt-4o"), {"role": "user", "content": "hello"}
+    history.extend([message, {"role": "assistant", "content": "well"}])
+    assert history.fit(8_000).messages[0] is message
+    changed(message)
+    fitted = history.fit(8_000)
+    assert fitted.used == meter.count_messages(fitted.messages) <= 8_000
+    request = brim.fit_request(system="Be brief.", messages=history, user="Go on.", budget=8_000)
+    assert request.used == meter.count_messages(request.messages) <= 8_000
+
+    conversations = brim.Conversations(brim.Window(8_000), model="gpt-4o")
+    messages = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": [{"type": "text", "text": "x"}]}]
+    conversations.request([*messages, {"role": "user", "content": "go on"}])
+    messages[1]["content"][0]["text"] = long
+    sent = conversations.request([*messages, {"role": "user", "content": "go on"}])
+    assert sent.receipt.used == meter.count_messages(sent.messages) <= 8_000

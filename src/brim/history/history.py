@@ -158,7 +158,7 @@ class History:
     def extend(self, messages: Sequence[Any]) -> None:
         """Add messages at the end.
 
-        A message must not be changed afterwards: it was read and counted.
+        They stay the caller's own objects. One that is changed afterwards is read and counted again when it is sent.
 
         Raises:
             InvalidValue: a message is invalid; none is added then.
@@ -235,8 +235,15 @@ class History:
         """
         fit = self._fit(budget, extra, options, self._stable, shares=shares)
         fit.run()
+        if self._turns.refresh(fit.kept):  # What is sent is what was counted.
+            fit = self._fit(budget, extra, options, self._stable, shares=shares)
+            fit.run()
         fit.finish()
         return fit
+
+    def refresh(self) -> None:
+        """Read the messages again if one of them was changed since it was added."""
+        self._turns.refresh()
 
     def demand(self, options: Options) -> tuple[int, int, list[int]]:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""

@@ -20,6 +20,7 @@ from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
 from brim.history.repair import Repair
 from brim.history.rules import Pairs, earliest_bond, rules_of
+from brim.history.spans import Span
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, plain, wire
 from brim.wire.base import without
@@ -40,6 +41,13 @@ _PRINTED_LINES = 3
 """Line breaks from which on such a message is an output however it begins."""
 
 
+def copied(value: Any) -> Any:
+    """Return a copy of JSON values; other objects are those of a client library, which do not change."""
+    if isinstance(value, dict):
+        return {key: copied(each) for key, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, list) else value
+
+
 class Turns:
     """The messages of a history, their tokens and their turns."""
 
@@ -52,6 +60,8 @@ class Turns:
         self.format = format
         self.source: list[Any] = []
         """The caller's messages; the list only grows."""
+        self._copies: list[Any] = []
+        """These as they came: their owner may change them."""
         self.generation = 0
         """How often turns or positions have changed; until it changes, they only grow."""
         self.order = 0
@@ -146,10 +156,26 @@ class Turns:
         if self._late:
             self._move(self._late.order(len(self.raws)))
         self.source.extend(raws)
+        self._copies += map(copied, raws)
+
+    def refresh(self, kept: Sequence[Span] | None = None) -> bool:
+        """Read the messages again if their owner changed one since it came; return whether that is so.
+
+        `kept` are ranges of positions to look at, besides the system messages; without it, all of them.
+        """
+        indexes = self.indexes
+        kept = [(0, len(indexes))] if kept is None else [*kept, (0, self.starts[0] if self.starts else len(indexes))]
+        for first, last in kept:
+            found = indexes[first:last]
+            start, stop = (min(found), max(found) + 1) if found else (0, 0)
+            if self.source[start:stop] != self._copies[start:stop]:
+                self._reread(self.wire, self.source)
+                return True
+        return False
 
     def _reread(self, chosen: Wire, raws: list[Any]) -> None:
         """Read messages again, perhaps in another format."""
-        self.source = []
+        self.source, self._copies = [], []
         self._reset(chosen)
         self._read(raws)
 

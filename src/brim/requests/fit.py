@@ -145,6 +145,7 @@ def _history(
         if model is not None and model != messages.model:
             own = "left out, or given to the History" if messages.model is None else f"{messages.model!r}, or left out"
             raise InvalidValue("model", model, f"{own}: the history was counted for it")
+        messages.refresh()
         return messages
     if format is None and not len(messages):
         format = _format_of(model)

@@ -220,7 +220,7 @@ class LoggedConversation(Conversation):
             self.session.restart(new, trigger=CHANGED)
             self._know(new, 0)
         elif new:
-            self.session.add(new)
+            self.session.take(new)
             self._know(new, had)
         session, start = self.session, self._start_change(messages)
         extra = request.extra + start

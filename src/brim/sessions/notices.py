@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -47,5 +48,9 @@ class Notifier:
     def notify(self, text: str = NOTICE) -> None:
         """Give the user a notice."""
         self.notices = [*self.notices[-_MOST + 1 :], text]
-        if self._on_notice is not None:
+        if self._on_notice is None:
+            return
+        try:
             self._on_notice(text)
+        except Exception:  # It is the caller's own, and what it tells of has been written.
+            logging.getLogger("brim.sessions").exception("on_notice could not take %r", text)

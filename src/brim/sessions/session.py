@@ -17,6 +17,7 @@ from brim.errors import InvalidValue, StoreError, UnknownName
 from brim.history.compact.plan import CompactionPlan, apply
 from brim.history.history import Tools
 from brim.history.result import Fitted
+from brim.history.turns import copied
 from brim.meter import BaseMeter, Meter
 from brim.meter.calibration import Calibration
 from brim.meter.window import Window
@@ -224,8 +225,17 @@ class Session(Recall):
             InvalidValue: a message is invalid; nothing is added then.
             StoreError: the store cannot be written; nothing is added then.
         """
-        given = list(messages) if isinstance(messages, list | tuple) else [messages]
-        self._agreed(lambda: self._add(given, also))
+        # Copies: what is logged and counted now is what will be sent, whatever becomes of the caller's objects.
+        self.take(copied(list(messages) if isinstance(messages, list | tuple) else [messages]), also)
+
+    def take(self, messages: list[Any], also: Lines = ()) -> None:
+        """Add messages as `add` does, and keep these objects themselves.
+
+        Raises:
+            InvalidValue: a message is invalid; nothing is added then.
+            StoreError: the store cannot be written; nothing is added then.
+        """
+        self._agreed(lambda: self._add(messages, also))
 
     def prompt(
         self,
