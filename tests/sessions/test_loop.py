@@ -282,6 +282,48 @@ def test_an_async_act_is_awaited():
         asyncio.run(inside())
 
 
+class SlowStore(FaultyStore):
+    """A store each of whose calls takes a moment, and that notes its threads."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.threads = set()
+
+    def _next(self, name):
+        self.threads.add(threading.get_ident())
+        time.sleep(0.002)
+        return super()._next(name)
+
+
+def test_the_event_loop_goes_on_while_the_store_is_written(tmp_path):
+    act = Worker(steps=6)
+
+    async def run():
+        with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
+            slow = SlowStore(store)
+            outcome = await loop(act, store=slow, id="job").arun()
+            return outcome, slow.threads
+
+    made = loop(Worker(steps=6)).run()
+    outcome, threads = asyncio.run(run())
+    assert outcome.results == made.results
+    assert len(threads - {threading.get_ident()}) >= 1
+
+
+def test_a_loop_whose_task_is_cancelled_has_written_its_step_or_not(tmp_path):
+    async def run(store):
+        task = asyncio.ensure_future(loop(Worker(steps=30), store=store, id="job").arun())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
+        asyncio.run(run(SlowStore(store)))
+        outcome = Loop.resume("job", act=Worker(steps=30), store=store).run()
+    assert (outcome.ended, outcome.steps) == ("goal", 30)
+
+
 class TooLong(Exception):
     """As clients raise it."""
 

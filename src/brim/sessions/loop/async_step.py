@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from brim.errors import InvalidType
@@ -31,3 +32,21 @@ def run_async(waiting: Any, act: object) -> Any:
 async def waited(waiting: Any) -> Any:
     """Return the result of an awaitable."""
     return await waiting
+
+
+async def here(function: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function returns."""
+    return function(*given)
+
+
+async def in_thread(function: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function returns that may wait for a store, while the event loop goes on.
+
+    What was begun is finished even if the task is cancelled meanwhile: a step is written, or not at all.
+    """
+    work = asyncio.ensure_future(asyncio.to_thread(function, *given))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise

@@ -21,7 +21,7 @@ from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.loop import brief
-from brim.sessions.loop.async_step import is_async, run_async, waited
+from brim.sessions.loop.async_step import here, in_thread, is_async, run_async, waited
 from brim.sessions.loop.handover_summary import handover_summary
 from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import APART, RESULT, Progress, first_event, progress_in
@@ -190,32 +190,38 @@ class Loop:
             return run_async(step, self._act)
 
         try:
-            self._drive(ticks, settle).send(None)  # It never waits, so it runs to its end without an event loop.
+            # It never waits, so it runs to its end without an event loop.
+            self._drive(ticks, settle, here).send(None)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
         raise AssertionError
 
     async def arun(self, ticks: int | None = None) -> Outcome:
-        """Run to the end, or for `ticks` iterations, inside an event loop."""
-        return await self._drive(ticks, waited)
+        """Run to the end, or for `ticks` iterations, inside an event loop; the store is used in a thread."""
+        return await self._drive(ticks, waited, in_thread)
 
-    async def _drive(self, ticks: int | None, settle: Callable[[Any], Awaitable[Any]]) -> Outcome:
-        """Make the step of each tick; `settle` returns the result of an awaitable step."""
+    async def _drive(
+        self, ticks: int | None, settle: Callable[[Any], Awaitable[Any]], work: Callable[..., Awaitable[Any]]
+    ) -> Outcome:
+        """Make the step of each tick.
+
+        Args:
+            ticks: iterations to run; `None` for all.
+            settle: returns the result of an awaitable step.
+            work: calls a function that reads and writes the store.
+        """
         steps = self._steps(ticks)
-        try:
-            tick = next(steps)
-            while True:
-                try:
-                    step: Any = self._act(tick)
-                    if inspect.isawaitable(step):
-                        step = await settle(step)
-                except Exception as error:  # It is raised again, unless a smaller prompt helps.
-                    tick = steps.throw(error)
-                else:
-                    tick = steps.send(step)
-        except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+        ended, found = await work(_advance, next, steps)
+        while not ended:
+            try:
+                step: Any = self._act(found)
+                if inspect.isawaitable(step):
+                    step = await settle(step)
+            except Exception as error:  # It is raised again, unless a smaller prompt helps.
+                ended, found = await work(_advance, steps.throw, error)
+            else:
+                ended, found = await work(_advance, steps.send, step)
+        return found  # type: ignore[no-any-return]
 
     def _steps(self, ticks: int | None) -> _Ticks:
         """Yield each tick, receive its step, and return the outcome."""
@@ -397,3 +403,11 @@ class Loop:
             cost=progress.cost,
             seconds=progress.seconds,
         )
+
+
+def _advance(step: Callable[..., Any], *given: Any) -> tuple[bool, Any]:
+    """Return whether a generator has ended, and what it yields or returns; its end cannot cross a coroutine."""
+    try:
+        return False, step(*given)
+    except StopIteration as end:
+        return True, end.value
