@@ -795,7 +795,7 @@ AREAS = (
         "tests/truncate/test_code.py",
         (
             ("signatures go like any line", "(0, margins[each.head] or 0)", "(5, 0)"),
-            ("a large body goes before a small one", "found.sort(key=", "found.sort(reverse=True, key="),
+            ("a large body goes before a small one", "margins), key=", "margins), reverse=True, key="),
             (
                 "the parameters of a function are its body",
                 "            return end + 1\n",

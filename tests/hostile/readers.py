@@ -274,7 +274,7 @@ def _fitting(format: str) -> Read:
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
-    **{f"truncate:{keep}": _cutting(keep) for keep in (*_CLASSES, "code:go", "code:python", "code:javascript")},
+    **{f"truncate:{keep}": _cutting(keep) for keep in _CLASSES},
     **{f"wire:{format}": _fitting(format) for format in get_args(Format)},
     **{f"meter:{name}": _counting(name) for name in ("o200k_base", "cl100k_base", "qwen3.5")},
     f"meter:{CLASSES}": classes,

@@ -44,7 +44,6 @@ _PARTS = (
         "truncate.__init__",
         "truncate.base",
         "truncate.picker",
-        "truncate.code_grammar",
     ),
     *(
         "truncate.marker",

@@ -98,10 +98,3 @@ def test_the_names_that_a_section_takes_are_those_that_there_are():
     from brim.truncate import _CLASSES
 
     assert tuple(_CLASSES) == KEEPS
-
-
-def test_code_may_name_its_language():
-    assert truncator("code:go").language == "go"
-    for wrong in ("code:", "head:go", ":go"):
-        with pytest.raises(InvalidValue):
-            truncator(wrong)

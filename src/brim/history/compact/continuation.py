@@ -27,7 +27,7 @@ from brim.receipts.receipt import handle
 from brim.truncate import shortened, truncator
 from brim.wire import Format
 
-MARK = "[CONTINUATION]"
+CONTINUATION_MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
 AS_ABOVE = "as above"
 """Takes the place of the goal where it stands before the continuation."""
@@ -175,7 +175,7 @@ class Continuation:
 
     @property
     def _head(self) -> str:
-        return f"{MARK} iteration {self.iteration}, sub-tick {self.sub_tick}"
+        return f"{CONTINUATION_MARK} iteration {self.iteration}, sub-tick {self.sub_tick}"
 
     def outside(self, text: str) -> str:
         """Return a text without the text of this continuation, as far as it stands there word for word."""
