@@ -98,7 +98,6 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "truncate.shape._OUTPUT": lambda text: text[:20_000],
     "truncate.shape._HEADING": lambda text: text[:20_000],
     "truncate.shape._DIFF": lambda text: text[:20_000],
-    "truncate.json_parts._TOKEN": lambda text: text.rstrip(" \t\n\r"),
     "truncate.code._IMPORT": lambda text: text[:200],
     "truncate.code._CONTAINER": lambda text: text[:200],
     "wire.overflow._PHRASES": lambda text: text[:4_000],
