@@ -705,7 +705,7 @@ AREAS = (
                 "marker = self._marker(len(entries) - len(kept))",
                 "marker = self._marker(len(kept))",
             ),
-            ("an entry that is too big ends the run", "or meter.count(following) * _BIG > limit or", "or"),
+            ("an entry that is too big ends the run", "if size * _BIG <= room:", "if True:"),
             (
                 "an entry that is too big takes all that is left",
                 "share, least = (left // 2, _USEFUL) if kept",
@@ -713,11 +713,8 @@ AREAS = (
             ),
             ("what is left in the end is not used", "if first is not None and left > 0:", "if False:"),
             ("a shortened entry has no marker", "if marker and self.marker is not None:", "if False:"),
-            (
-                "the first are told as kept",
-                "for index in self._order(count)[:n]}",
-                "for index in range(n)}",
-            ),
+            ("the newest are the first", 'if self.keep == "newest" else range(count)', "if False else range(count)"),
+            ("the joined text is not counted", "if made.after <= limit and", "if"),
             (
                 "blank entries are a result",
                 "if chosen is None or not any(entries[index].strip() for index in chosen.kept):",
