@@ -57,11 +57,6 @@ def headed(text: str, replaced: int, index: str) -> str:
     return f"{SUMMARY_MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]}, {summary.check})\n{text}"
 
 
-def may_be(message: Message) -> bool:
-    """Return whether a message could contain a summary; most cannot, and that is seen at once."""
-    return len(message.pieces) != 1 or message.pieces[0].text.startswith(SUMMARY_MARK)
-
-
 def piece_of(message: Message, known: Summary | None = None) -> Piece | None:
     """Return the piece of a message that is a summary, if its last piece is one; `known` is as for `read`."""
     last = message.last if message.role == "user" else None
