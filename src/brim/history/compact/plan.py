@@ -16,7 +16,7 @@ from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.bindings import binds
 from brim.history.compact import mark
-from brim.history.compact.lines import Line, Said, read_messages, said_in
+from brim.history.compact.lines import Line, Said, read_messages, record, said_in
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import condensed, index_of, summary_input
 from brim.history.forms import Form, Forms
@@ -81,11 +81,7 @@ class Compacted:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
-        for name, kind in _FIELDS.items():
-            value = values.get(name) if isinstance(values, Mapping) else None
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise InvalidValue(f"compaction.{name}", value, f"the {kind.__name__} that Compacted.to_dict writes")
-        return cls(**{name: values[name] for name in _FIELDS}, messages=[], texts={})
+        return cls(**record(values, _FIELDS, "compaction"), messages=[], texts={})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
