@@ -853,8 +853,8 @@ AREAS = (
         "truncate/picker.py",
         "tests/truncate/test_picker.py tests/truncate/test_records.py",
         (
-            ("a search goes one over", "        if after <= limit:\n", "        if after <= limit + 1:\n"),
-            ("a search ends with the first that fits", "low, below = n, (reach[n], after)", "low = high"),
+            ("a search goes one over", "        if cut.after <= limit:\n", "        if cut.after <= limit + 1:\n"),
+            ("a search ends with the first that fits", "low, best = n, cut", "low, best, high = n, cut, n"),
             ("a part that fills the room comes in its turn", "if size > room // 2:", "if False:"),
             ("what is behind a gap is not tried", "_TRIES if gaps else 0", "0"),
             ("parts that are fixed go", "{*must, *(part", "{*(part"),

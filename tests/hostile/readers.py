@@ -90,7 +90,6 @@ _USES = re.compile(r"\b(\w+)\.(match|search|sub|subn|findall|finditer|split|full
 BOUNDED: dict[str, Callable[[str], str]] = {
     "history.compact.lines._PATH": lambda text: lines._ENDLESS.sub("\0", text[:40_000]),
     "history.compact.lines._SENTENCE_END": lambda text: text[:8_000],
-    "history.compact.lines._ERROR": lambda text: text[:400],
     "truncate.shape._CODE_LINE": lambda text: text[:200],
     "truncate.shape._LOG_LINE": lambda text: text[:200],
     "truncate.failure._FAILURE": lambda text: text[:200],

@@ -20,6 +20,7 @@ from brim.history.note import is_note, is_written
 from brim.history.turns import Turns
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
+from brim.truncate.failure import reports_failure
 from brim.wire.message import Message
 
 HEADINGS = {
@@ -109,13 +110,6 @@ _DECISION = re.compile(
     r"|the plan is|approved)(?!\w)|决定|改用|选择了|采用",
     re.I,
 )
-_ERROR = re.compile(
-    r"\b(?:\w*error|\w*exception|fail(?:ed|ure|s|ing)?|fatal|panic(?:ked)?|traceback|denied|refused|timed out|timeout"
-    r"|not found|no such|cannot|could not|undefined|segfault|crash(?:ed|es)?|abort(?:ed)?|exit code [1-9]\d*"
-    r"|out of memory)\b(?![./]\w)|错误|失败|异常",
-    re.I,
-)
-_NO_ERROR = re.compile(r"\b(?:no|0|zero|without(?: any)?) (?:errors?|failures?|exceptions?|failed)\b", re.I)
 _TODO = re.compile(
     r"\b(?:TODO|FIXME|XXX)\b|\[ \]|\b(?:still (?:need|have|must|to)|remaining|remains? to|next(?: steps?)?:|next,"
     r"|next up|not yet|left to do|to[- ]do:|(?:we|i|you) (?:still )?need to|needs to be|follow[- ]up|outstanding"
@@ -354,7 +348,7 @@ def _line(role: str, text: str, at: int, beside: int) -> Line:
 def _kind(role: str, sentence: str) -> str:
     """Return what kind of line a sentence is."""
     if role == "tool":
-        return "error" if _ERROR.search(sentence) and not _NO_ERROR.search(sentence) else "found"
+        return "error" if reports_failure(sentence) else "found"
     if sentence.endswith(("?", "？")):
         return "question"
     if role == "user" and _RULE.search(sentence) and not _NO_RULE.search(sentence):
@@ -366,7 +360,7 @@ def _kind(role: str, sentence: str) -> str:
         return "todo"
     if role == "assistant" and not thought and _DONE.search(sentence):
         return "done"
-    if not thought and _ERROR.search(sentence) and not _NO_ERROR.search(sentence):
+    if not thought and reports_failure(sentence):
         return "error"
     return "told" if role == "user" else "found"
 
