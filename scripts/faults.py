@@ -808,8 +808,12 @@ AREAS = (
         "tests/truncate/test_log.py tests/truncate/test_failure.py tests/sections/test_fit.py",
         (
             ("warnings are overlooked", "from_both_ends(_warnings(parts))", "from_both_ends([])"),
-            ("a warning is written in small letters", ", re.IGNORECASE)", ")"),
-            ("the last warning hides the rest", "stop = parts.starts[found[-1] + 1]", "stop = len(parts.text)"),
+            ("a warning is written in small letters", '.replace("İ", "I").lower()', ""),
+            (
+                "the last warning hides the rest",
+                "in _WARNING.finditer(lower))]",
+                "in [*_WARNING.finditer(lower)][-1:])]",
+            ),
             (
                 "a failure waits for its turn",
                 "fixed = [*map(parts.line_of, failures[-1:]), failures[-1:], failures[:1], ()]",

@@ -88,15 +88,3 @@ def shortened(text: str, limit: int, meter: Meter, keep: str = "head", note: str
         return shrink(text, limit, meter, lambda room: way.truncate(text, room - rest, meter).text + note).text
     except DoesNotFit:
         return meter.head(text, max(0, limit))
-
-
-def __getattr__(name: str) -> Any:
-    """Load a truncator class from its module.
-
-    Raises:
-        AttributeError: there is no such class.
-    """
-    for module, kind in _CLASSES.values():
-        if kind == name:
-            return getattr(import_module(f"brim.truncate.{module}"), name)
-    raise AttributeError(f"module 'brim.truncate' has no attribute {name!r}")

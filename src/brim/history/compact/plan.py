@@ -98,18 +98,21 @@ class CompactionPlan:
     """The most tokens that a summariser can read."""
     older: int
     """Tokens of the messages to replace, including the last summary."""
-    kept: tuple[int, ...]
-    """The indexes of the caller's messages that stay."""
     gone: tuple[int, ...]
-    """The indexes of those to replace; a message that is only the last summary is among them."""
+    """The indexes of the caller's messages to replace; one that is only the last summary is among them."""
     reason: str
     """Why, with the numbers."""
     positions: Sequence[int] = field(repr=False)
-    """Where these messages are in the turns, without the last summary."""
+    """Where they are in the turns, without the last summary."""
     summaries: Mapping[int, Piece] = field(repr=False)
     """The pieces that are summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The indexes of the caller's messages that stay."""
+        return tuple(sorted({*self.turns.indexes} - {*self.gone}))
 
     @property
     def replaced(self) -> int:
@@ -179,10 +182,9 @@ def plan(
     """
     units("room", room, least=1)
     units("keep_turns", keep_turns, least=1)
+    units("input_limit", room if input_limit is None else input_limit, least=1)
     if isinstance(summary_share, bool) or not isinstance(summary_share, int | float) or not 0 < summary_share <= 1:
         raise InvalidValue("summary_share", summary_share, "above 0 and at most 1")
-    if input_limit is not None:
-        units("input_limit", input_limit, least=1)
     if previous is not None and not isinstance(previous, Compacted):
         raise InvalidType("previous", previous, "the last Compacted")
     if isinstance(messages, Turns):
@@ -190,35 +192,8 @@ def plan(
     else:
         turns = Turns(metered(meter), format=format)
         turns.extend(messages)
-    summaries = _summaries(turns, previous)
-    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
-    keep, leaving, older = _split(turns, summaries, turns.pinned(pin), keep_turns, room - overhead - LEAST_SUMMARY)
-    gone = [at for first, last in ranges(leaving) for at in turns.members(first, last)]
-    positions = [at for at in gone if at not in summaries]
-    before, unit = turns.fixed + turns.total, turns.meter.unit
-    limit = min(int(Fraction(str(summary_share)) * room), older // 2, max(LEAST_SUMMARY, room - before + older))
-    saved = older - limit - overhead
-    if not positions or saved < 1 or saved < LEAST_FREED * room:
-        return None
-    stays = set(range(len(turns))) - set(gone)
-    told = (said_in(turns.messages[at]) for at in positions)
-    return CompactionPlan(
-        said=tuple(said for said in told if said is not None),
-        last=_last(summaries, previous),
-        limit=limit,
-        input_limit=input_limit or room,
-        older=older,
-        kept=tuple(turns.indexes[at] for at in sorted(stays)),
-        gone=tuple(turns.indexes[at] for at in gone),
-        reason=(
-            f"{older:,} of {before:,} {unit} are older than the newest {keep} turns and not pinned; "
-            f"a summary of at most {limit:,} frees at least {saved:,}"
-        ),
-        positions=positions,
-        summaries=summaries,
-        turns=turns,
-        generation=turns.generation,
-    )
+    most = int(Fraction(str(summary_share)) * room)
+    return _planned(turns, previous, turns.pinned(pin), keep_turns, (room, most, input_limit or room))
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:
@@ -255,6 +230,40 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
         before=before,
         after=after,
         reason=plan.reason,
+    )
+
+
+def _planned(
+    turns: Turns, previous: Compacted | None, pinned: set[int], keep_turns: int, limits: tuple[int, int, int]
+) -> CompactionPlan | None:
+    """Return the plan if it pays; `limits` are the room, the most for a summary, and the most to be read for it."""
+    room, most, input_limit = limits
+    summaries = _summaries(turns, previous)
+    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
+    keep, leaving, older = _split(turns, summaries, pinned, keep_turns, room - overhead - LEAST_SUMMARY)
+    gone = [at for first, last in ranges(leaving) for at in turns.members(first, last)]
+    positions = [at for at in gone if at not in summaries]
+    before, unit = turns.fixed + turns.total, turns.meter.unit
+    limit = min(most, older // 2, max(LEAST_SUMMARY, room - before + older))
+    saved = older - limit - overhead
+    if not positions or saved < 1 or saved < LEAST_FREED * room:
+        return None
+    told = (said_in(turns.messages[at]) for at in positions)
+    return CompactionPlan(
+        said=tuple(said for said in told if said is not None),
+        last=_last(summaries, previous),
+        limit=limit,
+        input_limit=input_limit,
+        older=older,
+        gone=tuple(turns.indexes[at] for at in gone),
+        reason=(
+            f"{older:,} of {before:,} {unit} are older than the newest {keep} turns and not pinned; "
+            f"a summary of at most {limit:,} frees at least {saved:,}"
+        ),
+        positions=positions,
+        summaries=summaries,
+        turns=turns,
+        generation=turns.generation,
     )
 
 
