@@ -68,7 +68,9 @@ def test_a_task_leaves_the_summary_when_a_later_report_completes_it():
     again = condensed(read(["Well.", "I notified the warehouse: done."]), 300, METER, first)
     assert "TODO: notify the warehouse." not in again
     assert "TODO: rename the queue." in again
-    later = condensed(read(["Well.", "I notified the warehouse: done.", "Go.", "TODO: notify the warehouse."]), 300, METER)
+    later = condensed(
+        read(["Well.", "I notified the warehouse: done.", "Go.", "TODO: notify the warehouse."]), 300, METER
+    )
     assert "TODO: notify the warehouse." in later, "a report ends no task that comes after it"
 
 
