@@ -307,8 +307,8 @@ AREAS = (
         (
             (
                 "S4.8, S4.16: a memory that is too long is dropped",
-                "if after is None or meter.count(following)",
-                "if after is not None and meter.count(following)",
+                "    if limit < least:\n",
+                "    if limit:\n",
             ),
         ),
     ),

@@ -296,7 +296,7 @@ AREAS = (
                 "if command is not None and turns.printed(at):",
                 "if False:",
             ),
-            ("X8: a sentence has a secret", "    safe = redact(text)\n", "    safe = text\n"),
+            ("X8: a sentence has a secret", "    safe = redact(clipped(text))\n", "    safe = clipped(text)\n"),
         ),
     ),
     (

@@ -286,7 +286,7 @@ AREAS = (
             (
                 "any text with the mark is a note",
                 "    if match is None:\n        return False\n",
-                "    if match is None:\n        return text.startswith(MARK)\n",
+                "    if match is None:\n        return text.startswith(NOTE_MARK)\n",
             ),
         ),
     ),

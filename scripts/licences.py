@@ -18,7 +18,7 @@ from pathlib import Path
 from generated import run, safe
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "licences.md"
-EXTRAS = ("tiktoken", "open", "code", "otel", "postgres", "gateway", "studio", "openai", "anthropic", "mcp")
+EXTRAS = ("tiktoken", "open", "otel", "postgres", "gateway", "studio", "openai", "anthropic", "mcp")
 """The extras on the page."""
 
 _HEAD = """\

@@ -94,7 +94,6 @@ _LOG = [
 _IMPORTS = {
     "tiktoken": "import tiktoken",
     "open": "import splintr, tokenizers",
-    "code": "import brim; assert brim.cut('def f():\\n    return 1\\n' * 90, 60, keep='code:python').after <= 60",
     "otel": "import brim.observe.otel",
     "gateway": "import brim.gateway.server",
     "studio": "import brim.studio.server",

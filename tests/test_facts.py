@@ -71,7 +71,7 @@ for model in ("gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "qwen3", "chars/4"
     meter.count("Some words. " * 900)
     brim.fit([brim.Section("a", "Some words. " * 900)], 200, meter=meter)
     brim.fit_messages([{"role": "user", "content": "Some words. " * 900}, {"role": "user", "content": "b"}], 300, meter=meter)
-for keep in ("shape", "code:go", "json", "markdown"):
+for keep in ("shape", "code", "json", "markdown"):
     brim.cut("func f() {\\n\\treturn 1\\n}\\n" * 90, 200, "chars", keep=keep)
 print(seen)
 """

@@ -13,7 +13,7 @@ from brim.flows.curator import Curator
 from brim.flows.history_section import HistoryOptions, history_section
 from brim.flows.pack import Pack
 from brim.flows.step_record import StepRecord
-from brim.history.note import MARK
+from brim.history.note import NOTE_MARK
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 from properties import examples
@@ -151,7 +151,7 @@ def test_a_pack_is_never_over_its_budget_and_always_begins_with_its_notes(data, 
     whole = [step for step in pack.receipt["steps"] if step["state"] != "omitted"]
     assert told["steps_included"] == len(whole)
     assert told["truncated"] == any(step["state"] != "whole" for step in pack.receipt["steps"])
-    assert (f"{MARK} Included " in pack.text) == (told["steps_included"] < told["steps_total"])
+    assert (f"{NOTE_MARK} Included " in pack.text) == (told["steps_included"] < told["steps_total"])
     if history:
         assert pack.receipt["steps"][-1]["state"] != "omitted"
     json.dumps(pack.receipt)
@@ -246,7 +246,7 @@ def test_a_long_step_is_cut_with_its_marker_and_that_alone_is_truncation(tmp_pat
     told = pack.receipt["context_truncation"]
     assert (told["steps_included"], told["steps_total"], told["truncated"]) == (2, 2, True)
     assert pack.receipt["note"] == ""
-    assert MARK not in pack.text
+    assert NOTE_MARK not in pack.text
     assert not curator.prepare(STEP, steps(2)).receipt["context_truncation"]["truncated"]
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from brim.errors import InvalidValue
-from brim.history.note import MARK, note, truncation
+from brim.history.note import NOTE_MARK, note, truncation
 
 SHARES = {"CRITICAL": 3, "HIGH": 2, "MEDIUM": 2, "LOW": 0}
 
@@ -13,7 +13,7 @@ def test_the_line_is_as_it_was_agreed_to_the_last_character():
     line = "[CONTEXT_TRUNCATED] Included 7 of 19 history steps (12 omitted, budget: 200,000/200,000 chars)"
     assert note(7, 19, 200_000, 200_000, "chars") == line
     assert note(7, 19, 200_000, 200_000, "chars", SHARES) == (line + " [Priority: CRITICAL=3, HIGH=2, MEDIUM=2, LOW=0]")
-    assert line.startswith(MARK)
+    assert line.startswith(NOTE_MARK)
 
 
 @pytest.mark.requirement("S2.26")

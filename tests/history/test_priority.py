@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
-from brim.history.priority import DEFAULT, NAMES, AgentClasses, PriorityClass, distribution, words
+from brim.history.priority import DEFAULT, NAMES, AgentClasses, StepClass, distribution, words
 from brim.receipts.section import Priority
 from properties import examples
 
@@ -22,23 +22,24 @@ JOINS = [
 
 @pytest.mark.requirement("S2.27")
 def test_a_higher_class_is_kept_longer_contrary_to_the_priority_of_a_section():
-    assert [
-        kind.value for kind in (PriorityClass.LOW, PriorityClass.MEDIUM, PriorityClass.HIGH, PriorityClass.CRITICAL)
-    ] == [0, 1, 2, 3]
+    assert [kind.value for kind in (StepClass.LOW, StepClass.MEDIUM, StepClass.HIGH, StepClass.CRITICAL)] == [
+        0,
+        1,
+        2,
+        3,
+    ]
     assert NAMES == ("CRITICAL", "HIGH", "MEDIUM", "LOW")
-    assert PriorityClass.HIGH > PriorityClass.LOW
+    assert StepClass.HIGH > StepClass.LOW
     assert Priority.HIGH < Priority.LOW
 
 
 @pytest.mark.requirement("S2.27")
-@pytest.mark.parametrize(
-    ("agent", "kind"), [("code-critic", PriorityClass.CRITICAL), ("flow-historian", PriorityClass.LOW)]
-)
+@pytest.mark.parametrize(("agent", "kind"), [("code-critic", StepClass.CRITICAL), ("flow-historian", StepClass.LOW)])
 def test_a_listed_agent_has_its_class_however_it_is_written_and_whatever_its_step_is_called(agent, kind):
     for join in JOINS:
         assert TABLE.of(join(agent)) is kind
         assert TABLE.of(join(agent), "critic", "a decision") is kind
-        assert DEFAULT.of(join(agent)) is PriorityClass.MEDIUM
+        assert DEFAULT.of(join(agent)) is StepClass.MEDIUM
 
 
 @pytest.mark.requirement("S2.30")
@@ -78,7 +79,7 @@ def test_a_listed_agent_has_its_class_however_it_is_written_and_whatever_its_ste
 )
 def test_of_an_agent_that_is_not_listed_the_step_decides_then_the_output(step, output, expected):
     for agent in ("nobody", "critic", "", None):
-        assert DEFAULT.of(agent, step, output) is PriorityClass[expected]
+        assert DEFAULT.of(agent, step, output) is StepClass[expected]
 
 
 @pytest.mark.requirement("S2.30")
@@ -106,9 +107,9 @@ def test_of_an_agent_that_is_not_listed_the_step_decides_then_the_output(step, o
 )
 def test_a_word_inside_a_word_is_no_word(name):
     """The document's own sketch took 'latest_notes' for a test, 'critical_path_notes' for a critic, 'quadrant' for an ADR."""
-    assert DEFAULT.of(None, name) is PriorityClass.MEDIUM
-    assert DEFAULT.of(None, None, name) is PriorityClass.MEDIUM
-    assert DEFAULT.of(name) is PriorityClass.MEDIUM
+    assert DEFAULT.of(None, name) is StepClass.MEDIUM
+    assert DEFAULT.of(None, None, name) is StepClass.MEDIUM
+    assert DEFAULT.of(name) is StepClass.MEDIUM
 
 
 @pytest.mark.parametrize(
@@ -143,9 +144,9 @@ def test_a_word_counts_just_where_it_stands_alone(before, word, after):
     joined = after[:1].islower() or before[-1:].islower()
     kind = DEFAULT.of(None, before + word + after)
     if apart:
-        assert kind is PriorityClass[{"c": "CRITICAL", "d": "CRITICAL"}.get(word[0], "HIGH")]
+        assert kind is StepClass[{"c": "CRITICAL", "d": "CRITICAL"}.get(word[0], "HIGH")]
     elif joined:
-        assert kind is PriorityClass.MEDIUM
+        assert kind is StepClass.MEDIUM
 
 
 @pytest.mark.parametrize("bad", [3, b"critic", ["critic"]])
@@ -159,24 +160,24 @@ def test_single_entries_are_amended_and_moved():
     table = TABLE.amended(
         agents={"HIGH": ["Doc_Writer", "release-captain"]}, steps={"LOW": ["lint"]}, outputs={"CRITICAL": ["summary"]}
     )
-    assert table.of("doc-writer") is PriorityClass.HIGH
-    assert table.of("releaseCaptain") is PriorityClass.HIGH
-    assert table.of("flow-historian") is PriorityClass.LOW
-    assert table.of(None, "lint") is PriorityClass.LOW
-    assert table.of(None, "critic-lint") is PriorityClass.CRITICAL
-    assert table.of(None, None, "a summary") is PriorityClass.CRITICAL
-    assert table.of(None, None, "the history") is PriorityClass.LOW
-    assert TABLE.of("doc-writer") is PriorityClass.LOW
+    assert table.of("doc-writer") is StepClass.HIGH
+    assert table.of("releaseCaptain") is StepClass.HIGH
+    assert table.of("flow-historian") is StepClass.LOW
+    assert table.of(None, "lint") is StepClass.LOW
+    assert table.of(None, "critic-lint") is StepClass.CRITICAL
+    assert table.of(None, None, "a summary") is StepClass.CRITICAL
+    assert table.of(None, None, "the history") is StepClass.LOW
+    assert TABLE.of("doc-writer") is StepClass.LOW
     assert TABLE.amended() == TABLE
-    assert table.amended(agents={"LOW": ["doc-writer"]}).of("doc-writer") is PriorityClass.LOW
+    assert table.amended(agents={"LOW": ["doc-writer"]}).of("doc-writer") is StepClass.LOW
 
 
 def test_a_whole_column_is_replaced():
-    table = replace(DEFAULT, agents={"CRITICAL": ["me"]}, otherwise=PriorityClass.LOW)
+    table = replace(DEFAULT, agents={"CRITICAL": ["me"]}, otherwise=StepClass.LOW)
     assert (table.of("me"), table.of("merge-decider"), table.of("x", "author")) == (
-        PriorityClass.CRITICAL,
-        PriorityClass.LOW,
-        PriorityClass.HIGH,
+        StepClass.CRITICAL,
+        StepClass.LOW,
+        StepClass.HIGH,
     )
 
 
@@ -186,7 +187,7 @@ def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():
     agents["HIGH"].append("b")
     assert table.agents == {"HIGH": ("a",)}
     with pytest.raises(FrozenInstanceError):
-        table.otherwise = PriorityClass.LOW
+        table.otherwise = StepClass.LOW
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():
         ({"agents": {"HIGH": ["--"]}}, r"agents\.HIGH must be a name with a letter, not '--'"),
         ({"steps": {"HIGH": ["two words"]}}, r"steps\.HIGH must be a single word, not 'two words'"),
         ({"outputs": {"HIGH": ["oneWord"]}}, r"outputs\.HIGH must be a single word, not 'oneWord'"),
-        ({"otherwise": 1}, "otherwise must be a PriorityClass, not 1"),
+        ({"otherwise": 1}, "otherwise must be a StepClass, not 1"),
     ],
 )
 def test_a_table_that_contradicts_itself_is_refused(change, problem):
@@ -220,13 +221,13 @@ def test_a_table_that_contradicts_itself_is_refused(change, problem):
 @pytest.mark.requirement("S2.31")
 def test_the_distribution_names_every_class_the_most_valuable_first():
     kinds = [
-        PriorityClass.HIGH,
-        PriorityClass.CRITICAL,
-        PriorityClass.MEDIUM,
-        PriorityClass.CRITICAL,
-        PriorityClass.HIGH,
-        PriorityClass.CRITICAL,
-        PriorityClass.MEDIUM,
+        StepClass.HIGH,
+        StepClass.CRITICAL,
+        StepClass.MEDIUM,
+        StepClass.CRITICAL,
+        StepClass.HIGH,
+        StepClass.CRITICAL,
+        StepClass.MEDIUM,
     ]
     assert list(distribution(kinds).items()) == [("CRITICAL", 3), ("HIGH", 2), ("MEDIUM", 2), ("LOW", 0)]
     assert distribution(iter([])) == dict.fromkeys(NAMES, 0)

@@ -90,7 +90,6 @@ _USES = re.compile(r"\b(\w+)\.(match|search|sub|subn|findall|finditer|split|full
 BOUNDED: dict[str, Callable[[str], str]] = {
     "history.compact.lines._PATH": lambda text: lines._ENDLESS.sub("\0", text[:40_000]),
     "history.compact.lines._SENTENCE_END": lambda text: text[:8_000],
-    "history.compact.lines._ERROR": lambda text: text[:400],
     "truncate.shape._CODE_LINE": lambda text: text[:200],
     "truncate.shape._LOG_LINE": lambda text: text[:200],
     "truncate.failure._FAILURE": lambda text: text[:200],
@@ -98,7 +97,6 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "truncate.shape._OUTPUT": lambda text: text[:20_000],
     "truncate.shape._HEADING": lambda text: text[:20_000],
     "truncate.shape._DIFF": lambda text: text[:20_000],
-    "truncate.json_parts._TOKEN": lambda text: text.rstrip(" \t\n\r"),
     "truncate.code._IMPORT": lambda text: text[:200],
     "truncate.code._CONTAINER": lambda text: text[:200],
     "wire.overflow._PHRASES": lambda text: text[:4_000],
@@ -274,7 +272,7 @@ def _fitting(format: str) -> Read:
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
-    **{f"truncate:{keep}": _cutting(keep) for keep in (*_CLASSES, "code:go", "code:python", "code:javascript")},
+    **{f"truncate:{keep}": _cutting(keep) for keep in _CLASSES},
     **{f"wire:{format}": _fitting(format) for format in get_args(Format)},
     **{f"meter:{name}": _counting(name) for name in ("o200k_base", "cl100k_base", "qwen3.5")},
     f"meter:{CLASSES}": classes,

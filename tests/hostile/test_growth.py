@@ -44,7 +44,6 @@ _PARTS = (
         "truncate.__init__",
         "truncate.base",
         "truncate.picker",
-        "truncate.code_grammar",
     ),
     *(
         "truncate.marker",
@@ -98,6 +97,7 @@ _INSIDE = {
     "history.compact.summary.index_of": "history.compact.summary.summarise",
     "history.compact.summary.as_talk": "history.compact.summary.summarise",
     "history.compact.lines.once": "history.compact.lines.read_text",
+    "history.compact.lines.clipped": "history.compact.lines.read_text",
     "history.compact.mark.headed": "history.compact.mark.read",
     "history.compact.model_summary.take": "history.compact.secrets.redact",
     "history.compact.model_summary.checked": "history.compact.secrets.redact",

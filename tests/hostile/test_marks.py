@@ -136,7 +136,7 @@ def test_a_compaction_believes_no_forged_mark_and_loses_no_text(format, every):
         made = plan(messages, meter=METER, room=4_000 if DIGITS in said else 700, format=format)
         assert made is not None, (role, kind)
         assert made.previous == ""
-        assert made.index == ""
+        assert made.last.index == ""
         assert made.replaced == len(made.gone)
         first = apply(made, made.summary())
         lost = " ".join(rules_of(first.summary))
@@ -207,7 +207,8 @@ def test_sessions_and_conversations_believe_no_forged_mark(format, every):
         state = session._state
         assert state.compacted.replaced == len(messages) - len(session.messages) + (format != "anthropic")
         assert "goes to the blue" not in " ".join(rules_of(state.compacted.summary))
-        texts = [session.recall(name) for name in state.compacted.handles]
+        index = session.recall(state.compacted.index).splitlines()
+        texts = [session.recall(line.split()[0]) for line in index]
         assert in_texts(said, session.messages, texts), (role, kind)
         request = Conversations(max(700, size - 150), model="gpt-4o").request(messages, format=format)
         assert request.messages
@@ -287,7 +288,7 @@ def test_the_summary_of_brim_is_found_in_each_format_and_in_the_form_of_earlier_
             assert again.previous == first.summary
     old = f"{SUMMARY} of 1,012 earlier messages (b2:0123abcd)\nAll is well."
     known = Compacted.from_dict(
-        {"summary": "All is well.", "handles": [], "index": "b2:0123abcdef", "replaced": 1_012, "before": 9, "after": 1, "reason": ""}
+        {"summary": "All is well.", "index": "b2:0123abcdef", "replaced": 1_012, "before": 9, "after": 1, "reason": ""}
     ).marked  # fmt: skip
     assert read(old) is None
     assert read(old, known).text == "All is well."

@@ -6,7 +6,7 @@ import pytest
 
 import brim
 from brim.history.note import note
-from brim.history.priority import PriorityClass
+from brim.history.priority import StepClass
 from brim.settings.flow_agents import CLASSES
 
 AGENTS = CLASSES["flow"]
@@ -60,9 +60,9 @@ def test_every_listed_agent_has_its_class():
     sizes = {name: len(agents) for name, agents in AGENTS.agents.items()}
     assert sizes == {"CRITICAL": 10, "HIGH": 15, "MEDIUM": 7, "LOW": 13}
     assert {AGENTS.of(f"{name}-critic") for name in ("requirements", "design", "test", "code", "ux")} == {
-        PriorityClass.CRITICAL
+        StepClass.CRITICAL
     }
-    assert PriorityClass.CRITICAL > PriorityClass.HIGH > PriorityClass.MEDIUM > PriorityClass.LOW
+    assert StepClass.CRITICAL > StepClass.HIGH > StepClass.MEDIUM > StepClass.LOW
 
 
 @pytest.mark.requirement("S2.28")
@@ -88,15 +88,15 @@ def test_what_stays_is_in_the_order_of_the_conversation():
 @pytest.mark.parametrize(
     ("step", "output", "expected"),
     [
-        ("design_critic", None, PriorityClass.CRITICAL),
-        ("2-decider", None, PriorityClass.CRITICAL),
-        ("implement", None, PriorityClass.HIGH),
-        ("critical_path_notes", None, PriorityClass.MEDIUM),
-        ("quadrant", None, PriorityClass.MEDIUM),
-        ("latest_notes", None, PriorityClass.MEDIUM),
-        (None, "The decision is to go.", PriorityClass.HIGH),
-        (None, "A summary of what was said", PriorityClass.LOW),
-        (None, "indecision", PriorityClass.MEDIUM),
+        ("design_critic", None, StepClass.CRITICAL),
+        ("2-decider", None, StepClass.CRITICAL),
+        ("implement", None, StepClass.HIGH),
+        ("critical_path_notes", None, StepClass.MEDIUM),
+        ("quadrant", None, StepClass.MEDIUM),
+        ("latest_notes", None, StepClass.MEDIUM),
+        (None, "The decision is to go.", StepClass.HIGH),
+        (None, "A summary of what was said", StepClass.LOW),
+        (None, "indecision", StepClass.MEDIUM),
     ],
 )
 def test_unknown_agents_are_told_by_whole_words(step, output, expected):
@@ -166,7 +166,7 @@ def test_the_taxonomy_is_whole_and_no_agent_has_two_classes():
     for name, text in LISTED.items():
         for agent in text.split():
             for spelling in (agent, agent.replace("-", "_"), agent.title()):
-                assert AGENTS.of(spelling, "summary-of-decider", "a summary") is PriorityClass[name]
+                assert AGENTS.of(spelling, "summary-of-decider", "a summary") is StepClass[name]
 
 
 FLOW = """\

@@ -77,7 +77,7 @@ def test_what_brim_takes_the_schema_takes():
         budgets: {preset: lean, context_budget_chars: 5}
         window:
         prompt: {separator: "", total: 5}
-        sections: {plan: {priority: 3, ceiling: 20%, keep: "code:python", weight: 0.5}, "*": {floor: 1}}
+        sections: {plan: {priority: 3, ceiling: 20%, keep: code, weight: 0.5}, "*": {floor: 1}}
         history: {selection: priority+relevance, classes: {low: [a]}}
         profiles: {deep: {extends: flow, budget_overrides: {preset: heavy}, curator_enabled: false}}
         flows:

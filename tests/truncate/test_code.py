@@ -1,12 +1,8 @@
-import sys
-from types import SimpleNamespace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate.code import Code, by_layout, indents
-from brim.truncate.code_grammar import by_grammar
+from brim.truncate.code import Code, definitions, indents
 from brim.truncate.parts import TextParts
 from properties import examples
 from truncate.cutting import CHAR, checked, every_meter, limits, shares
@@ -190,25 +186,11 @@ function f(a,
 """
 
 
-def test_a_grammar_and_the_layout_find_the_same_bodies():
+def test_bodies_are_found_by_their_indentation():
     parts = TextParts(JAVASCRIPT)
-    found = [each for each in by_layout(parts, indents(parts)) if each.start < each.stop]
+    found = [each for each in definitions(parts, indents(parts)) if each.start < each.stop]
     bodies = ["".join(map(parts.part, range(each.start, each.stop))) for each in found]
     assert bodies == ["    this.a = a;\n    this.b = a;\n", "\treturn a;\n"]
-    pack = pytest.importorskip("tree_sitter_language_pack")
-    if not hasattr(pack, "download"):
-        assert by_grammar(parts, "javascript") == found
-        assert by_grammar(parts, "klingon") is None
-
-
-@pytest.mark.parametrize("pack", [None, "downloads"])
-def test_without_a_pack_or_with_one_that_would_download_there_is_no_grammar(monkeypatch, pack):
-    def fail(language):
-        raise AssertionError("the network was asked")
-
-    made = SimpleNamespace(download=fail, get_parser=fail) if pack else None
-    monkeypatch.setitem(sys.modules, "tree_sitter_language_pack", made)
-    assert by_grammar(TextParts(JAVASCRIPT), "javascript") is None
 
 
 names = st.sampled_from(["f", "g", "h"])

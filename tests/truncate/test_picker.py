@@ -1,45 +1,37 @@
 """The choice among parts: as many as fit, counted as a whole, found with few counts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.parts import TextParts
-from brim.truncate.picker import largest, pick
+from brim.truncate.picker import pick
 from properties import examples
 from truncate.cutting import CHAR, PIECE, every_meter
 
 
 @examples(120)
-@given(
-    sizes=st.lists(st.integers(0, 50), min_size=1, max_size=60),
-    overhead=st.integers(0, 100),
-    limit=st.integers(0, 400),
-    least=st.integers(0, 1),
-)
-def test_the_most_parts_that_fit_are_found_where_counts_only_grow(sizes, overhead, limit, least):
-    fitting = [n for n in range(least, len(sizes) + 1) if overhead + sum(sizes[:n]) <= limit]
-    n, after = largest(
-        sizes, limit, lambda n: overhead + sum(sizes[:n]), whole=(sum(sizes), overhead + sum(sizes)), least=least
-    )
-    assert (None if after is None else n) == (max(fitting) if fitting else None)
+@given(sizes=st.lists(st.integers(0, 50), min_size=1, max_size=60), limit=st.integers(0, 400), fixed=st.integers(0, 1))
+def test_the_most_parts_that_fit_are_shown_where_counts_only_grow(sizes, limit, fixed):
+    text = "".join("a" * size + "\n" for size in sizes)
+    parts = TextParts(text, longest=999, marker="")
+    groups = [[at] for at in range(fixed, len(parts)) if parts.size(at) * 2 <= limit]
+    cut = pick(parts, groups, limit, CHAR, fixed=[range(fixed)], gaps=False)
+    sums = [len(parts.show({*range(fixed), *(at for (at,) in groups[:n])})) for n in range(len(groups) + 1)]
+    fitting = [size for size in sums[1 - fixed :] if size <= limit]
+    assert cut is None or cut.after == max(fitting) or len(text) <= limit
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [[1] * 100_000, list(range(100_000)), [1] * 99_000 + [10**6] * 1000],
-    ids=["even", "ever larger", "a cliff"],
-)
-def test_a_hundred_thousand_parts_take_few_counts(sizes):
-    counted = []
+def test_a_hundred_thousand_parts_take_few_counts():
+    class Counting(type(CHAR)):
+        seen = 0
 
-    def count(n):
-        counted.append(n)
-        return n
+        def measure(self, text):
+            type(self).seen += 1
+            return super().measure(text)
 
-    # What is counted is not what the sizes say, so that they mislead.
-    assert largest(sizes, 77_777, count, whole=(sum(sizes), 200_000))[0] == 77_777
-    assert len(counted) < 45
+    text = "".join(f"line {number}\n" for number in range(100_000))
+    assert pick(TextParts(text), [[at] for at in range(100_000)], 700_000, Counting()).after > 690_000
+    assert Counting.seen < 45
 
 
 def test_nothing_to_choose_from_is_nothing_found():

@@ -17,7 +17,7 @@ from truncate.cutting import CHAR, checked, every_meter, limits, shares
 TEXTS = {
     "json": (Json(), json.dumps({"rows": [{"id": number} for number in range(200)]})),
     "json lines": (Json(), "\n".join(json.dumps({"id": number}) for number in range(200))),
-    "deep json": (Json(), "[" * 5000 + "]" * 5000),
+    "deep json": (Json(), "[" * 90 + "1, " * 99 + "1" + "]" * 90),
     "git diff": (Diff(), "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,90 +1 @@\n" + "-gone\n" * 89 + " x\n"),
     "plain diff": (Diff(), "--- x\n+++ y\n@@ -1,90 +1 @@\n" + "-gone\n" * 89 + " x\n"),
     "log": (Log(), "".join(f"2024-05-01T10:00:{n % 60:02}Z step {n}\n" for n in range(99))),

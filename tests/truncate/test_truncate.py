@@ -4,22 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim import truncate
 from brim.errors import InvalidValue
-from brim.truncate import Head, Records, Truncator, truncator
+from brim.truncate import Truncator, truncator
+from brim.truncate.ends import Head
+from brim.truncate.records import Records
 from properties import examples
 from strategies import long_texts
 from truncate.cutting import CHAR, EXACT, boundaries, checked, every_meter, limits, shares
 
 KEEPS = ["head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"]
-
-
-def test_every_class_can_be_imported_from_the_package():
-    for keep in KEEPS:
-        kind = type(truncator(keep))
-        assert getattr(truncate, kind.__name__) is kind
-    with pytest.raises(AttributeError, match="'brim.truncate' has no attribute 'Middle'"):
-        _ = truncate.Middle
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -98,10 +91,3 @@ def test_the_names_that_a_section_takes_are_those_that_there_are():
     from brim.truncate import _CLASSES
 
     assert tuple(_CLASSES) == KEEPS
-
-
-def test_code_may_name_its_language():
-    assert truncator("code:go").language == "go"
-    for wrong in ("code:", "head:go", ":go"):
-        with pytest.raises(InvalidValue):
-            truncator(wrong)

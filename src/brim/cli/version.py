@@ -11,7 +11,6 @@ EXTRAS = {
     "tiktoken": ("tiktoken",),
     "open": ("splintr", "tokenizers"),
     "claude": ("ctok",),
-    "code": ("tree_sitter", "tree_sitter_language_pack"),
     "embeddings": ("wordllama",),
     "otel": ("opentelemetry",),
     "postgres": ("psycopg",),

@@ -9,7 +9,7 @@ from shlex import quote
 from brim.doctor.finding import Finding, commands
 from brim.doctor.run_checks import RunStep
 from brim.errors import BrimError
-from brim.history.priority import PriorityClass
+from brim.history.priority import StepClass
 from brim.meter import catalogue, meter
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
@@ -149,7 +149,7 @@ def _by_recency(config: Config, profile: str | None) -> Iterator[Finding]:
 
 
 def _is_critical(settings: Resolved, step: FlowStep) -> bool:
-    return bool(step.agent) and settings.classes().of(step.agent, step.id) == PriorityClass.CRITICAL
+    return bool(step.agent) and settings.classes().of(step.agent, step.id) == StepClass.CRITICAL
 
 
 def _same_budgets(config: Config, profile: str | None, runs: Mapping[str, Sequence[RunStep]]) -> Iterator[Finding]:
@@ -182,9 +182,7 @@ def _without_class(config: Config, profile: str | None) -> Iterator[Finding]:
         settings = config.resolve(profile=profile, flow=name)
         listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
         agents = {step.agent: step.id for step in config.flow(name).steps if step.agent and step.agent not in listed}
-        low, high = (
-            replace(settings.classes(), otherwise=kind) for kind in (PriorityClass.LOW, PriorityClass.CRITICAL)
-        )
+        low, high = (replace(settings.classes(), otherwise=kind) for kind in (StepClass.LOW, StepClass.CRITICAL))
         unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
         if not unknown or "priority" not in settings.value("history.selection"):
             continue

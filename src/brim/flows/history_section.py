@@ -15,7 +15,7 @@ from brim.flows.step_record import StepRecord
 from brim.history.history import fit_messages
 from brim.history.note import note, truncation
 from brim.history.options import Select, Within
-from brim.history.priority import DEFAULT, NAMES, AgentClasses, PriorityClass, distribution
+from brim.history.priority import DEFAULT, NAMES, AgentClasses, StepClass, distribution
 from brim.settings.resolved import Resolved
 from brim.truncate import cut
 
@@ -69,7 +69,7 @@ class ShownStep(NamedTuple):
     """One step of a history."""
 
     record: StepRecord
-    kind: PriorityClass
+    kind: StepClass
     text: str
     """Its text in the pack; empty if it is left out."""
     cut: bool
@@ -137,7 +137,7 @@ def _whole(history: Sequence[StepRecord], options: HistoryOptions, left: int) ->
 
 
 def _selected(
-    history: Sequence[StepRecord], kinds: Sequence[PriorityClass], options: HistoryOptions, left: int, query: str
+    history: Sequence[StepRecord], kinds: Sequence[StepClass], options: HistoryOptions, left: int, query: str
 ) -> dict[int, tuple[str, bool]]:
     """Return the steps that stay, by index: the newest, truncated to the room, and those that are selected."""
     kept = {
@@ -159,7 +159,7 @@ def _selected(
         query=query,
         excerpts=False,
         note=False,
-        classify=lambda raw: kind_of.get(id(raw), PriorityClass.LOW),
+        classify=lambda raw: kind_of.get(id(raw), StepClass.LOW),
     )
     stays = {id(message) for message in fitted.messages}
     return {i: kept[i] for i, message in messages.items() if id(message) in stays}

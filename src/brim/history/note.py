@@ -14,12 +14,12 @@ from brim.errors import InvalidValue, check_choice
 from brim.history.priority import NAMES
 from brim.wire.message import Message, Piece
 
-MARK = "[CONTEXT_TRUNCATED]"
+NOTE_MARK = "[CONTEXT_TRUNCATED]"
 """How a note begins."""
 _REMINDER = "<system-reminder>"
 """How the texts begin that agents add to the results of tools."""
 _FORM = re.compile(
-    re.escape(MARK)
+    re.escape(NOTE_MARK)
     + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted, budget: ([0-9,]{1,15})"
     r"/([0-9,]{1,15}) ([^\n()]{1,40})\)(?: \[Priority: ([A-Z]{1,9}=[0-9]{1,9}(?:, [A-Z]{1,9}=[0-9]{1,9}){0,9})\])?"
 )
@@ -44,7 +44,7 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
     """
     _check(included, total, used, budget, distribution)
     line = (
-        f"{MARK} Included {included} of {total} history steps "
+        f"{NOTE_MARK} Included {included} of {total} history steps "
         f"({total - included} omitted, budget: {used:,}/{budget:,} {unit})"
     )
     if distribution is None:
@@ -56,7 +56,7 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
 def is_note(message: Message) -> bool:
     """Return whether a message is only the note of an earlier fit."""
     pieces = message.pieces  # Most messages begin otherwise, and that is seen at once.
-    return len(pieces) == 1 and pieces[0].text.startswith(MARK) and _note_of(message) is not None
+    return len(pieces) == 1 and pieces[0].text.startswith(NOTE_MARK) and _note_of(message) is not None
 
 
 def is_spoken(message: Message) -> bool:
@@ -84,7 +84,7 @@ def _note_of(message: Message) -> Piece | None:
 
 def is_written(text: str) -> bool:
     """Return whether a text is, to the last character, a note that `note` writes; all others are what people said."""
-    match = _FORM.fullmatch(text) if text.startswith(MARK) else None
+    match = _FORM.fullmatch(text) if text.startswith(NOTE_MARK) else None
     if match is None:
         return False
     included, total, used, budget = (int(match[i].replace(",", "") or 0) for i in range(1, 5))

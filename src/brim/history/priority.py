@@ -1,4 +1,4 @@
-"""The class of priority of a step, by its agent, its id and its output.
+"""The class of a step, by its agent, its id and its output.
 
 A listed agent has its class whatever its step is called. For any other, the words of the step's id decide, then those
 of its output: whole words, since "latest_notes" is no test and "critical_path" no critic. In an output, the words of
@@ -24,8 +24,8 @@ _PROSE = re.compile(r"(?<![\w./\\~-])[^\W\d_]{1,40}(?![\w/\\]|[.-]\w)")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-class PriorityClass(IntEnum):
-    """A class of priority. A higher number is kept longer, unlike the priority of a section."""
+class StepClass(IntEnum):
+    """How long a step is kept: steps of a higher class outlast those of a lower one."""
 
     LOW = 0
     MEDIUM = 1
@@ -33,7 +33,7 @@ class PriorityClass(IntEnum):
     CRITICAL = 3
 
 
-NAMES = tuple(kind.name for kind in sorted(PriorityClass, reverse=True))
+NAMES = tuple(kind.name for kind in sorted(StepClass, reverse=True))
 """The classes by name, the most valuable first."""
 
 Listed = Mapping[str, Sequence[str]]
@@ -50,21 +50,21 @@ class AgentClasses:
     """Words in the id of a step by class; of several that match, the highest class counts."""
     outputs: Listed
     """Words at the start of an output by class."""
-    otherwise: PriorityClass = PriorityClass.MEDIUM
+    otherwise: StepClass = StepClass.MEDIUM
     """The class of a step without a match."""
-    _agents: Mapping[str, PriorityClass] = field(init=False, repr=False, compare=False)
-    _steps: Mapping[str, PriorityClass] = field(init=False, repr=False, compare=False)
-    _outputs: Mapping[str, PriorityClass] = field(init=False, repr=False, compare=False)
+    _agents: Mapping[str, StepClass] = field(init=False, repr=False, compare=False)
+    _steps: Mapping[str, StepClass] = field(init=False, repr=False, compare=False)
+    _outputs: Mapping[str, StepClass] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for column in ("agents", "steps", "outputs"):
             listed = getattr(self, column)
             object.__setattr__(self, f"_{column}", _by_name(column, listed))
             object.__setattr__(self, column, {name: tuple(listed[name]) for name in listed})
-        if not isinstance(self.otherwise, PriorityClass):
-            raise InvalidType("otherwise", self.otherwise, "a PriorityClass")
+        if not isinstance(self.otherwise, StepClass):
+            raise InvalidType("otherwise", self.otherwise, "a StepClass")
 
-    def of(self, agent: str | None, step: str | None = None, output: str | None = None) -> PriorityClass:
+    def of(self, agent: str | None, step: str | None = None, output: str | None = None) -> StepClass:
         """Return the class of a step; unknown arguments are `None`.
 
         Raises:
@@ -96,11 +96,11 @@ class AgentClasses:
         return AgentClasses(**columns, otherwise=self.otherwise)
 
 
-def distribution(classes: Iterable[PriorityClass]) -> dict[str, int]:
+def distribution(classes: Iterable[StepClass]) -> dict[str, int]:
     """Return how many steps each class has, by its name, the most valuable first."""
     counts = dict.fromkeys(NAMES, 0)
     for kind in classes:
-        counts[PriorityClass(kind).name] += 1
+        counts[StepClass(kind).name] += 1
     return counts
 
 
@@ -115,15 +115,15 @@ def words(text: str) -> Iterator[str]:
             yield part.casefold()
 
 
-def _highest(known: Mapping[str, PriorityClass], found: Iterable[str]) -> PriorityClass | None:
+def _highest(known: Mapping[str, StepClass], found: Iterable[str]) -> StepClass | None:
     return max((known[word] for word in found if word in known), default=None)
 
 
-def _by_name(column: str, listed: Any) -> dict[str, PriorityClass]:
+def _by_name(column: str, listed: Any) -> dict[str, StepClass]:
     """Return the class of each name, by its key."""
     if not isinstance(listed, Mapping):
         raise InvalidType(column, listed, "names by class, such as {'HIGH': ['my-agent']}")
-    found: dict[str, PriorityClass] = {}
+    found: dict[str, StepClass] = {}
     for kind, names in listed.items():
         place = f"{column}.{kind}"
         check_choice(f"{column}: a key", kind, NAMES)
@@ -135,9 +135,9 @@ def _by_name(column: str, listed: Any) -> dict[str, PriorityClass]:
             key = _key(name)
             if not key or (column != "agents" and "-" in key):
                 raise InvalidValue(place, name, "a name with a letter" if column == "agents" else "a single word")
-            if found.get(key, PriorityClass[kind]) is not PriorityClass[kind]:
+            if found.get(key, StepClass[kind]) is not StepClass[kind]:
                 raise InvalidValue(place, name, f"in one class only; it is {found[key].name} already")
-            found[key] = PriorityClass[kind]
+            found[key] = StepClass[kind]
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from brim.errors import InvalidValue
 from brim.history.options import Options
-from brim.history.priority import DEFAULT, NAMES, PriorityClass
+from brim.history.priority import DEFAULT, NAMES, StepClass
 from brim.history.turns import Turns
 from brim.wire.message import Message
 
@@ -24,7 +24,7 @@ class Ranking:
         self._index: Any = None
         self._embed: Any = None
         self._starts: list[int] = []
-        self._classes: dict[int, tuple[Any, PriorityClass]] = {}
+        self._classes: dict[int, tuple[Any, StepClass]] = {}
 
     def order(self, options: Options, kept: Sequence[int], left: int) -> list[int]:
         """Return the turns besides the kept ones, in the order in which to select them."""
@@ -49,11 +49,11 @@ class Ranking:
     def _by_class(self, turns: list[int], options: Options) -> list[int]:
         return sorted(turns, key=lambda turn: -self.class_of(turn, options))
 
-    def class_of(self, turn: int, options: Options) -> PriorityClass:
+    def class_of(self, turn: int, options: Options) -> StepClass:
         """Return the class of a turn: the highest of its messages."""
         return max(self._class_of(position, options) for position in range(*self._turns.span(turn)))
 
-    def _class_of(self, position: int, options: Options) -> PriorityClass:
+    def _class_of(self, position: int, options: Options) -> StepClass:
         message = self._turns.messages[position]
         if options.classify is not None:
             return _class(options.classify(message.raw), self._turns.indexes[position])
@@ -93,12 +93,12 @@ def _spoken(message: Message) -> str:
     return f"{message.name}: {message.text()}" if message.name else message.text()
 
 
-def _class(value: Any, index: int) -> PriorityClass:
+def _class(value: Any, index: int) -> StepClass:
     """Return the class that `classify` named, by its name or its number."""
-    if isinstance(value, str) and value.upper() in PriorityClass.__members__:
-        return PriorityClass[value.upper()]
-    if not isinstance(value, bool) and isinstance(value, int) and 0 <= value <= max(PriorityClass):
-        return PriorityClass(value)
+    if isinstance(value, str) and value.upper() in StepClass.__members__:
+        return StepClass[value.upper()]
+    if not isinstance(value, bool) and isinstance(value, int) and 0 <= value <= max(StepClass):
+        return StepClass(value)
     raise InvalidValue(f"what classify returned for messages[{index}]", value, f"one of {', '.join(NAMES)}")
 
 

@@ -146,12 +146,7 @@ def amount(*, least: int = 0) -> Kind:
     return Kind('tokens above 0 (400) or a percentage above 0, up to 100 ("20%")', takes, {"anyOf": [integer, percent]})
 
 
-KEEP = Kind(
-    f"one of {', '.join(KEEPS)}, or code: and a language",
-    lambda value: isinstance(value, str) and (value in KEEPS or (value.startswith("code:") and len(value) > 5)),
-    {"anyOf": [{"enum": list(KEEPS)}, {"type": "string", "pattern": "^code:.+"}]},
-    reads_text=True,
-)
+KEEP = choice(KEEPS)
 """The `keep` of a section."""
 
 PRIORITY = Kind(

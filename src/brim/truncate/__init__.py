@@ -34,25 +34,23 @@ _CLASSES = {
 def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
     """Return the truncator of a name, or `keep` itself if it is one.
 
-    `newest` and `best` use the lines of a text as its entries; `code:go` names the language. A `marker` of `None` is
-    the truncator's own.
+    `newest` and `best` use the lines of a text as its entries. A `marker` of `None` is the truncator's own.
 
     Raises:
         InvalidValue: `keep` is neither a known name nor an object with a `truncate` method.
     """
     if not isinstance(keep, str) and hasattr(keep, "truncate"):
         return keep
-    name, colon, language = keep.partition(":") if isinstance(keep, str) else ("", "", "")
-    if name not in _CLASSES or (colon and not (name == "code" and language)):
+    if not isinstance(keep, str) or keep not in _CLASSES:
         known = ", ".join(map(repr, _CLASSES))
         raise InvalidValue("keep", keep, f"one of {known}, or an object with a truncate method")
-    return _named(name, language, marker)
+    return _named(keep, marker)
 
 
 @cache
-def _named(name: str, language: str, marker: str | None) -> Truncator:
+def _named(name: str, marker: str | None) -> Truncator:
     module, kind = _CLASSES[name]
-    options = {"keep": name} if module == "records" else {"language": language} if language else {}
+    options = {"keep": name} if module == "records" else {}
     if marker is not None:
         options["marker"] = marker
     built: Truncator = getattr(import_module(f"brim.truncate.{module}"), kind)(**options)
@@ -90,15 +88,3 @@ def shortened(text: str, limit: int, meter: Meter, keep: str = "head", note: str
         return shrink(text, limit, meter, lambda room: way.truncate(text, room - rest, meter).text + note).text
     except DoesNotFit:
         return meter.head(text, max(0, limit))
-
-
-def __getattr__(name: str) -> Any:
-    """Load a truncator class from its module.
-
-    Raises:
-        AttributeError: there is no such class.
-    """
-    for module, kind in _CLASSES.values():
-        if kind == name:
-            return getattr(import_module(f"brim.truncate.{module}"), name)
-    raise AttributeError(f"module 'brim.truncate' has no attribute {name!r}")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from brim.meter.base import Meter
 from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut
-from brim.truncate.code_grammar import Definition, by_grammar
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick
 
@@ -29,6 +29,17 @@ _CLIP = 200
 """Characters of a line that are searched for what it opens."""
 
 
+class Definition(NamedTuple):
+    """What is defined: its head, and its body, which is empty for a class or the like."""
+
+    head: int
+    """The first line of its head."""
+    start: int
+    """The first line of its body."""
+    stop: int
+    """The line after its body."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Code(BaseTruncator):
     """Divides code into lines; signatures and imports come first, then what else is outside of bodies, then bodies.
@@ -38,22 +49,19 @@ class Code(BaseTruncator):
 
     marker: str | None = None
     """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
-    language: str | None = None
-    """The language, by its name in tree-sitter. A grammar is used if it is installed; `None` uses the layout."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
         margins = indents(parts)
         failures = [line for line in parts.failures(code=True) if margins[line] == 0]  # Others are prose in comments.
-        order = _ranked(parts, margins, self.language)
+        order = _ranked(parts, margins)
         cut = pick(parts, ([line] for line in order), limit, meter, fixed=[failures[-1:]], gaps=False)
         return cut or truncator("log", self.marker).truncate(text, limit, meter)
 
 
-def _ranked(parts: TextParts, margins: Sequence[int | None], language: str | None) -> list[int]:
+def _ranked(parts: TextParts, margins: Sequence[int | None]) -> list[int]:
     """Return the lines that are not blank, the most important first."""
-    found = (by_grammar(parts, language) if language else None) or list(by_layout(parts, margins))
-    found.sort(key=lambda each: parts.starts[each.stop] - parts.starts[each.start])
+    found = sorted(definitions(parts, margins), key=lambda each: parts.starts[each.stop] - parts.starts[each.start])
     ranks: dict[int, tuple[int, int]] = {}
     for place, each in enumerate(found):
         told = parts.part(each.start).lstrip().startswith(_COMMENTS) if each.start < each.stop else False
@@ -77,7 +85,7 @@ def indents(parts: TextParts) -> list[int | None]:
     return found
 
 
-def by_layout(parts: TextParts, margins: Sequence[int | None]) -> Iterator[Definition]:
+def definitions(parts: TextParts, margins: Sequence[int | None]) -> Iterator[Definition]:
     """Yield what has lines that are indented under it; the members of a class or the like are definitions too."""
     filled = [(line, margin) for line, margin in enumerate(margins) if margin is not None]
     at = 0

@@ -1,8 +1,7 @@
 """A JSON document, or lines of JSON, as its members, of which some may be omitted: whatever is, it stays JSON.
 
-The document is read token by token and without recursion, so that numbers, escapes, duplicate keys and the layout stay
-as they were written, a hundred thousand nested brackets are only a long list, and other threads get their turn. Small
-neighbours are one part: a record whose fields explain each other. A long string is divided into its lines.
+Only the places of values are used, so that numbers, escapes, duplicate keys and the layout stay as they were written.
+Small neighbours are one part: a record whose fields explain each other. A long string is divided into its lines.
 """
 
 from __future__ import annotations
@@ -10,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby, islice, pairwise
 
+from brim.files.depth import is_deep
 from brim.truncate.failure import failure_places
 from brim.truncate.marker import mark
 from brim.truncate.parts import LONG_LINE, NEAR_END, STATUS, TextParts, from_both_ends, grain, whole_part
@@ -24,32 +24,33 @@ _MARK = 24
 """Characters of members that are shown although they were not chosen: a mark in their place would be as long."""
 _FAILURES = 8
 """Members that report a failure and are shown before all others, from both ends."""
-_DEEPEST = 64
-"""Levels whose members are told apart: common parsers recurse, and fail at about a thousand."""
-_TOKEN = re.compile(
-    r'[ \t\n\r]*+(?:("[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"|[\[\]{}]'
-    r"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+|true|false|null|NaN|-?Infinity)[ \t\n\r]*+([,:])?+"
-    r'|"[\s\S]*+|[^ \t\n\r])'
-)
-"""A scalar or a bracket, and the comma or colon after it. Anything else matches without groups; a string without an
-end matches to the end of the text, or each quote in it would be taken for another start."""
-_CLOSES = {"[": "]", "{": "}", '"': '"'}
+_DEEPEST = 32
+"""Levels whose members are told apart. Each is read once more than the one around it."""
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_BETWEEN = re.compile(r"[ \t\n\r]*[,:]?[ \t\n\r]*")
+"""What stands between two values, or between a key and its value."""
 _NOUNS = {"[": "item", "{": "field"}
+
+Member = tuple[int, int, int]
+"""Where a member of an object or array begins, where its value begins after its key, and where it ends."""
 
 
 class JsonNode:
     """A value of a JSON document, with its key if it has one; or several small neighbours."""
 
-    __slots__ = ("inner", "lines", "noun", "parts", "size", "start", "stop", "value")
+    __slots__ = ("before", "inner", "lines", "noun", "parts", "size", "start", "stop", "value")
 
-    def __init__(self, start: int, value: int, stop: int, noun: str = "") -> None:
+    def __init__(self, start: int, value: int, stop: int, noun: str, inner: Iterable[JsonNode] = ()) -> None:
         self.start, self.value, self.stop = start, value, stop
         """Where it begins, where its value begins after its key, and where it ends."""
         self.noun = noun
         """What its members are called: `field` or `item`; empty if it has none."""
         self.size = 1
         """How many members of its parent it stands for."""
-        self.inner: list[JsonNode] = []
+        self.before = 0
+        """How many members of its parent are before it."""
+        self.inner = list(inner)
         self.lines: TextParts | None = None
         """The lines of a long string."""
         self.parts = (0, 0)
@@ -83,7 +84,10 @@ class JsonParts:
             self._append(node, node.start, node.stop, (cost, depth))
         elif node.value > node.start:
             self._append(node, node.start, node.value, (cost, depth))
+        before = 0
         for index, each in enumerate(node.inner):
+            each.before = before
+            before += each.size
             late = _from_ends(index, len(node.inner)) if node.noun == "line" else index * (node.noun == "item")
             self._add(each, cost + late, depth + 1)
         for index, (start, stop) in enumerate(pairwise(node.lines.starts if node.lines else ())):
@@ -115,35 +119,43 @@ class JsonParts:
 
     def show(self, chosen: Collection[int], recall: str = "") -> str:
         """Return the document with the chosen members and marks in place of the others; one mark if none is chosen."""
-        root = self._root
-        if chosen:
-            return self.document(chosen, recall)
-        return mark(sum(each.size for each in root.inner), root.noun, recall)
+        last = self._root.inner[-1]
+        return self.document(chosen, recall) if chosen else mark(last.before + last.size, self._root.noun, recall)
 
     def document(self, chosen: Collection[int], recall: str = "") -> str:
         """Return the document with the chosen members and marks in place of the others, even if all are."""
         return self._shown(self._root, sorted(chosen), recall)
 
     def _shown(self, node: JsonNode, chosen: Sequence[int], recall: str = "") -> str:
-        """Return what is shown of a value; `chosen` is ascending."""
-        text = self.text
+        """Return what is shown of a value; `chosen` are parts of it, ascending."""
+        text, inner = self.text, node.inner
         if not node.divided:
             return text[node.start : node.stop]
         if node.lines:
             first = node.parts[1] - len(node.lines)
-            lines = chosen[bisect_left(chosen, first) : bisect_left(chosen, node.parts[1])]
-            return text[node.start : node.value] + f'"{node.lines.show([at - first for at in lines])}"'
-        within = [bisect_left(chosen, each.parts[0]) < bisect_left(chosen, each.parts[1]) for each in node.inner]
-        missing = sum(each.stop - each.start for each, has in zip(node.inner, within, strict=True) if not has)
-        whole = missing <= _MARK and not recall
-        shown = [
-            self._shown(each, chosen) if has else text[each.start : each.stop] if whole else None
-            for each, has in zip(node.inner, within, strict=True)
-        ]
-        opens, closes = text[node.start : node.inner[0].start], text[node.inner[-1].stop : node.stop]
-        comma = text[node.inner[0].stop : node.inner[1].start] if len(node.inner) > 1 else ", "
-        rows = _with_marks(shown, [each.size for each in node.inner], node.noun, recall)
-        return opens + comma.join(rows) + closes
+            return text[node.start : node.value] + f'"{node.lines.show([at - first for at in chosen if at >= first])}"'
+        opens, closes = text[node.start : inner[0].start], text[inner[-1].stop : node.stop]
+        comma = text[inner[0].stop : inner[1].start] if len(inner) > 1 else ", "
+        return opens + comma.join(self._rows(node, chosen, recall)) + closes
+
+    def _rows(self, node: JsonNode, chosen: Sequence[int], recall: str) -> Iterator[str]:
+        """Yield the members of a value that are shown: a mark in each gap of an array, one at the end of an object."""
+        inner, gap, at = node.inner, 0, 0
+        groups = groupby(chosen, key=lambda part: bisect_right(inner, part, key=lambda each: each.parts[0]) - 1)
+        shown = {index: [*parts] for index, parts in groups if index >= 0}  # The key of the value itself is before all.
+        others = (each.stop - each.start for index, each in enumerate(inner) if index not in shown)
+        whole = not recall and sum(islice(others, _MARK + 1)) <= _MARK
+        for index in range(len(inner)) if whole else shown:
+            each = inner[index]
+            gap += each.before - at
+            if gap and node.noun != "field":
+                yield _member(gap, node.noun, recall)
+                gap, recall = 0, ""
+            yield self._shown(each, shown[index]) if index in shown else self.text[each.start : each.stop]
+            at = each.before + each.size
+        gap += inner[-1].before + inner[-1].size - at
+        if gap:
+            yield _member(gap, node.noun, recall)
 
     def ending(self) -> list[int]:
         """Return the members that say how it ended, the most telling first: a failure, the first member, a status."""
@@ -173,21 +185,6 @@ def _from_ends(index: int, count: int) -> int:
     return min(2 * index, 2 * (count - index) - 1)
 
 
-def _with_marks(texts: Sequence[str | None], sizes: Sequence[int], noun: str, recall: str) -> Iterator[str]:
-    """Yield the members that are shown: a mark in each gap of an array, one at the end of an object."""
-    gap = 0
-    for text, size in zip(texts, sizes, strict=True):
-        if text is None:
-            gap += size
-            continue
-        if gap and noun != "field":
-            yield _member(gap, noun, recall)
-            gap, recall = 0, ""
-        yield text
-    if gap:
-        yield _member(gap, noun, recall)
-
-
 def _member(number: int, noun: str, recall: str) -> str:
     """Return a mark as an item of an array, a field of an object, or one of lines of JSON."""
     text = json.dumps(mark(number, noun, recall))
@@ -199,89 +196,80 @@ def json_parts(text: str, room: int | None = None) -> Parts | None:
 
     A short document is one part. `None` if the text is neither; a text alone, or a number, is no document.
     """
-    root = _Reader(text, grain(SMALL, room), grain(LONG_LINE, room)).root() if text.lstrip()[:1] in ("{", "[") else None
-    if root is None:
+    found, small, long = _documents(text), grain(SMALL, room), grain(LONG_LINE, room)
+    if not found:
         return None
+    trees = [_tree(text, (start, start, stop), small, long, 1) for start, stop in found]
+    root = trees[0] if len(trees) == 1 else JsonNode(0, 0, found[-1][1], "line", trees)
     return JsonParts(text, root) if root.divided else whole_part(text)
 
 
 def members(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the value of each field of a JSON object begins and ends; nothing if the text is no such object."""
-    root = _Reader(text, 0, len(text)).root() if text.lstrip()[:1] == "{" else None
-    yield from ((each.value, each.stop) for each in (root.inner if root and root.noun == "field" else ()))
+    found = _documents(text)
+    if len(found) == 1 and text[found[0][0]] == "{":
+        yield from ((value, stop) for _, value, stop in _inner(text, *found[0]))
 
 
-def _follows(token: str | None, after: str | None, last: str, *, in_object: bool) -> bool:
-    """Return whether a token, and the comma or colon after it, may follow the last: `last` is empty after a value."""
-    if not token:
-        return False
-    if after == ":":
-        return in_object and last not in (":", "") and token[0] == '"'
-    if token in ("]", "}"):
-        return last not in (",", ":") and in_object == (token == "}")
-    return bool(last) and in_object == (last == ":") and not (after and token in _NOUNS)
+def _documents(text: str) -> list[tuple[int, int]]:
+    """Return the one document of a text, or those on its lines; nothing if it has anything else."""
+    whole = _document(text, 0, len(text))
+    if whole:
+        return [whole]
+    found: list[tuple[int, int]] = []
+    start = 0
+    while start < len(text):
+        stop = text.find("\n", start) + 1 or len(text)
+        if not text[start:stop].isspace():
+            line = _document(text, start, stop)
+            if line is None:
+                return []
+            found.append(line)
+        start = stop
+    return found
 
 
-class _Reader:
-    """Reads a document. What is open is on a list instead of the call stack."""
+def _document(text: str, start: int, stop: int) -> tuple[int, int] | None:
+    """Return the object or array between two places, if there is nothing else."""
+    start = _past(text, start, _BLANKS)
+    try:
+        value, end = _DECODER.raw_decode(text, start) if text[start : start + 1] in _NOUNS else (None, stop + 1)
+    except (ValueError, RecursionError):
+        return None
+    return (start, end) if end <= stop <= _past(text, end, _BLANKS) and not is_deep(value) else None
 
-    def __init__(self, text: str, small: int, long: int) -> None:
-        """Prepare to read a text, with the characters of a value that is one part, and of a string that is divided."""
-        self._text, self._small, self._long = text, small, long
 
-    def root(self) -> JsonNode | None:
-        """Return the tree of the one document, or of all lines; `None` if the text is not JSON."""
-        text = self._text.rstrip(" \t\n\r")  # No token follows the last blanks, and each would be a place to look.
-        # The last character shows that a document was cut off, without reading all of it.
-        if text[-1:] != _CLOSES.get(text.lstrip()[:1], text[-1:]):
-            return None
-        stack = [JsonNode(0, 0, len(text), "line")]
-        key, last = -1, ","
-        for found in _TOKEN.finditer(text):
-            token, after = found.groups()
-            parent, start = stack[-1], found.start(1)
-            if not _follows(token, after, last, in_object=parent.noun == "field"):
-                return None
-            if after == ":":
-                key, last = start, after
-                continue
-            if token in ("]", "}"):
-                parent.stop = found.end(1)
-                stack.pop()
-                self._add(stack, parent)
-            else:
-                node = JsonNode(start if key < 0 else key, start, found.end(1), _NOUNS.get(token, ""))
-                key = -1
-                if node.noun:
-                    stack.append(node)
-                    last = token
-                    continue
-                self._add(stack, node)
-            last = after or ""
-            if len(stack) == 1:  # The next line of several.
-                if last or (len(stack[0].inner) > 1 and not self._are_lines(stack[0].inner)):
-                    return None
-                last = ","
-        documents = stack[0].inner
-        return None if len(stack) > 1 or not documents else documents[0] if len(documents) == 1 else stack[0]
+def _inner(text: str, start: int, stop: int) -> Iterator[Member]:
+    """Yield the members of an object or array that was read."""
+    keyed, at = text[start] == "{", _past(text, start + 1)
+    while at < stop - 1:
+        value = _past(text, _DECODER.raw_decode(text, at)[1]) if keyed else at
+        end = _DECODER.raw_decode(text, value)[1]
+        yield at, value, end
+        at = _past(text, end)
 
-    def _are_lines(self, documents: Sequence[JsonNode]) -> bool:
-        """Return whether the last two documents are lines of their own, and objects or arrays."""
-        one, two = documents[-2:]
-        text = self._text
-        broken = any(text.find("\n", each.start, each.stop) >= 0 for each in (one, two))
-        return not broken and text.find("\n", one.stop, two.start) >= 0 and text[two.start] in "{["
 
-    def _add(self, stack: Sequence[JsonNode], node: JsonNode) -> None:
-        """Add a value that was read to what it is in; a small one to the one before it."""
-        size, inner = node.stop - node.start, stack[-1].inner
-        if size <= self._small or len(stack) > _DEEPEST:
-            node.inner = []
-        elif self._text[node.value] == '"' and size > self._long:
-            node.lines = TextParts(self._text, longest=self._long, span=(node.value + 1, node.stop - 1))
-        last = inner[-1] if inner and len(stack) > 1 else None
-        if last and not node.divided and not last.divided and node.stop - last.start <= self._small:
-            last.stop = node.stop
+def _past(text: str, at: int, what: re.Pattern[str] = _BETWEEN) -> int:
+    """Return the place after blanks, and a comma or colon."""
+    found = what.match(text, at)
+    return found.end() if found else at
+
+
+def _tree(text: str, member: Member, small: int, long: int, level: int) -> JsonNode:
+    """Return a value with its members, if it is longer than `small`; neighbours that are shorter together are one."""
+    start, value, stop = member
+    noun = _NOUNS.get(text[value], "")
+    node = JsonNode(start, value, stop, noun)
+    if stop - start <= small or level > _DEEPEST:
+        return node
+    if text[value] == '"' and stop - start > long:
+        node.lines = TextParts(text, longest=long, span=(value + 1, stop - 1))
+    last: JsonNode | None = None
+    for each in _inner(text, value, stop) if noun else ():
+        if last and not last.divided and each[2] - last.start <= small:
+            last.stop = each[2]
             last.size += 1
         else:
-            inner.append(node)
+            last = _tree(text, each, small, long, level + 1)
+            node.inner.append(last)
+    return node

@@ -17,8 +17,8 @@ from brim.truncate.base import BaseTruncator, Cut
 from brim.truncate.parts import LONG_LINE, TextParts, from_both_ends, grain
 from brim.truncate.picker import finest, pick, room_of
 
-_WARNING = re.compile(r"\bwarn(?:ings?)?\b", re.IGNORECASE)
-_WARN = "warn"
+_WARNING = re.compile(r"warn(?<!\wwarn)(?:ings?)?\b")
+"""A word in small letters; an expression that begins with its letters is found faster."""
 _AROUND = (1, -1, 2, -2)
 """The lines around a failure that stay before more of the ends, by their distance."""
 
@@ -62,13 +62,5 @@ def _by_importance(parts: TextParts, failures: Sequence[int]) -> Iterator[int]:
 
 def _warnings(parts: TextParts) -> list[int]:
     """Return the lines that warn, ascending."""
-    found: list[int] = []
     lower = parts.text.replace("İ", "I").lower()  # The only letter whose small form is longer.
-    at = lower.find(_WARN)  # Far faster than an expression that ignores case.
-    while at >= 0:
-        stop = at + len(_WARN)
-        if _WARNING.match(parts.text, at):
-            found.append(parts.part_at(at))
-            stop = parts.starts[found[-1] + 1]
-        at = lower.find(_WARN, stop)
-    return found
+    return [*dict.fromkeys(parts.part_at(found.start()) for found in _WARNING.finditer(lower))]

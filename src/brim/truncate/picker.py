@@ -5,10 +5,8 @@ Sizes only guide the search. Every candidate is shown and counted as a whole, an
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from itertools import accumulate
 
 from brim.meter.base import Meter
 from brim.truncate.base import Cut
@@ -18,8 +16,6 @@ _UNEVEN = 4
 """How much thinner than the whole text the chosen parts may be before a search stops short of the limit."""
 _TRIES = 16
 """Groups that are tried behind the first one that does not fit."""
-_TRUSTED = 4
-"""Rounds that follow the sizes. After them every other round halves the interval, so that any input ends soon."""
 
 
 def room_of(text: str, limit: int, meter: Meter) -> int:
@@ -62,33 +58,29 @@ def pick(
         gaps: whether other groups are tried behind one that does not fit.
     """
     chosen = _in_order(parts, groups, room_of(parts.text, limit, meter))
-    sizes = [sum(map(parts.size, group)) for group in chosen]
-    before, made = meter.count(parts.text), dict[int, str]()
+    before = meter.count(parts.text)
 
-    def text_of(groups: Iterable[Sequence[int]], must: Sequence[int]) -> str:
-        return (show or parts.show)({*must, *(part for group in groups for part in group)})
-
-    def count(n: int, must: Sequence[int]) -> int:
-        made[n] = text_of(chosen[:n], must)
-        return meter.count(made[n])
+    def shown(must: Sequence[int], groups: Iterable[Sequence[int]]) -> Cut:
+        text = (show or parts.show)({*must, *(part for group in groups for part in group)})
+        return Cut(text=text, before=before, after=meter.count(text))
 
     for must in fixed:
-        total = len(parts.text) - sum(map(parts.size, must))
         least = 0 if must or show else 1
-        n, after = largest(sizes, limit, partial(count, must=must), whole=(total, before), least=least)
-        if after is not None and made[n].strip():
+        n, best = _largest(chosen, least, partial(shown, must), limit)
+        if best and best.text.strip():
             break
     else:
         return None
-    best, kept, tries = made[n], chosen[:n], _TRIES if gaps else 0
-    for group, size in zip(chosen[n + 1 :], sizes[n + 1 :], strict=True):
-        if tries and size * before <= (limit - after) * len(parts.text):
+    kept, tries = chosen[:n], _TRIES if gaps else 0
+    for group in chosen[n + 1 :]:
+        size = sum(map(parts.size, group))
+        if tries and size * before <= (limit - best.after) * len(parts.text):
             tries -= 1
-            text = text_of([*kept, group], must)
-            if (more := meter.count(text)) <= limit:
-                best, after = text, more
+            more = shown(must, [*kept, group])
+            if more.after <= limit:
+                best = more
                 kept.append(group)
-    return Cut(text=best, before=before, after=after)
+    return best
 
 
 def _in_order(parts: Parts, groups: Iterable[Sequence[int]], room: int) -> list[Sequence[int]]:
@@ -108,38 +100,17 @@ def _in_order(parts: Parts, groups: Iterable[Sequence[int]], room: int) -> list[
     return chosen + large
 
 
-def largest(
-    sizes: Sequence[int], limit: int, count: Callable[[int], int], *, whole: tuple[int, int], least: int = 1
-) -> tuple[int, int | None]:
-    """Return the largest n found whose count is at most `limit`, with that count; `None` if there is none.
-
-    Args:
-        sizes: the size of each part, most important first, in any one unit.
-        limit: the most that the first n parts may count together.
-        count: returns the count of the first n parts; the last call that was within the limit is that of the result.
-        whole: the size of the whole text in the unit of `sizes`, and its count.
-        least: the smallest n worth returning.
-    """
-    reach = list(accumulate(sizes, initial=0))
-    best: int | None = None
-    low, high = least - 1, len(reach)
-    below, above = (0, 0), (whole[0], max(whole[1], limit + 1, 1))
-    turn = 0
+def _largest(
+    groups: Sequence[Sequence[int]], least: int, shown: Callable[[Sequence[Sequence[int]]], Cut], limit: int
+) -> tuple[int, Cut | None]:
+    """Return how many of the first groups fit, at least so many, with their cut; `None` if they do not fit."""
+    best: Cut | None = None
+    low, high = least - 1, len(groups) + 1
     while high - low > 1:
-        halves = turn >= _TRUSTED and turn % 2
-        guess = (low + high) // 2 if halves else bisect_right(reach, _between(below, above, limit)) - 1
-        n = min(max(guess, low + 1), high - 1)
-        after = count(n)
-        if after <= limit:
-            best = after
-            low, below = n, (reach[n], after)
+        n = (low + high) // 2
+        cut = shown(groups[:n])
+        if cut.after <= limit:
+            low, best = n, cut
         else:
-            high, above = n, (reach[n], after)
-        turn += 1
+            high = n
     return low, best
-
-
-def _between(below: tuple[int, int], above: tuple[int, int], limit: int) -> float:
-    """Return the reach at which the line through two points (reach, count) meets `limit`."""
-    (near, least), (far, most) = below, above
-    return near + (far - near) * (limit - least) / (most - least)

@@ -16,18 +16,17 @@ from brim.meter.base import Meter
 from brim.truncate.base import BaseTruncator, Cut, refusal
 from brim.truncate.ends import Head, Tail
 from brim.truncate.marker import filled
-from brim.truncate.picker import largest
 
 _MARKERS = {
     "newest": "[{dropped:,} older entries omitted]",
     "best": "[{dropped:,} further entries omitted]",
 }
-_JOINS_SAVE = 8
-"""How many times smaller than the sum of its entries a joined text may be before a search stops short of it."""
 _BIG = 2
 """An entry with more than one part in so many of the limit is shortened, or skipped, instead of ending the run."""
 _USEFUL = 16
 """The fewest tokens of a shortened entry beside others."""
+_ROUNDS = 6
+"""How often the room is corrected after a selection fits: the sizes of entries do not add up to that of the whole."""
 _INSIDE = Head(marker="…")
 """Cuts an entry that is shortened."""
 
@@ -69,33 +68,24 @@ class Records(BaseTruncator):
         Raises:
             DoesNotFit: one entry and the marker count more than `limit`, and it cannot be shortened either.
         """
-        text, count = self.separator.join(entries), len(entries)
+        text = self.separator.join(entries)
         before = meter.count(text)
         if before <= limit:
-            return Selection(text=text, before=before, after=before, kept=tuple(range(count)), entries=tuple(entries))
-        n, after = self._run(entries, before, limit, meter)
-        following = entries[self._order(count)[n]]
-        if after is None or meter.count(following) * _BIG > limit or self.order is not None:
-            shortened = self._around_big(entries, before, (n, after or 0), limit, meter)
-            if shortened is not None:
-                return shortened
-        if after is None:
-            raise refusal(text, meter.count(self._shown(entries, 1)), limit, meter)
-        return self._joint(entries, {index: entries[index] for index in self._order(count)[:n]}, before, meter)
-
-    def _run(self, entries: Sequence[str], before: int, limit: int, meter: Meter) -> tuple[int, int | None]:
-        """Return how many entries from the kept side fit, and their count with the marker; `None` if not one does."""
-        sizes = self._sizes(entries, limit, meter)
-        total = before
-        if len(sizes) == len(entries) - 1:  # Then the total shows what the joins save.
-            total = max(total, sum(sizes) + self._size(entries[self._order(len(entries))[-1]], meter))
-        marker = meter.count(self._marker(len(entries)) + self.separator)
-        return largest(
-            [marker + size if not at else size for at, size in enumerate(sizes)],
-            limit,
-            lambda n: meter.count(self._shown(entries, n)),
-            whole=(total + marker, before + marker),
-        )
+            kept = tuple(range(len(entries)))
+            return Selection(text=text, before=before, after=before, kept=kept, entries=tuple(entries))
+        best, room, rounds = None, limit, 0
+        while room > 0 and (best is None or rounds < _ROUNDS):
+            made = self._joint(entries, self._chosen(entries, room, meter), before, meter)
+            if not made.kept or not made.text or (best is not None and made.entries == best.entries):
+                break
+            if made.after <= limit and (best is None or made.after > best.after):
+                best = made
+            room += limit - made.after
+            rounds += 1
+        if best is None:
+            first = self._joint(entries, {at: entries[at] for at in self._order(len(entries))[:1]}, before, meter)
+            raise refusal(text, first.after, limit, meter)
+        return best
 
     def _order(self, count: int) -> Sequence[int]:
         """Return the indexes of the entries in the order in which they are kept."""
@@ -103,46 +93,18 @@ class Records(BaseTruncator):
             return self.order
         return range(count - 1, -1, -1) if self.keep == "newest" else range(count)
 
-    def _around_big(
-        self, entries: Sequence[str], before: int, run: tuple[int, int], limit: int, meter: Meter
-    ) -> Selection | None:
-        """Return a selection that goes on where an entry is too big; `None` if it has no more than the run.
-
-        `run` is the number of entries that fit whole from the kept side, and their count with the marker.
-        """
-        room = limit
-        while room > 0:
-            kept = self._spread(entries, run, room, meter)
-            if len(kept) <= (run[0] if room == limit else 0):
-                return None
-            made = self._joint(entries, kept, before, meter)
-            if made.after <= limit or not made.text:
-                return made if made.text else None
-            room -= made.after - limit  # Joined texts can count more than they do apart.
-        return None
-
-    def _joint(self, entries: Sequence[str], kept: Mapping[int, str], before: int, meter: Meter) -> Selection:
-        """Return the kept entries and the marker as one text; `before` is the count of all entries."""
-        chosen = sorted(kept)
-        own = [kept[index] for index in chosen]
-        text = self.separator.join(self._texts(entries, chosen, own))
-        return Selection(text=text, before=before, after=meter.count(text), kept=tuple(chosen), entries=tuple(own))
-
-    def _spread(self, entries: Sequence[str], run: tuple[int, int], room: int, meter: Meter) -> dict[int, str]:
+    def _chosen(self, entries: Sequence[str], room: int, meter: Meter) -> dict[int, str]:
         """Return the entries that are kept by index: small ones whole, big ones shortened to half of what is left.
 
         What is left in the end goes to the first entry that was shortened.
         """
-        order = self._order(len(entries))
-        join = meter.count(self.separator)
-        whole, used = run if run[1] <= room else (0, 0)
-        kept = {index: entries[index] for index in order[:whole]}
-        left = room - (used or meter.count(self._marker(len(entries))))
+        join, left = meter.count(self.separator), room - meter.count(self._marker(len(entries)))
+        kept: dict[int, str] = {}
         first: int | None = None
-        for index in order[whole:]:
+        for index in self._order(len(entries)):
             if left <= join:
                 break
-            size = self._size(entries[index], meter)
+            size = meter.count(entries[index] + self.separator)
             if size <= left:
                 kept[index] = entries[index]
                 left -= size
@@ -160,6 +122,13 @@ class Records(BaseTruncator):
         if first is not None and left > 0:
             kept[first] = _piece(entries[first], meter.count(kept[first]) + left, meter, 1) or kept[first]
         return kept
+
+    def _joint(self, entries: Sequence[str], kept: Mapping[int, str], before: int, meter: Meter) -> Selection:
+        """Return the kept entries and the marker as one text; `before` is the count of all entries."""
+        chosen = sorted(kept)
+        own = [kept[index] for index in chosen]
+        text = self.separator.join(self._texts(entries, chosen, own))
+        return Selection(text=text, before=before, after=meter.count(text), kept=tuple(chosen), entries=tuple(own))
 
     def _texts(self, entries: Sequence[str], chosen: Sequence[int], kept: Sequence[str]) -> list[str]:
         """Return the kept entries with the marker where entries were dropped, or else after the shortened one."""
@@ -190,30 +159,6 @@ class Records(BaseTruncator):
         entries = body.split(self.separator)
         entries[-1] += text[len(body) :]
         return entries
-
-    def _sizes(self, entries: Sequence[str], limit: int, meter: Meter) -> list[int]:
-        """Return the size of each entry, from the kept side, as far as they could ever fit."""
-        sizes: list[int] = []
-        total = 0
-        # Without the last one: if every entry were kept, there would be nothing for the marker to report.
-        for index in self._order(len(entries))[:-1]:
-            sizes.append(self._size(entries[index], meter))
-            total += sizes[-1]
-            if total > _JOINS_SAVE * limit:
-                break
-        return sizes
-
-    def _size(self, entry: str, meter: Meter) -> int:
-        """Return the count of an entry with its separator: together they add up nearly to the count of the joined text.
-
-        So a search by sizes needs few counts of joined texts.
-        """
-        return meter.count(entry + self.separator)
-
-    def _shown(self, entries: Sequence[str], n: int) -> str:
-        """Return the text of the first `n` entries of the kept side, with the marker."""
-        chosen = sorted(self._order(len(entries))[:n])
-        return self.separator.join(self._texts(entries, chosen, [entries[index] for index in chosen]))
 
     def _marker(self, dropped: int) -> str:
         return filled(_MARKERS[self.keep] if self.marker is None else self.marker, dropped)

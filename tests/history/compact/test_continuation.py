@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.history.compact.continuation import (
-    MARK,
+    CONTINUATION_MARK,
     MOST,
     MOST_LINEAGE,
     MOST_SENTENCES,
@@ -56,7 +56,7 @@ def test_done_left_found_and_ruled_are_told_apart():
 
 def test_the_text_has_all_of_it_under_headings():
     told = handed().text(METER, 700)
-    assert told.startswith(f"{MARK} iteration 0, sub-tick 0\nGoal: {GOAL}\nRules:\n- Never lose an order.")
+    assert told.startswith(f"{CONTINUATION_MARK} iteration 0, sub-tick 0\nGoal: {GOAL}\nRules:\n- Never lose an order.")
     for heading in (
         "Left to do:",
         "Decisions:",

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 import brim
 import traffic
 from brim.errors import InvalidType, InvalidValue, NoProgress
-from brim.history.compact.mark import MARK, headed, is_summary
-from brim.history.compact.plan import MOST_HANDLES, Compacted, apply, plan
+from brim.history.compact.mark import SUMMARY_MARK, headed, is_summary
+from brim.history.compact.plan import Compacted, apply, plan
 from brim.history.turns import Turns
 from brim.receipts.receipt import handle
 from brim.testing import PieceMeter
@@ -42,7 +42,7 @@ def test_the_newest_turns_the_task_and_the_system_stay_and_a_summary_stands_for_
     done = apply(made, "Thirty files were read.")
     assert done.messages[0] is messages[0]
     assert done.messages[1] is messages[1]
-    assert done.messages[2]["content"].startswith(MARK)
+    assert done.messages[2]["content"].startswith(SUMMARY_MARK)
     assert "Thirty files were read." in done.messages[2]["content"]
     assert all(a is b for a, b in zip(done.messages[3:], messages[-6:], strict=True))
     assert made.kept == (0, 1, *range(len(messages) - 6, len(messages)))
@@ -98,7 +98,7 @@ def test_a_summary_goes_into_the_users_message_where_two_of_the_users_may_not_fo
     done = compacted(claude(), format="anthropic")
     assert refusal(done.messages, "anthropic") == ""
     assert [message["role"] for message in done.messages[:2]] == ["user", "assistant"]
-    assert done.messages[0]["content"][-1]["text"].startswith(MARK)
+    assert done.messages[0]["content"][-1]["text"].startswith(SUMMARY_MARK)
     assert is_summary(done.messages[0])
 
 
@@ -131,12 +131,11 @@ def test_the_next_summary_replaces_the_last_and_reads_it():
         assert again.previous == "The port is 8443."
         assert "port is 8443" in again.text
         second = apply(again, "The port is 8443, still.")
-        marks = [str(message).count(MARK) for message in second.messages]
+        marks = [str(message).count(SUMMARY_MARK) for message in second.messages]
         assert sum(marks) == 1
         assert "8443, still" in str(second.messages)
         assert "The port is 8443." not in str(second.messages)
         assert second.replaced == first.replaced + len(again.said)
-        assert set(first.handles) <= {*second.handles}
         assert first.index in second.texts[second.index]
 
 
@@ -145,7 +144,7 @@ def test_a_last_summary_is_known_by_its_mark_alone():
     again = plan([*first.messages, *chat()[2:]], meter=METER, room=1_000)
     assert again.previous == "The port is 8443."
     assert again.replaced == first.replaced + len(again.said)
-    assert first.index.startswith(again.index)
+    assert first.index.startswith(again.last.index)
 
 
 def test_a_last_compaction_can_come_from_its_json():
@@ -162,19 +161,18 @@ def test_what_is_no_compaction_is_refused(values):
         Compacted.from_dict(values)
 
 
-def test_handles_are_bounded_and_the_index_leads_to_the_rest():
+def test_the_index_leads_to_all_that_was_replaced():
     messages = [user()]
     for i in range(400):
         messages += [model(f"answer {i} " * 8), user(f"question {i} " * 8)]
     done = compacted(messages, room=4_000)
-    assert len(done.handles) == MOST_HANDLES
     lines, link = [], done.index
     while link:
         first, *rest = done.texts[link].splitlines()
         link = first.removesuffix(" earlier") if first.endswith(" earlier") else ""
         lines += rest if link else [first, *rest]
         assert len(rest) <= 256
-    assert len(set(lines)) == done.replaced > MOST_HANDLES
+    assert len(set(lines)) == done.replaced > 256
     for name, kept in done.texts.items():
         assert handle(kept) == name
 
@@ -228,7 +226,7 @@ def test_what_came_after_the_plan_stays():
     assert done.after == brim.meter(METER).count_messages(done.messages)
 
 
-@pytest.mark.parametrize("said", ["", "   \n", MARK])
+@pytest.mark.parametrize("said", ["", "   \n", SUMMARY_MARK])
 def test_an_empty_summary_is_refused(said):
     with pytest.raises(NoProgress, match="is empty"):
         apply(plan(chat(), meter=METER, room=1_000), said)
@@ -308,6 +306,6 @@ def test_arguments_that_cannot_be_are_refused_by_name(argument, value):
 def test_a_summary_is_told_from_other_messages():
     assert not is_summary(user())
     assert not is_summary({"nonsense": 1})
-    assert not is_summary(model(f"{MARK} said the model"))
-    assert not is_summary(user(f"{MARK} whatever"))
+    assert not is_summary(model(f"{SUMMARY_MARK} said the model"))
+    assert not is_summary(user(f"{SUMMARY_MARK} whatever"))
     assert is_summary(user(headed("All went well.", 3, handle("index"))))

@@ -62,6 +62,18 @@ def test_a_summary_of_a_summary_keeps_its_lines():
     assert condensed([], 300, METER, again) == again
 
 
+def test_a_task_leaves_the_summary_when_a_later_report_completes_it():
+    first = condensed(read(["Go on.", "TODO: notify the warehouse. TODO: rename the queue."]), 300, METER)
+    assert "notify the warehouse" in first
+    again = condensed(read(["Well.", "I notified the warehouse: done."]), 300, METER, first)
+    assert "TODO: notify the warehouse." not in again
+    assert "TODO: rename the queue." in again
+    later = condensed(
+        read(["Well.", "I notified the warehouse: done.", "Go.", "TODO: notify the warehouse."]), 300, METER
+    )
+    assert "TODO: notify the warehouse." in later, "a report ends no task that comes after it"
+
+
 def test_calls_with_their_outcomes_go_from_one_summary_to_the_next():
     messages = [user("Go."), *[model("Well, I see.")] * 3]
     for i in range(12):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType
-from brim.history.compact.lines import HEADINGS, Line, Said, read_messages, said_in
+from brim.history.compact.lines import HEADINGS, Line, Said, read_messages, record, said_in, unfinished
 from brim.history.compact.picker import pick, worth_now
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
@@ -22,12 +22,11 @@ from brim.history.turns import Turns
 from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
-from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate import shortened, truncator
 from brim.wire import Format
 
-MARK = "[CONTINUATION]"
+CONTINUATION_MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
 AS_ABOVE = "as above"
 """Takes the place of the goal where it stands before the continuation."""
@@ -38,11 +37,10 @@ MOST_SENTENCES = 500
 MOST_LINEAGE = 16
 _GOAL_SHARE = 3
 """A goal that takes more than this part of the limit, one in so many, is cut to it."""
-_DONE = 0.6
-"""The share of a task's words that a report must have for the task to count as done."""
 _SUMMARY_SHARE = 2
 """A summary takes at most one part in so many of the limit."""
 _SUMMARY = "Summary"
+_FIELDS = {"goal": str, "lines": list, "summary": str, "lineage": list, "iteration": int, "sub_tick": int}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,21 +145,13 @@ class Continuation:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
-        names = [each.name for each in fields(cls)]
-        if not isinstance(values, Mapping) or set(values) != set(names):
-            raise InvalidType("continuation", values, f"a mapping with {', '.join(names)}")
-        for name in ("goal", "summary"):
-            if not isinstance(values[name], str):
-                raise InvalidType(f"continuation.{name}", values[name], "a text")
-        for name in ("lines", "lineage"):
-            if not isinstance(values[name], list | tuple):
-                raise InvalidType(f"continuation.{name}", values[name], "a list")
-        if not all(isinstance(each, str) for each in values["lineage"]):
-            raise InvalidType("continuation.lineage", values["lineage"], "a list of texts")
-        lines = (Line.from_dict(each, f"continuation.lines[{i}]") for i, each in enumerate(values["lines"]))
+        known = record(values, _FIELDS, "continuation")
+        if not all(isinstance(each, str) for each in known["lineage"]):
+            raise InvalidType("continuation.lineage", known["lineage"], "a list of texts")
+        lines = (Line.from_dict(each, f"continuation.lines[{i}]") for i, each in enumerate(known["lines"]))
         for name in ("iteration", "sub_tick"):
-            units(f"continuation.{name}", values[name])
-        return cls(**{**values, "lines": tuple(lines), "lineage": tuple(values["lineage"])})
+            units(f"continuation.{name}", known[name])
+        return cls(**{**known, "lines": tuple(lines), "lineage": tuple(known["lineage"])})
 
     def _written(self, goal: str, summary: str, lines: Sequence[Line]) -> str:
         rows = [self._head, f"Goal: {goal}", *([f"{_SUMMARY}: {summary}"] if summary else [])]
@@ -175,7 +165,7 @@ class Continuation:
 
     @property
     def _head(self) -> str:
-        return f"{MARK} iteration {self.iteration}, sub-tick {self.sub_tick}"
+        return f"{CONTINUATION_MARK} iteration {self.iteration}, sub-tick {self.sub_tick}"
 
     def outside(self, text: str) -> str:
         """Return a text without the text of this continuation, as far as it stands there word for word."""
@@ -266,8 +256,7 @@ def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
     again = {line.key for line in new}
     known = [replace(line, age=line.age + 1) for line in old if line.kind not in ("running", "question")]
     merged = [*(line for line in known if line.key not in again), *new]
-    reports = [set(terms(line.text)) for line in new if line.kind == "done"]
-    left = [line for line in merged if line.kind != "todo" or not _is_done(set(terms(line.text)), reports)]
+    left = unfinished(merged)
     stays: set[int] = set()
     for some in (("call",), ("path",), tuple(HEADINGS.keys() - MOST.keys())):
         group = sorted((line for line in reversed(left) if line.kind in some), key=lambda line: -worth_now(line))
@@ -280,8 +269,3 @@ def _unanswered(lines: Sequence[Line]) -> list[Line]:
     last = {line.role: line.at for line in lines if line.kind not in ("call", "path")}
     other = {"user": last.get("assistant", -1), "assistant": last.get("user", -1)}
     return [line for line in lines if line.kind != "question" or line.at > other.get(line.role, -1)]
-
-
-def _is_done(task: set[str], reports: Sequence[set[str]]) -> bool:
-    """Return whether a report has enough words of a task to complete it."""
-    return bool(task) and any(len(task & report) >= len(task) * _DONE for report in reports)

@@ -13,13 +13,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
-from brim.errors import InvalidType, InvalidValue
+from brim.errors import InvalidType, check_choice
 from brim.history.compact.secrets import redact
 from brim.history.excerpts import brief_arguments, parts_of
 from brim.history.note import is_note, is_written
 from brim.history.turns import Turns
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
+from brim.truncate.failure import reports_failure
 from brim.wire.message import Message
 
 HEADINGS = {
@@ -57,6 +58,8 @@ _WORD, _IDLE_WORD, _NAME = 20, 3, 20
 """What a word adds to the worth: one with a topic, one of politeness or praise, and more for a name or a number."""
 _SHORT = 10
 """Tokens that are added to the length, so that a sentence of three words is not the best of all."""
+_REPORTED = 0.6
+"""The share of a task's words that a report must have for the task to count as done."""
 _PATH_WORTH = 20
 """The worth of a path: it is listed after the sentences, which name most of them."""
 _CALL = 160
@@ -107,13 +110,6 @@ _DECISION = re.compile(
     r"|the plan is|approved)(?!\w)|决定|改用|选择了|采用",
     re.I,
 )
-_ERROR = re.compile(
-    r"\b(?:\w*error|\w*exception|fail(?:ed|ure|s|ing)?|fatal|panic(?:ked)?|traceback|denied|refused|timed out|timeout"
-    r"|not found|no such|cannot|could not|undefined|segfault|crash(?:ed|es)?|abort(?:ed)?|exit code [1-9]\d*"
-    r"|out of memory)\b(?![./]\w)|错误|失败|异常",
-    re.I,
-)
-_NO_ERROR = re.compile(r"\b(?:no|0|zero|without(?: any)?) (?:errors?|failures?|exceptions?|failed)\b", re.I)
 _TODO = re.compile(
     r"\b(?:TODO|FIXME|XXX)\b|\[ \]|\b(?:still (?:need|have|must|to)|remaining|remains? to|next(?: steps?)?:|next,"
     r"|next up|not yet|left to do|to[- ]do:|(?:we|i|you) (?:still )?need to|needs to be|follow[- ]up|outstanding"
@@ -200,16 +196,26 @@ class Line:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
-        names = [each.name for each in fields(cls)]
-        if not isinstance(values, Mapping) or set(values) != set(names):
-            raise InvalidType(place, values, f"a mapping with {', '.join(names)}")
-        for name in names:
-            kind = int if name in ("worth", "at", "age") else str
-            if type(values[name]) is not kind:
-                raise InvalidType(f"{place}.{name}", values[name], f"a {kind.__name__}")
-        if values["kind"] not in HEADINGS:
-            raise InvalidValue(f"{place}.kind", values["kind"], f"one of {', '.join(HEADINGS)}")
-        return cls(**values)
+        made = cls(**record(values, _FIELDS, place))
+        check_choice(f"{place}.kind", made.kind, [*HEADINGS])
+        return made
+
+
+_FIELDS = {each.name: int if each.type == "int" else str for each in fields(Line)}
+
+
+def record(values: Any, kinds: Mapping[str, type], place: str) -> dict[str, Any]:
+    """Return values that `to_dict` wrote: one of each name, of its type.
+
+    Raises:
+        InvalidType: they are anything else.
+    """
+    if not isinstance(values, Mapping) or set(values) != set(kinds):
+        raise InvalidType(place, values, f"a mapping with {', '.join(kinds)}")
+    for name, kind in kinds.items():
+        if type(values[name]) is not kind:
+            raise InvalidType(f"{place}.{name}", values[name], f"a {kind.__name__}")
+    return dict(values)
 
 
 def said_in(message: Message) -> Said | None:
@@ -272,9 +278,7 @@ def _results(message: Message) -> Iterator[tuple[str, str]]:
 
 def read_text(role: str, text: str, at: int = 0) -> list[Line]:
     """Return the lines of a text in their order: sentences of people and of the model, how a tool's output ended."""
-    if len(text) > _MOST_TEXT:
-        text = f"{text[: _MOST_TEXT // 2]}\n{text[-_MOST_TEXT // 2 :]}"
-    safe = redact(text)
+    safe = redact(clipped(text))
     if role == "tool":
         parts = parts_of(safe)
         ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
@@ -285,6 +289,11 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
         found = [_line(role, each, at, len(spoken)) for each in spoken]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
     return [*found, *_paths(role, safe, at)]
+
+
+def clipped(text: str, most: int = _MOST_TEXT) -> str:
+    """Return a text, or the start and the end of one that is too long to be read."""
+    return text if len(text) <= most else f"{text[: most // 2]}\n{text[-most // 2 :]}"
 
 
 def sentences(text: str) -> list[str]:
@@ -312,6 +321,20 @@ def once(lines: Iterable[Line]) -> list[Line]:
     ]
 
 
+def unfinished(lines: Iterable[Line]) -> list[Line]:
+    """Return lines without the tasks that a later report has enough words of to complete them."""
+    left: list[Line] = []
+    reports: list[set[str]] = []
+    for line in reversed([*lines]):
+        words = set(terms(line.text)) if line.kind in ("todo", "done") else set()
+        if line.kind == "done":
+            reports.append(words)
+        elif words and any(len(words & report) >= len(words) * _REPORTED for report in reports):
+            continue
+        left.append(line)
+    return left[::-1]
+
+
 def is_thought(sentence: str) -> bool:
     """Return whether a model thinks aloud in a sentence, or announces what it does next."""
     return _THOUGHT.match(sentence) is not None
@@ -325,7 +348,7 @@ def _line(role: str, text: str, at: int, beside: int) -> Line:
 def _kind(role: str, sentence: str) -> str:
     """Return what kind of line a sentence is."""
     if role == "tool":
-        return "error" if _ERROR.search(sentence) and not _NO_ERROR.search(sentence) else "found"
+        return "error" if reports_failure(sentence) else "found"
     if sentence.endswith(("?", "？")):
         return "question"
     if role == "user" and _RULE.search(sentence) and not _NO_RULE.search(sentence):
@@ -337,7 +360,7 @@ def _kind(role: str, sentence: str) -> str:
         return "todo"
     if role == "assistant" and not thought and _DONE.search(sentence):
         return "done"
-    if not thought and _ERROR.search(sentence) and not _NO_ERROR.search(sentence):
+    if not thought and reports_failure(sentence):
         return "error"
     return "told" if role == "user" else "found"
 
@@ -392,7 +415,7 @@ def _command(text: str) -> str:
 
 def _outcome(text: str) -> str:
     """Return what stays of a result in few words: how it ended, and as much of its start as there is room for."""
-    parts = parts_of(redact(text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}\n{text[-_MOST_TEXT:]}"))
+    parts = parts_of(redact(clipped(text, 2 * _MOST_TEXT)))
     if len(parts.text) <= _OUTCOME:
         return _one_line(parts.text, _OUTCOME)
     chosen, room = set[int](), _OUTCOME - _MARKS

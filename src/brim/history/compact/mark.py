@@ -17,16 +17,16 @@ from brim.receipts.receipt import handle
 from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
 
-MARK = "[CONTEXT_SUMMARY]"
+SUMMARY_MARK = "[CONTEXT_SUMMARY]"
 """How the text of a summary begins."""
 _CHECK = 6
 """Characters of the hash."""
 
 _HEAD = re.compile(
-    re.escape(MARK)
+    re.escape(SUMMARY_MARK)
     + r" of ([0-9]{1,3}(?:,[0-9]{3}){0,5}) earlier messages \((b2:[0-9a-f]{1,64})(?:, ([0-9a-f]{6}))?\)(?:\n|\Z)"
 )
-_HEADS = re.compile(rf"(?:\s*(?:{_HEAD.pattern}|{re.escape(MARK)}))+")
+_HEADS = re.compile(rf"(?:\s*(?:{_HEAD.pattern}|{re.escape(SUMMARY_MARK)}))+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,12 +54,7 @@ class Summary:
 def headed(text: str, replaced: int, index: str) -> str:
     """Return a summary behind its mark."""
     summary = Summary(text=text, replaced=replaced, index=index)
-    return f"{MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]}, {summary.check})\n{text}"
-
-
-def may_be(message: Message) -> bool:
-    """Return whether a message could contain a summary; most cannot, and that is seen at once."""
-    return len(message.pieces) != 1 or message.pieces[0].text.startswith(MARK)
+    return f"{SUMMARY_MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]}, {summary.check})\n{text}"
 
 
 def piece_of(message: Message, known: Summary | None = None) -> Piece | None:
@@ -73,7 +68,7 @@ def read(text: str, known: Summary | None = None) -> Summary | None:
 
     `known` is the summary of the last compaction, if that is known: then no other text is a summary.
     """
-    match = _HEAD.match(text) if text.startswith(MARK) else None
+    match = _HEAD.match(text) if text.startswith(SUMMARY_MARK) else None
     if match is None:
         return None
     found = Summary(text=text[match.end() :].strip(), replaced=int(match[1].replace(",", "")), index=match[2])

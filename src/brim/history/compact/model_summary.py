@@ -13,6 +13,7 @@ from typing import Protocol
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
 from brim.history.compact.lines import Line, Said, once
 from brim.history.compact.picker import pick
+from brim.history.compact.plan import CompactionPlan
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import as_talk, read_back
 from brim.history.names import names_in
@@ -82,13 +83,6 @@ class SummarySource(Protocol):
         """Return the text for a summariser in at most `limit` tokens."""
 
 
-class LinedSource(SummarySource, Protocol):
-    """What a summary is made of, with the lines that were said."""
-
-    def lines(self) -> list[Line]:
-        """Return what was said and done."""
-
-
 def ask(plan: SummarySource) -> list[dict[str, str]]:
     """Return the messages to send to a model; with the text to read they count at most the plan's `input_limit`.
 
@@ -113,7 +107,7 @@ def ask(plan: SummarySource) -> list[dict[str, str]]:
     return _messages(task, "")
 
 
-def take(plan: LinedSource, reply_text: str) -> str:
+def take(plan: CompactionPlan, reply_text: str) -> str:
     """Return the summary in a model's answer, with the lines that it may not leave out, within the plan's limit.
 
     Raises:

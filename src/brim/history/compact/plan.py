@@ -16,7 +16,7 @@ from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.bindings import binds
 from brim.history.compact import mark
-from brim.history.compact.lines import Line, Said, read_messages, said_in
+from brim.history.compact.lines import Line, Said, read_messages, record, said_in
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import condensed, index_of, summary_input
 from brim.history.forms import Form, Forms
@@ -36,9 +36,7 @@ LEAST_FREED = Fraction(1, 20)
 """The part of the room that a compaction has to free."""
 LEAST_SUMMARY = 32
 """Tokens below which a summary says nothing."""
-MOST_HANDLES = 256
-"""Handles that are carried on, the newest; the index leads to the others."""
-_FIELDS = {"summary": str, "handles": list, "index": str, "replaced": int, "before": int, "after": int, "reason": str}
+_FIELDS = {"summary": str, "index": str, "replaced": int, "before": int, "after": int, "reason": str}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -49,8 +47,6 @@ class Compacted:
     """The messages to continue with, in their format. A message that was not changed is the caller's own object."""
     summary: str
     """The summary, without its mark."""
-    handles: tuple[str, ...]
-    """The messages that it replaces, by handle; of very many the newest."""
     texts: Mapping[str, str]
     """The texts that this compaction replaced, by handle, and those of their index: for a store to keep."""
     index: str
@@ -76,7 +72,7 @@ class Compacted:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the next compaction needs, and the numbers, as JSON values; no messages and no texts."""
-        return {name: kind(getattr(self, name)) for name, kind in _FIELDS.items()}
+        return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Compacted:
@@ -85,12 +81,7 @@ class Compacted:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
-        for name, kind in _FIELDS.items():
-            value = values.get(name) if isinstance(values, Mapping) else None
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise InvalidValue(f"compaction.{name}", value, f"the {kind.__name__} that Compacted.to_dict writes")
-        known = {name: values[name] for name in _FIELDS}
-        return cls(**{**known, "handles": tuple(known["handles"])}, messages=[], texts={})
+        return cls(**record(values, _FIELDS, "compaction"), messages=[], texts={})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -99,32 +90,39 @@ class CompactionPlan:
 
     said: tuple[Said, ...]
     """The texts to summarise, in order, each with its handle; without the last summary."""
-    previous: str
-    """The last summary, which the new one replaces; empty if there is none."""
+    last: mark.Summary
+    """The last summary, which the new one replaces; its text is empty if there is none."""
     limit: int
     """The most tokens of the summary."""
     input_limit: int
     """The most tokens that a summariser can read."""
-    before: int
-    """Tokens of all messages now."""
     older: int
     """Tokens of the messages to replace, including the last summary."""
-    kept: tuple[int, ...]
-    """The indexes of the caller's messages that stay."""
     gone: tuple[int, ...]
-    """The indexes of those to replace; a message that is only the last summary is among them."""
+    """The indexes of the caller's messages to replace; one that is only the last summary is among them."""
     reason: str
     """Why, with the numbers."""
-    carried: Compacted | None = field(repr=False)
-    """The last compaction."""
-    replaced: int
-    """Messages that the summary will replace, including those of the last summary."""
-    index: str
-    """The handle of the last index, or its start; empty if there is none."""
+    positions: Sequence[int] = field(repr=False)
+    """Where they are in the turns, without the last summary."""
     summaries: Mapping[int, Piece] = field(repr=False)
     """The pieces that are summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The indexes of the caller's messages that stay."""
+        return tuple(sorted({*self.turns.indexes} - {*self.gone}))
+
+    @property
+    def replaced(self) -> int:
+        """Messages that the summary will replace, including those of the last summary."""
+        return self.last.replaced + len(self.positions)
+
+    @property
+    def previous(self) -> str:
+        """The text of the last summary; empty if there is none."""
+        return self.last.text
 
     @property
     def meter(self) -> BaseMeter:
@@ -142,9 +140,7 @@ class CompactionPlan:
 
     def lines(self) -> list[Line]:
         """Return what was said and done in the messages to replace."""
-        gone = set(self.gone)
-        places = (at for at, index in enumerate(self.turns.indexes) if index in gone and at not in self.summaries)
-        return read_messages(self.turns, places)
+        return read_messages(self.turns, self.positions)
 
     def summary(self) -> str:
         """Return a summary that is made without a model, with the last one in it; it is never empty."""
@@ -186,10 +182,9 @@ def plan(
     """
     units("room", room, least=1)
     units("keep_turns", keep_turns, least=1)
+    units("input_limit", room if input_limit is None else input_limit, least=1)
     if isinstance(summary_share, bool) or not isinstance(summary_share, int | float) or not 0 < summary_share <= 1:
         raise InvalidValue("summary_share", summary_share, "above 0 and at most 1")
-    if input_limit is not None:
-        units("input_limit", input_limit, least=1)
     if previous is not None and not isinstance(previous, Compacted):
         raise InvalidType("previous", previous, "the last Compacted")
     if isinstance(messages, Turns):
@@ -197,14 +192,8 @@ def plan(
     else:
         turns = Turns(metered(meter), format=format)
         turns.extend(messages)
-    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
-    found = _summaries(turns, previous)
-    split = _Split(turns, found, turns.pinned(pin), keep_turns, room - overhead - LEAST_SUMMARY)
-    limit = min(int(Fraction(str(summary_share)) * room), split.older // 2, max(LEAST_SUMMARY, room - split.stays))
-    saved = split.older - limit - overhead
-    if not split.gone or saved < 1 or saved < LEAST_FREED * room:
-        return None
-    return _planned(split, previous, (limit, input_limit or room), saved)
+    most = int(Fraction(str(summary_share)) * room)
+    return _planned(turns, previous, turns.pinned(pin), keep_turns, (room, most, input_limit or room))
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:
@@ -222,9 +211,7 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     if turns.generation != plan.generation:
         raise InvalidValue("plan", plan.reason, "made again: turns of the history have changed since")
     text = _checked(plan, summary)
-    known = plan.carried.handles if plan.carried is not None else ()
-    handles = tuple(dict.fromkeys([*known, *(one.handle for one in plan.said)]))
-    name, index = index_of(plan.said, plan.index)
+    name, index = index_of(plan.said, plan.last.index)
     messages, after = _placed(plan, mark.headed(text, plan.replaced, name))
     before = turns.fixed + turns.total
     if after >= before:
@@ -237,7 +224,6 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     return Compacted(
         messages=messages,
         summary=text,
-        handles=handles[-MOST_HANDLES:],
         texts={**{one.handle: one.text for one in plan.said}, **index},
         index=name,
         replaced=plan.replaced,
@@ -247,76 +233,70 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     )
 
 
-class _Split:
-    """Which turns stay and which are replaced; fewer of the newest stay if they leave no room for a summary."""
+def _planned(
+    turns: Turns, previous: Compacted | None, pinned: set[int], keep_turns: int, limits: tuple[int, int, int]
+) -> CompactionPlan | None:
+    """Return the plan if it pays; `limits` are the room, the most for a summary, and the most to be read for it."""
+    room, most, input_limit = limits
+    summaries = _summaries(turns, previous)
+    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
+    keep, leaving, older = _split(turns, summaries, pinned, keep_turns, room - overhead - LEAST_SUMMARY)
+    gone = [at for first, last in ranges(leaving) for at in turns.members(first, last)]
+    positions = [at for at in gone if at not in summaries]
+    before, unit = turns.fixed + turns.total, turns.meter.unit
+    limit = min(most, older // 2, max(LEAST_SUMMARY, room - before + older))
+    saved = older - limit - overhead
+    if not positions or saved < 1 or saved < LEAST_FREED * room:
+        return None
+    told = (said_in(turns.messages[at]) for at in positions)
+    return CompactionPlan(
+        said=tuple(said for said in told if said is not None),
+        last=_last(summaries, previous),
+        limit=limit,
+        input_limit=input_limit,
+        older=older,
+        gone=tuple(turns.indexes[at] for at in gone),
+        reason=(
+            f"{older:,} of {before:,} {unit} are older than the newest {keep} turns and not pinned; "
+            f"a summary of at most {limit:,} frees at least {saved:,}"
+        ),
+        positions=positions,
+        summaries=summaries,
+        turns=turns,
+        generation=turns.generation,
+    )
 
-    def __init__(self, turns: Turns, found: Mapping[int, Piece], pinned: set[int], keep: int, room: int) -> None:
-        self.turns = turns
-        self.found = found
-        self._pinned = pinned if turns.task is None else pinned | {turns.turn_of(turns.task)}
-        self._summaries = {turn for turn in map(turns.turn_of, found) if self._is_summary(turn)}
-        self._set(keep)
-        while self.stays > room and self.keep > 1:
-            self._set(self.keep - 1)
 
-    def _set(self, keep: int) -> None:
-        turns = self.turns
-        self.keep = keep
+def _split(
+    turns: Turns, summaries: Mapping[int, Piece], pinned: set[int], keep: int, room: int
+) -> tuple[int, list[int], int]:
+    """Return how many of the newest turns stay, the turns that leave, and the tokens that leave with them.
+
+    Fewer of the newest stay if all that stays counts more than `room`.
+    """
+    pinned = pinned if turns.task is None else pinned | {turns.turn_of(turns.task)}
+    alone = {
+        turns.turn_of(at)
+        for at in summaries
+        if turns.span(turns.turn_of(at)) == (at, at + 1) and len(turns.messages[at].pieces) == 1
+    }
+    while True:
         newest = range(max(0, len(turns.starts) - keep), len(turns.starts))
-        stay = (self._pinned | set(newest)) - self._summaries
+        stay = (pinned | set(newest)) - alone
         leaving = [turn for turn in range(len(turns.starts)) if turn not in stay]
-        self.gone = [at for first, last in ranges(leaving) for at in turns.members(first, last)]
-        self.older = sum([turns.weights[turn] for turn in leaving]) + self._appended(stay)
-        self.stays = turns.fixed + turns.total - self.older
-        if all(turn in self._summaries for turn in leaving):
-            self.gone = []
-
-    def _is_summary(self, turn: int) -> bool:
-        start, stop = self.turns.span(turn)
-        return stop == start + 1 and len(self.turns.messages[start].pieces) == 1 and start in self.found
-
-    def _appended(self, stay: set[int]) -> int:
-        """Return the tokens of summaries at the end of messages that stay."""
-        turns = self.turns
-        return sum(turns.chat.piece(piece) for at, piece in self.found.items() if turns.turn_of(at) in stay)
+        # A summary at the end of a message that stays leaves too.
+        appended = (turns.chat.piece(piece) for at, piece in summaries.items() if turns.turn_of(at) in stay)
+        older = sum(turns.weights[turn] for turn in leaving) + sum(appended)
+        if keep == 1 or turns.fixed + turns.total - older <= room:
+            return keep, leaving, older
+        keep -= 1
 
 
 def _summaries(turns: Turns, previous: Compacted | None) -> dict[int, Piece]:
     """Return the pieces that are summaries of earlier compactions, by the position of their message."""
     known = None if previous is None else previous.marked
-    spoken = [(at, each) for at, each in enumerate(turns.messages) if each.role == "user" and mark.may_be(each)]
-    pieces = ((at, mark.piece_of(message, known)) for at, message in spoken)
+    pieces = ((at, mark.piece_of(message, known)) for at, message in enumerate(turns.messages))
     return {at: piece for at, piece in pieces if piece is not None}
-
-
-def _planned(split: _Split, previous: Compacted | None, limits: tuple[int, int], saved: int) -> CompactionPlan:
-    """Return the plan of a split; `limits` are the most tokens of the summary, and of what a summariser can read."""
-    limit, input_limit = limits
-    turns, gone = split.turns, set(split.gone)
-    last = _last(split.found, previous)
-    replaced = [at for at in split.gone if at not in split.found]
-    told = (said_in(turns.messages[at]) for at in replaced)
-    before, unit = turns.fixed + turns.total, turns.meter.unit
-    return CompactionPlan(
-        said=tuple(said for said in told if said is not None),
-        previous=last.text,
-        limit=limit,
-        input_limit=input_limit,
-        before=before,
-        older=split.older,
-        kept=tuple(index for at, index in enumerate(turns.indexes) if at not in gone),
-        gone=tuple(turns.indexes[at] for at in split.gone),
-        reason=(
-            f"{split.older:,} of {before:,} {unit} are older than the newest {split.keep} turns and not pinned; "
-            f"a summary of at most {limit:,} frees at least {saved:,}"
-        ),
-        carried=previous,
-        replaced=last.replaced + len(replaced),
-        index=last.index,
-        summaries=split.found,
-        turns=turns,
-        generation=turns.generation,
-    )
 
 
 def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summary:

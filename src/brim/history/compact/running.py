@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from brim.history.compact.lines import clipped
 from brim.history.compact.secrets import redact
 
 MOST_RUNNING = 40
 """Lines that are carried on, the newest."""
-_MOST_TEXT = 40_000
-"""Characters of a message that are read: of a longer one, its start and its end."""
 _LINE = 160
 """Characters of a line."""
 
@@ -35,8 +34,7 @@ def running(texts: Sequence[str], before: Sequence[str] = ()) -> tuple[str, ...]
     """Return the lines that tell of processes and ports which were not ended since, the oldest first."""
     found: dict[str, str] = {number: line for line in before for number in _numbers(line)}
     for one in texts:
-        text = one if len(one) <= _MOST_TEXT else f"{one[: _MOST_TEXT // 2]}\n{one[-_MOST_TEXT // 2 :]}"
-        for raw in redact(text).splitlines():
+        for raw in redact(clipped(one)).splitlines():
             line = " ".join(raw[: 2 * _LINE].split())
             if _ENDED.search(line):
                 for number in _NUMBER.findall(line):

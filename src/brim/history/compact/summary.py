@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from brim.amounts import units
-from brim.history.compact.lines import Line, Said, once, read_text
+from brim.history.compact.lines import Line, Said, once, read_text, unfinished
 from brim.history.compact.picker import pick
 from brim.history.compact.secrets import redact
 from brim.history.forms import level_of
@@ -62,7 +62,8 @@ def condensed(lines: Sequence[Line], limit: int, meter: BaseMeter, previous: str
     known = {line.key for line in before}
     # Paths stand in the lines that name them.
     rest = [line for line in lines if line.key not in known and line.kind != "path"]
-    text, _ = pick([*(line for line in before if line.kind != "path"), *rest], limit, meter, as_talk)
+    told = unfinished([*(line for line in before if line.kind != "path"), *rest])
+    text, _ = pick(told, limit, meter, as_talk)
     return text
 
 
