@@ -64,7 +64,7 @@ class Section(_Derived):
     ceiling: Amount | None = None
     """The most that it gets: tokens, or a share of the budget."""
     keep: KeepName | Any = "head"
-    """What is kept when it is cut: a name, `code:` and a language, or an object with a `truncate` method."""
+    """What is kept when it is cut: a name, or an object with a `truncate` method."""
     overflow: OverflowAction = "truncate"
     """What happens when it does not fit its grant: `truncate`, `summarise`, or `drop`, which cuts it to its ceiling but
     not further."""
@@ -149,8 +149,7 @@ class Section(_Derived):
             raise InvalidValue(f"{where}: priority", self.priority, _PRIORITIES)
         check_choice(f"{where}: overflow", self.overflow, OVERFLOWS)
         if not hasattr(self.keep, "truncate"):
-            coded = isinstance(self.keep, str) and self.keep.startswith("code:")
-            check_choice(f"{where}: keep", "code" if coded else self.keep, KEEPS)
+            check_choice(f"{where}: keep", self.keep, KEEPS)
         if self.priority == "required" or self.priority is Priority.REQUIRED:
             object.__setattr__(self, "required", True)
 
