@@ -523,15 +523,15 @@ AREAS = (
     ),
     Area(
         "meter/schemas.py",
-        "tests/meter/test_known_tools.py",
+        "tests/meter/test_schemas.py",
         (
             (
-                "a tool that was changed counts as before",
-                "(provider, model, tool), 0)",
-                "(provider, model, len(tool)), 0)",
+                "a definition counts once, however often it is used",
+                "sum(add(other, level + 1) for other in _references(defined[name]))",
+                "0",
             ),
-            ("a count is that of any model", "(provider, model, tool), 0)", "(provider, tool), 0)"),
-            ("tools that are made anew are read anew", "            if key:", "            if False:"),
+            ("a nested schema is flat", 'node.get("type") in _FLAT_TYPES', "True"),
+            ("a long mark of the cache is free", " or len(str(each)) > LABEL}", "}"),
         ),
     ),
     Area(

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
-
-if TYPE_CHECKING:
-    from brim.meter.schemas import Counted
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
@@ -71,11 +67,6 @@ class BaseMeter(ABC):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         return self.source or super().__reduce_ex__(protocol)
-
-    @cached_property
-    def _tool_memo(self) -> Memo[Counted]:
-        """The counts of tool definitions."""
-        return Memo()
 
     @property
     def name(self) -> str:
@@ -129,8 +120,8 @@ class BaseMeter(ABC):
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
         framing = framing_of(self.unit, provider, self.model)
-        memo, overhead = (self._tool_memo, self.overhead) if count is None else (None, 0)
-        return RequestCounter(count or self.load, provider, framing, self.model, memo, overhead=overhead)
+        overhead = self.overhead if count is None else 0
+        return RequestCounter(count or self.load, provider, framing, self.model, overhead=overhead)
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count of a text; for an exact meter, the count itself."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from brim.meter.memo import Memo
 from brim.meter.model import Framing
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
@@ -33,7 +32,7 @@ _SEALED = 4
 """Characters of encrypted thinking for each token."""
 
 if TYPE_CHECKING:
-    from brim.meter.schemas import Counted, ToolCounts
+    from brim.meter.schemas import ToolCounts
 
 Count = Callable[[str], int]
 
@@ -43,7 +42,6 @@ class RequestCounter:
 
     __slots__ = (
         "_frames",
-        "_memo",
         "_tuned",
         "call",
         "estimated",
@@ -61,7 +59,6 @@ class RequestCounter:
         provider: str,
         framing: Framing | None = None,
         model: str | None = None,
-        memo: Memo[Counted] | None = None,
         *,
         overhead: int = 0,
     ) -> None:
@@ -74,7 +71,6 @@ class RequestCounter:
         self.model = model
         self.maker = _maker(model) or provider
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
-        self._memo = Memo() if memo is None else memo
         self._tuned = model is not None and self.framing.per_message > 0
         self._frames: dict[str, int] = {}
         self.call = _CALL if self._tuned else 0
@@ -160,7 +156,7 @@ class RequestCounter:
         """
         from brim.meter.schemas import tool_counts
 
-        return tool_counts(tools, self.text, self.maker, model=self.model, system=system, memo=self._memo)
+        return tool_counts(tools, self.text, self.maker, model=self.model, system=system)
 
 
 def _maker(model: str | None) -> str | None:
