@@ -568,13 +568,13 @@ AREAS = (
         ),
     ),
     Area(
-        "meter/vocabulary.py",
+        "meter/vocabularies.py",
         f"{_FIRST} {_COUNTING}",
         (
             (
                 "an engine's failure counts nothing",
-                "self._retire(engine, error)\n\n    def _within",
-                "return 0\n\n    def _within",
+                "return act(engine)\n            except _STOPS:",
+                "return act(engine)\n            except Panic:",
             ),
             (
                 "an interrupt is taken for a failure",
@@ -600,8 +600,8 @@ AREAS = (
         ),
     ),
     Area(
-        "meter/splintr_engine.py",
-        "tests/meter/test_splintr_engine.py",
+        "meter/engines.py",
+        "tests/meter/test_splintr.py",
         (
             (
                 "a long text is split inside a run of spaces",
@@ -628,21 +628,9 @@ AREAS = (
         "meter/units.py",
         "tests/requirements tests/meter/test_meter.py",
         (
-            ("nothing counts one", "+ self._plus if text else 0", "+ self._plus"),
+            ("nothing counts one", "+ self._plus if size else 0", "+ self._plus"),
             ("loads are rounded down", "return (self._size(text) + 3) // 4 if", "return self._size(text) // 4 if"),
             ("bytes are characters", "if not self._of_bytes or text.isascii():", "if True:"),
-        ),
-    ),
-    Area(
-        "meter/names.py",
-        "tests/meter/test_catalogue.py",
-        (
-            (
-                "whatever follows a date is dropped",
-                '|-latest|-maas|@(?:default|latest|\\d{3}))\\Z"',
-                '|-latest|-maas|@(?:default|latest|\\d{3}))"',
-            ),
-            ("anyone may serve a model", "if mark and _HOST.fullmatch(fold(head)):", "if mark:"),
         ),
     ),
     Area(
@@ -654,6 +642,12 @@ AREAS = (
                 "row = _shipped().get(key)",
                 "row = next((row for name, row in _shipped().items() if key.startswith(name)), None)",
             ),
+            (
+                "whatever follows a date is dropped",
+                '|-latest|-maas|@(?:default|latest|\\d{3}))\\Z"',
+                '|-latest|-maas|@(?:default|latest|\\d{3}))"',
+            ),
+            ("anyone may serve a model", "if mark and _HOST.fullmatch(fold(head)):", "if mark:"),
             ("a declaration is ignored", "        if declaration:\n", "        if False:\n"),
         ),
     ),

@@ -1,5 +1,7 @@
 """Meters by name."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 import brim
 from brim.meter import catalogue, memo, meter, meter_for, name_of
 from brim.meter.base import Meter
+from brim.meter.units import UNITS
 from properties import examples
 
 
@@ -182,3 +185,18 @@ def test_texts_that_start_alike_are_remembered_apart():
     assert [known.get("a" * size) for size in (10, 40, 41, 50, 100)] == [10, 40, None, 50, 100]
     known.clear()
     assert (len(known), known.get("a" * 10)) == (0, None)
+
+
+@pytest.mark.parametrize("no_meter", [[], ["o200k_base"], (), b"x", range(3), {}, 3.5, None])
+def test_a_list_is_no_meter_although_it_has_a_count(no_meter):
+    with pytest.raises(brim.InvalidType, match="meter must be the name of a model, vocabulary or unit"):
+        brim.meter(no_meter)
+
+
+@pytest.mark.parametrize("name", [*UNITS, "o200k_base", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "other", len])
+@pytest.mark.parametrize("text", [None, 5, b"x", ["a"]])
+def test_only_a_text_is_counted_and_cut(name, text):
+    made = brim.meter(name)
+    for call in (made.count, partial(made.head, limit=5), partial(made.tail, limit=5)):
+        with pytest.raises(brim.InvalidType, match="text must be a str"):
+            call(text)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import strategies
 from brim.errors import BrimError, InvalidType, InvalidValue
 from brim.meter.grapheme import boundary_after, boundary_before
-from brim.meter.vocabularies import vocabulary
-from brim.meter.vocabulary import Vocabulary
+from brim.meter.vocabularies import Vocabulary, vocabulary
 from properties import examples
 
 NAMES = ("o200k_base", "cl100k_base", "o200k_harmony", "qwen3.5")

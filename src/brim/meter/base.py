@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from typing import Any, NoReturn, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
@@ -88,7 +88,7 @@ class BaseMeter(ABC):
         Raises:
             InvalidType: `text` is not a string.
         """
-        known = self.memo.get(text) if isinstance(text, str) else _refuse(text)
+        known = self.memo.get(text) if isinstance(text, str) else refuse(text)
         if known is None:
             known = self.measure(text)
             self.memo.put(text, known)
@@ -154,7 +154,7 @@ class BaseMeter(ABC):
     def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
         """Return a long prefix, or suffix `at_end`, within the limit; only as much text is searched as is needed."""
         if not isinstance(text, str):
-            raise InvalidType("text", text, "a str")
+            refuse(text)
         width = _WINDOW * limit + 16
         while True:
             length = at_most(text, width, at_end=at_end) or _at_least(text, 1, at_end=at_end)
@@ -222,5 +222,10 @@ def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:
     return min(max(scaled, low + 1 + margin), high - 1 - margin)
 
 
-def _refuse(text: object) -> int | None:
+def refuse(text: object) -> NoReturn:
+    """Refuse to count something that is not a text.
+
+    Raises:
+        InvalidType: always.
+    """
     raise InvalidType("text", text, "a str")

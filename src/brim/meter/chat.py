@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from brim.meter.model import Framing
+from brim.meter.catalogue import Framing, find
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
 from brim.wire.remainder import shown_fields
@@ -162,9 +162,7 @@ class RequestCounter:
 def _maker(model: str | None) -> str | None:
     if model is None:
         return None
-    from brim.meter import catalogue
-
-    maker = catalogue.find(model).provider
+    maker = find(model).provider
     return maker if maker in ("openai", "anthropic") else None
 
 
@@ -174,9 +172,7 @@ def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
         return BARE
     if model is None:
         return PLAIN if provider == "openai" else None
-    from brim.meter import catalogue
-
-    return catalogue.find(model).framing
+    return find(model).framing
 
 
 def request_counts(

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from brim.errors import InvalidType
-from brim.meter.names import fold, spellings
+from brim.meter.catalogue import fold, spellings
 
 
 class Pictured(NamedTuple):

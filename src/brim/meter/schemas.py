@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
-from brim.meter.names import fold, spellings
+from brim.meter.catalogue import fold, spellings
 from brim.wire import definitions
 from brim.wire.base import CACHE_MARKS
 from brim.wire.uncounted_fields import LABEL
