@@ -50,10 +50,10 @@ from brim.history.relevance import Relevance
 from brim.history.term_index import TermIndex
 from brim.hosts import host_name
 from brim.meter import meter_for
-from brim.meter.attachment import pages
 from brim.meter.catalogue import find
 from brim.meter.engines import SplintrEngine, classes
 from brim.meter.grapheme import boundary_after, boundary_before
+from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
@@ -343,7 +343,7 @@ READERS: dict[str, Read] = {
     "history.relevance.Relevance": _indexed(Relevance),
     "history.term_index.TermIndex": _indexed(TermIndex),
     "hosts.host_name": lambda text: host_name(text[:131_072]),
-    "meter.attachment.pages": lambda text: pages(_stream(text)),
+    "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
     "meter.engines.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],

@@ -6,7 +6,7 @@ import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.meter import meter_for
 from brim.meter.chat import BARE, FRAMING, PLAIN, RequestCounter, framing_of
-from brim.meter.image import count_image
+from brim.meter.media import count_media
 from brim.meter.schemas import tool_counts
 from brim.testing import CharMeter, PieceMeter
 from brim.wire import wire
@@ -299,14 +299,14 @@ def test_an_image_costs_what_its_provider_publishes(detail, units):
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4o-mini", "gpt-5"])
 def test_an_image_costs_what_it_costs_the_model(name):
     source = pictured("high")["content"][0]["image_url"]["url"]
-    expected = count_image(name, source, "high").units
+    expected = count_media("image", source, "high", model=name).units
     total = PER_MESSAGE + ROLE + expected + REPLY
     assert brim.fit_messages([pictured("high")], 100_000, model=name).used == total
     assert brim.meter(name).count_messages([pictured("high")]) == total
 
 
 def test_an_image_of_anthropic_costs_by_its_blocks_of_pixels():
-    expected = count_image("anthropic", png(280, 280)).units
+    expected = count_media("image", png(280, 280), model="anthropic").units
     assert PIECES.count_messages([gives(picture(png(280, 280)))]) == PER_MESSAGE + expected
     inside = gives(answer("a", [picture(png(280, 280))]))
     assert PIECES.count_messages([inside]) == PER_MESSAGE + expected

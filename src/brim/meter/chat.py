@@ -113,7 +113,7 @@ class RequestCounter:
         if kind == "result":
             return count(piece.name) + self._id(piece.id)
         if kind in MEDIA:
-            from brim.meter.image import count_media
+            from brim.meter.media import count_media
 
             told = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
             self.estimated |= not told.exact
