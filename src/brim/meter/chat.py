@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from brim.meter.catalogue import Framing, find
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
-from brim.wire.remainder import shown_fields
-from brim.wire.uncounted_fields import LABEL
+from brim.wire.remainder import LABEL, shown_fields
 from brim.wire.values import json_of
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)

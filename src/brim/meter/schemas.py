@@ -13,7 +13,7 @@ from brim.errors import InvalidType, InvalidValue
 from brim.meter.catalogue import fold, spellings
 from brim.wire import definitions
 from brim.wire.base import CACHE_MARKS
-from brim.wire.uncounted_fields import LABEL
+from brim.wire.remainder import LABEL
 from brim.wire.values import json_of
 
 Count = Callable[[str], int]

@@ -42,10 +42,6 @@ def format_of(messages: Sequence[Any]) -> Format | None:
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Sequence):
         raise InvalidType("messages", messages, "a list of messages")
     for raw in messages:
-        if type(raw) is dict and len(raw) == 2 and isinstance(raw.get("content"), str):
-            if raw.get("role") == "tool":
-                return "openai"
-            continue
         values = plain(raw)
         if isinstance(values, dict) and (found := _format(values)):
             return found

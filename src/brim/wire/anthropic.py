@@ -17,7 +17,6 @@ from brim.wire.base import (
     ordered,
     role_of,
     text_at,
-    text_message,
     unmarked,
 )
 from brim.wire.message import Message, Path, Piece
@@ -36,14 +35,6 @@ _BLOCKS = (
     "container_upload",
     "compaction",
 )
-_FIELDS = {"role", "content"}
-_USUAL = {
-    "text": {"type", "text"},
-    "thinking": {"type", "thinking", "signature"},
-    "tool_use": {"type", "id", "name", "input"},
-    "tool_result": {"type", "tool_use_id", "content", "is_error"},
-}
-"""The fields of the usual blocks: a block without any other has no remainder."""
 _PRINTED = {
     "code_execution_result": ("stdout", "stderr"),
     "bash_code_execution_result": ("stdout", "stderr"),
@@ -69,10 +60,6 @@ class Anthropic(Wire):
     binds = True
     objects = True
 
-    def common(self, raw: Any) -> Message | None:
-        """Return a message that is a role and a text; `None` for any other."""
-        return text_message(raw)
-
     def parse(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object, as far as the format knows its fields.
 
@@ -84,8 +71,7 @@ class Anthropic(Wire):
         pieces = _paired(ordered(_contents(values.get("content"), ("content",), "text", f"messages[{index}]")))
         calls = tuple(piece.id for piece in pieces if piece.kind == "call" and piece.id)
         results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        whole = values.keys() <= _FIELDS and _is_usual(values.get("content"))
-        return Message(role, pieces, raw, "", calls, results, whole)
+        return Message(role, pieces, raw, "", calls, results)
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
@@ -97,20 +83,6 @@ class Anthropic(Wire):
 
 
 WIRE = Anthropic()
-
-
-def _is_usual(content: Any) -> bool:
-    """Return whether every field of a content that was read is one of the usual ones."""
-    if type(content) is not list:
-        return type(content) is str
-    for block in content:
-        if type(block) is not dict or not block.keys() <= _USUAL.get(str(block.get("type")), _FIELDS):
-            return False
-        if "tool_use_id" in block and (
-            type(block.get("content")) is not str or type(block.get("is_error", True)) is not bool
-        ):
-            return False
-    return True
 
 
 def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:

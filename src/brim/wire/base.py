@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
 from brim.wire.message import MEDIA, Message, Path, Piece
-from brim.wire.remainder import with_remainder
-from brim.wire.uncounted_fields import LABEL, MEDIA_FIELDS, folded
+from brim.wire.remainder import LABEL, MEDIA_FIELDS, folded, with_remainder
 from brim.wire.values import encoded, json_of, plain
 
 GONE = object()
@@ -32,9 +31,6 @@ ANSWER_LIMITS: tuple[Path, ...] = (
 
 _THINKING: Path = ("thinking", "budget_tokens")
 """The place of the most tokens of thinking, which have to be fewer than those of the answer."""
-
-_SPEAKERS = ("user", "assistant", "system")
-_CONTENT = ("content",)
 
 
 class Wire(ABC):
@@ -75,11 +71,7 @@ class Wire(ABC):
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
         """
-        return self.common(raw) or with_remainder(self.parse(raw, index), index)
-
-    def common(self, raw: Any) -> Message | None:  # noqa: ARG002
-        """Return a message of the most common kinds, of which every field is known; `None` for any other."""
-        return None
+        return with_remainder(self.parse(raw, index), index)
 
     @abstractmethod
     def parse(self, raw: Any, index: int) -> Message:
@@ -141,16 +133,6 @@ class Wire(ABC):
             first, *rest = self.tools_at
             body[str(first)] = {str(rest[0]): list(tools)} if rest else list(tools)
         return body
-
-
-def text_message(raw: Any) -> Message | None:
-    """Return a message that is a role and a text, as several formats write it; `None` for any other."""
-    if type(raw) is not dict or len(raw) != 2:
-        return None
-    role, content = raw.get("role"), raw.get("content")
-    if type(role) is not str or type(content) is not str or role not in _SPEAKERS:
-        return None
-    return Message(role, (Piece("text", content, _CONTENT),), raw)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from typing import Any
 from brim.errors import InvalidType
 from brim.wire.base import Wire, changed, fields_of, framed, mapping_at, opaque, ordered, role_of, text_at
 from brim.wire.message import Message, Path, Piece
-from brim.wire.remainder import shown_of_tool
+from brim.wire.remainder import LABEL
 from brim.wire.values import encoded, json_of, object_in, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -86,7 +86,7 @@ WIRE = Bedrock()
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
     """Return a tool of this format as one that other formats write alike; `None` if it is not of this format."""
     if "cachePoint" in tool and len(tool) == 1:
-        return [{**tool, "type": "cachePoint"}] if shown_of_tool(tool) else []
+        return [{**tool, "type": "cachePoint"}] if len(str(tool)) > LABEL else []
     body = tool.get("toolSpec")
     if not isinstance(body, Mapping):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at, text_message
+from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at
 from brim.wire.message import Message, Piece
 
 ROLES = {
@@ -36,10 +36,6 @@ class OpenAIChat(Wire):
     name = "openai"
     told = True
 
-    def common(self, raw: Any) -> Message | None:
-        """Return a text, a result or a call without any other field; `None` for any other message."""
-        return text_message(raw) or (_common(raw) if type(raw) is dict and len(raw) == 3 else None)
-
     def parse(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object, as far as the format knows its fields.
 
@@ -50,21 +46,6 @@ class OpenAIChat(Wire):
 
 
 WIRE = OpenAIChat()
-
-
-def _common(raw: dict[str, Any]) -> Message | None:
-    """Return a result or a call of three fields, each of them known; `None` for any other message."""
-    role, content = raw.get("role"), raw.get("content", raw)
-    if role == "tool" and type(content) is str and type(call := raw.get("tool_call_id")) is str:
-        return Message(role, (_result(call), Piece("output", content, _CONTENT)), raw, "", (), (call,))
-    calls = raw.get("tool_calls")
-    if role != "assistant" or type(calls) is not list or not (content is None or type(content) is str):
-        return None
-    made = [_usual_call(call, i) for i, call in enumerate(calls)]
-    if None in made:
-        return None
-    spoken = () if content is None else (Piece("text", content, _CONTENT),)
-    return Message(role, (*spoken, *made), raw, "", tuple([call.id for call in made]), ())  # type: ignore[union-attr, arg-type]
 
 
 def _result(call: str) -> Piece:
@@ -129,23 +110,10 @@ def _calls(values: Mapping[str, Any], index: int) -> list[Piece]:
     if not isinstance(calls, list | tuple):
         raise InvalidType(f"messages[{index}] tool_calls", calls, "a list of calls")
     place = f"messages[{index}] tool_calls"
-    return pieces + [_usual_call(call, i) or _odd_call(call, i, f"{place}[{i}]") for i, call in enumerate(calls)]
+    return pieces + [_call(call, i, f"{place}[{i}]") for i, call in enumerate(calls)]
 
 
-def _usual_call(call: Any, i: int) -> Piece | None:
-    """Return a complete function call without any other field; `None` for anything else."""
-    try:
-        body, kind = call["function"], call["type"]
-        said, name, id_ = body["arguments"], body["name"], call["id"]
-    except (TypeError, KeyError):
-        return None
-    if type(said) is type(name) is type(id_) is str and kind == "function" and len(call) == 3 and len(body) == 2:
-        return Piece("call", said, ("tool_calls", i, "function", "arguments"), id_, name, ("tool_calls", i))
-    return None
-
-
-def _odd_call(call: Any, i: int, place: str) -> Piece:
-    """Return a call of another kind: custom, a client's object, or without arguments."""
+def _call(call: Any, i: int, place: str) -> Piece:
     fields = mapping_at(call, place)
     own, inner = ("custom", "input") if fields.get("type") == "custom" else ("function", "arguments")
     id_ = text_at(fields, "id", place)

@@ -56,8 +56,6 @@ class Message(NamedTuple):
     """The ids of its calls."""
     results: tuple[str, ...] = ()
     """The ids of the calls that it answers."""
-    whole: bool = False
-    """Whether its pieces are known to be all of it; otherwise the remainder is looked for."""
 
     @property
     def last(self) -> Piece | None:
