@@ -538,14 +538,10 @@ AREAS = (
         "meter/memo.py",
         "tests/meter/test_meter.py",
         (
-            (
-                "nothing is ever forgotten",
-                "while size and self._is_full(size):",
-                "while False:",
-            ),
-            ("many small texts are never forgotten", " or len(self) >= most * _MOST_ENTRIES", ""),
-            ("texts are told apart by their start", "self._young[text] = value", "self._young[text[:40]] = value"),
-            ("what is asked for again is forgotten", "self.put(text, value)", "pass"),
+            ("nothing is ever forgotten", "while self._chars + len(text) > _MOST_CHARS or", "while"),
+            ("many small texts are never forgotten", " or len(self._values) >= _MOST_ENTRIES", ""),
+            ("texts are told apart by their start", "self._values[text] = value", "self._values[text[:40]] = value"),
+            ("the newest texts are forgotten", "(len(self._values) + 1) // 2, None", "(len(self._values) + 1) // 2"),
         ),
     ),
     Area(
@@ -573,8 +569,8 @@ AREAS = (
         (
             (
                 "an engine's failure counts nothing",
-                "return act(engine)\n            except _STOPS:",
-                "return act(engine)\n            except Panic:",
+                "with self._lock:\n                    if self._engine is engine:",
+                "with self._lock:\n                    return 0\n                    if self._engine is engine:",
             ),
             (
                 "an interrupt is taken for a failure",
@@ -585,11 +581,6 @@ AREAS = (
                 "an engine that miscounts is used",
                 "        if miscounts:",
                 "        if False:",
-            ),
-            (
-                "a head is not counted again",
-                "if self.measure(text[:end]) <= limit:\n                return text[:end]",
-                "if True:\n                return text[:end]",
             ),
             ("half a pair counts as none", 'lambda run: "\\ufffd" * len(run[0])', 'lambda run: ""'),
             (

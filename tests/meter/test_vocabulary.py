@@ -199,26 +199,6 @@ def test_an_interrupt_is_not_swallowed():
         meter.count("boom")
 
 
-def test_head_survives_an_engine_that_fails_while_cutting():
-    class Cutter(Fake):
-        def prefix(self, text, limit):
-            raise Panic
-
-    meter = Vocabulary("words", [("cutter", lambda: Cutter("cutter")), ("second", lambda: Fake("second"))])
-    assert meter.head("a b c d", 2).split() == ["a", "b"]
-    assert "cutter failed with Panic" in meter.name
-
-
-def test_an_engine_that_tells_too_long_a_prefix_is_not_believed():
-    class Cutter(Fake):
-        def prefix(self, text, limit):
-            return len(text)
-
-    meter = Vocabulary("words", [("cutter", lambda: Cutter("cutter"))])
-    assert meter.head("a b c d", 2).split() == ["a", "b"]
-    assert meter.head("word " * 100, 7).split() == ["word"] * 7
-
-
 def test_threads_count_the_same():
     meter = vocabulary("o200k_base")
     texts = [f"thread text {i} " * (i % 50 + 1) for i in range(200)]

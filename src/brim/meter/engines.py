@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 from unicodedata import normalize
 
 from brim.errors import SourceError
@@ -39,14 +39,6 @@ class Engine(Protocol):
         """Return the number of tokens of a text, which holds no lone surrogates."""
 
 
-@runtime_checkable
-class Cutting(Protocol):
-    """An engine that can also return the prefix of a number of tokens."""
-
-    def prefix(self, text: str, limit: int) -> int:
-        """Return how many characters the first `limit` tokens of `text` cover."""
-
-
 class ToktokEngine:
     """Counts by toktok: exact, offline, and without the interpreter's lock."""
 
@@ -64,10 +56,6 @@ class ToktokEngine:
         # Unlike `batch_count`, this call copies no text, so that other threads run however long the text is.
         counted: int = self._toktok.truncate(text, sys.maxsize, self._vocabulary)[1]
         return counted
-
-    def prefix(self, text: str, limit: int) -> int:
-        """Return how many characters the first `limit` tokens of `text` cover."""
-        return len(self._toktok.truncate(text, limit, self._vocabulary)[0])
 
 
 class ApartEngine:

@@ -10,26 +10,19 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from threading import RLock
-from typing import TypeVar
 
 from brim.errors import BrimError
 from brim.meter.base import BaseMeter, check_counts
 from brim.meter.engines import (
     ApartEngine,
     ClassesEngine,
-    Cutting,
     Engine,
     FileEngine,
     SplintrEngine,
     TiktokenEngine,
     ToktokEngine,
 )
-from brim.meter.grapheme import boundary_before
 
-T = TypeVar("T")
-
-_STEPS = 8
-"""Graphemes that are taken from the end of an engine's own cut before the cut is searched for."""
 _WORST = 11
 """The worst observed error of an estimate from character classes, in quarters of the count."""
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
@@ -123,30 +116,10 @@ class Vocabulary(BaseMeter):
 
     def measure(self, text: str) -> int:
         """Return the number of tokens of `text`, by the first engine that does not fail."""
-        return self._by_engine(lambda engine: _with_surrogates(engine.count, text))
-
-    def _within(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return the longest prefix or suffix found; a prefix starts from the engine's own cut."""
-
-        def prefix(engine: Engine) -> int | None:
-            if not isinstance(engine, Cutting):
-                return None
-            return _with_surrogates(partial(engine.prefix, limit=limit), text)
-
-        end = None if at_end else self._by_engine(prefix)
-        for _ in range(0 if end is None else _STEPS):
-            end = boundary_before(text, end or 0)
-            if self.measure(text[:end]) <= limit:
-                return text[:end]
-            end -= 1
-        return super()._within(text, limit, at_end=at_end)
-
-    def _by_engine(self, act: Callable[[Engine], T]) -> T:
-        """Return what `act` returns for the current engine; one that fails is replaced by the next."""
         while True:
             engine = self._working()
             try:
-                return act(engine)
+                return _count(engine, text)
             except _STOPS:
                 raise
             except BaseException as error:
@@ -186,12 +159,12 @@ class Vocabulary(BaseMeter):
         return engine
 
 
-def _with_surrogates(read: Callable[[str], int], text: str) -> int:
-    """Return what an engine reads in a text; it refuses lone surrogates, so each is replaced by U+FFFD."""
+def _count(engine: Engine, text: str) -> int:
+    """Return the tokens of a text; an engine refuses lone surrogates, so each is replaced by U+FFFD."""
     try:
-        return read(text)
+        return engine.count(text)
     except UnicodeEncodeError:
-        return read(_LONE_SURROGATES.sub(lambda run: "\ufffd" * len(run[0]), text))
+        return engine.count(_LONE_SURROGATES.sub(lambda run: "\ufffd" * len(run[0]), text))
 
 
 @cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from brim.errors import InvalidType
 from brim.wire.base import (
     Wire,
     changed,
@@ -15,11 +15,12 @@ from brim.wire.base import (
     mapping_at,
     opaque,
     ordered,
+    parts_of,
     role_of,
     text_at,
     unmarked,
 )
-from brim.wire.message import Message, Path, Piece
+from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.values import json_of, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -68,10 +69,8 @@ class Anthropic(Wire):
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
-        pieces = _paired(ordered(_contents(values.get("content"), ("content",), "text", f"messages[{index}]")))
-        calls = tuple(piece.id for piece in pieces if piece.kind == "call" and piece.id)
-        results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        return Message(role, pieces, raw, "", calls, results)
+        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
+        return message_of(role, _paired(ordered(pieces)), raw)
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
@@ -87,17 +86,12 @@ WIRE = Anthropic()
 
 def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
     """Return the pieces of the content of a message or of a result."""
-    if content is None:
-        return []
     if isinstance(content, str):
         return [Piece(kind, content, at)]
-    if not isinstance(content, list | tuple):
-        raise InvalidType(f"{place} content", content, "a text or a list of blocks")
-    blocks = (_block(block, (*at, i), kind, f"{place} content[{i}]") for i, block in enumerate(content))
-    return [piece for pieces in blocks for piece in pieces]
+    return parts_of(content, at, f"{place} content", partial(_block, kind), "a text or a list of blocks")
 
 
-def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
+def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
     """Return the pieces of one block; those of a result come after it."""
     if isinstance(block, str):
         return [Piece(kind, block, at)]
@@ -144,7 +138,7 @@ def _texts(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
         return []
     inner = (*at, "content")
     if sort == "web_fetch_tool_result" and isinstance(plain(content.get("content")), Mapping):
-        page = _block(content["content"], (*inner, "content"), "output", place)
+        page = _block("output", content["content"], (*inner, "content"), place)
         return page if all(piece.kind != "opaque" for piece in page) else []
     texts = {key: content.get(key) for key in _PRINTED.get(str(content.get("type")), ())}
     return [Piece("output", said, (*inner, key)) for key, said in texts.items() if said and isinstance(said, str)]

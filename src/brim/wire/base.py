@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -29,6 +29,8 @@ ANSWER_LIMITS: tuple[Path, ...] = (
 )
 """Places of a request body that hold the most tokens of the answer, of all formats."""
 
+_STATE_KEYS = ("previous_response_id", "conversation", "cachedContent", "cached_content", "promptVariables")
+"""Fields of a body that name what the provider keeps."""
 _THINKING: Path = ("thinking", "budget_tokens")
 """The place of the most tokens of thinking, which have to be fewer than those of the answer."""
 
@@ -166,14 +168,8 @@ def value_at(values: Mapping[str, Any], path: Path) -> Any:
     return None if place is None else inner
 
 
-_LIMIT_KEYS = frozenset(key for path in ANSWER_LIMITS for key in (path[0], snake(str(path[0]))))
-"""The fields of a body that may hold one of them."""
-
-
 def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
     """Return the most tokens of the answer that a body asks for, by their places."""
-    if _LIMIT_KEYS.isdisjoint(values):
-        return {}
     places = [place for path in ANSWER_LIMITS if (place := place_of(values, path)) is not None]
     return {place: value for place in places if (value := value_at(values, place)) is not None}
 
@@ -194,11 +190,19 @@ def other_fields(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
 def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str, Any]:
     """Return the fields of a body without those at some paths, in either spelling."""
     places = [place for path in paths if (place := place_of(values, path))]
-    if all(len(place) == 1 for place in places):
-        gone = {place[0] for place in places}
-        return {key: value for key, value in values.items() if key not in gone}
     made: dict[str, Any] = changed(values, dict.fromkeys(places, GONE))
     return made
+
+
+def is_stateful(values: Mapping[str, Any]) -> bool:
+    """Return whether a body continues what the provider keeps: a response, a conversation, a prompt or a thread.
+
+    The body does not contain that, so it cannot be counted.
+    """
+    if any(values.get(key) for key in _STATE_KEYS):
+        return True
+    prompt, thread = plain(values.get("prompt")), plain(values.get("thread"))
+    return isinstance(prompt, Mapping) or (isinstance(thread, Mapping) and thread.get("type") == "continue")
 
 
 def jsonable(value: Any) -> Any:
@@ -235,6 +239,21 @@ def mapping_at(part: Any, place: str, expected: str = "a mapping") -> Mapping[st
     if not isinstance(values, Mapping):
         raise InvalidType(place, part, expected)
     return values
+
+
+def parts_of(
+    content: Any, at: Path, place: str, read: Callable[[Any, Path, str], Iterable[Piece]], expected: str
+) -> list[Piece]:
+    """Return the pieces of a list of parts, each read with its place; none if there is no content.
+
+    Raises:
+        InvalidType: it is not a list, or a part is invalid.
+    """
+    if content is None:
+        return []
+    if not isinstance(content, list | tuple):
+        raise InvalidType(place, content, expected)
+    return [piece for i, part in enumerate(content) for piece in read(part, (*at, i), f"{place}[{i}]")]
 
 
 def kinds_of(content: Any) -> list[Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, framed, mapping_at, opaque, ordered, role_of, text_at
-from brim.wire.message import Message, Path, Piece
+from brim.wire.base import Wire, changed, fields_of, framed, mapping_at, opaque, ordered, parts_of, role_of, text_at
+from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import LABEL
 from brim.wire.values import encoded, json_of, object_in, plain
 
@@ -46,10 +46,8 @@ class Bedrock(Wire):
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
-        pieces = ordered(_contents(values.get("content"), ("content",), "text", f"messages[{index}]"))
-        calls = tuple(piece.id for piece in pieces if piece.kind == "call")
-        results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        return Message(role, pieces, raw, "", calls, results)
+        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
+        return message_of(role, ordered(pieces), raw)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
@@ -105,15 +103,10 @@ def _key(block: Mapping[str, Any]) -> str:
 
 def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
     """Return the pieces of the content of a message or of a result."""
-    if content is None:
-        return []
-    if not isinstance(content, list | tuple):
-        raise InvalidType(f"{place} content", content, "a list of blocks")
-    blocks = (_block(block, (*at, i), kind, f"{place} content[{i}]") for i, block in enumerate(content))
-    return [piece for pieces in blocks for piece in pieces]
+    return parts_of(content, at, f"{place} content", partial(_block, kind), "a list of blocks")
 
 
-def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
+def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
     """Return the pieces of one block; those of a result come after it. A mark for the cache has none."""
     values = mapping_at(block, place)
     key = "json" if kind == "output" and "json" in values else _key(values)

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, snake, text_at
-from brim.wire.message import Message, Path, Piece
+from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at
+from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import with_remainder
 from brim.wire.values import encoded, json_of, object_in, plain
 
@@ -46,10 +46,7 @@ class Gemini(Wire):
         known = "user" if role is None or role == "" else ROLES.get(role) if isinstance(role, str) else None
         if known is None:
             raise InvalidType(f"messages[{index}] role", role, f"one of {', '.join(map(repr, ROLES))}")
-        pieces = _parts(values.get("parts"), f"messages[{index}]")
-        calls = tuple(piece.id for piece in pieces if piece.kind == "call")
-        results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        return Message(known, tuple(pieces), raw, "", calls, results)
+        return message_of(known, _parts(values.get("parts"), f"messages[{index}]"), raw)
 
     def instructions(self, system: Any) -> Message:
         """Return a system instruction as a message: a text, a content, or parts."""
@@ -58,7 +55,7 @@ class Gemini(Wire):
         listed = parts if isinstance(parts, list | tuple) else [parts]
         texts = [{"text": part} if isinstance(part, str) else part for part in listed]
         whole = {**(values if parts is not values else {}), "parts": texts}
-        return with_remainder(Message("system", tuple(_parts(texts, "messages[0] content")), whole), 0)
+        return with_remainder(message_of("system", _parts(texts, "messages[0] content"), whole), 0)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
@@ -135,12 +132,7 @@ def _field(values: Mapping[str, Any], camel: str) -> tuple[str, Any]:
 
 
 def _parts(parts: Any, place: str) -> list[Piece]:
-    if parts is None:
-        return []
-    if not isinstance(parts, list | tuple):
-        raise InvalidType(f"{place} parts", parts, "a list of parts")
-    read = (_part(part, ("parts", i), f"{place} parts[{i}]") for i, part in enumerate(parts))
-    return [piece for pieces in read for piece in pieces]
+    return parts_of(parts, ("parts",), f"{place} parts", _part, "a list of parts")
 
 
 def _part(part: Any, at: Path, place: str) -> list[Piece]:

@@ -6,6 +6,7 @@ A piece has its place in the caller's object, so that an edit changes that place
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
@@ -89,6 +90,13 @@ class Message(NamedTuple):
     def any(self, kind: str) -> bool:
         """Return whether it has a piece of that kind."""
         return any(piece.kind == kind for piece in self.pieces)
+
+
+def message_of(role: str, pieces: Iterable[Piece], raw: Any, name: str = "") -> Message:
+    """Return a message with the ids of its calls and results, which its pieces tell."""
+    found = tuple(pieces)
+    calls = tuple([piece.id for piece in found if piece.kind == "call"])
+    return Message(role, found, raw, name, calls, tuple([piece.id for piece in found if piece.kind == "result"]))
 
 
 def _holds(result: Piece, piece: Piece) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, framed, kinds_of, mapping_at, opaque, role_of, text_at
-from brim.wire.message import Message, Path, Piece
+from brim.wire.base import Wire, fields_of, framed, kinds_of, mapping_at, opaque, parts_of, role_of, text_at
+from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import LABEL
 from brim.wire.values import json_of, plain
 
@@ -60,21 +61,19 @@ class Responses(Wire):
             raise InvalidType(f"{place} type", kind, "a text")
         if kind == "message":
             role = role_of(values, index, ROLES)
-            pieces = tuple(_contents(values.get("content"), "content", "text", place))
-            return Message(role, pieces, raw)
+            return message_of(role, _contents(values.get("content"), "content", "text", place), raw)
         if kind == "reasoning":
-            return Message("assistant", tuple(_reasoning(values, place)), raw)
+            return message_of("assistant", _reasoning(values, place), raw)
         if kind.endswith(_OUTPUT_SUFFIX) and (answered := _answered(values, kind, place)):
-            pieces = _result(values, kind, answered, place)
-            return Message("tool", pieces, raw, results=(answered,))
+            return message_of("tool", _result(values, kind, answered, place), raw)
         if kind not in _TEXTS and (kind == "function_call" or values.get("call_id") is not None):
             call = text_at(values, "call_id", place)
-            return Message("assistant", (_call(values, call, place),), raw, calls=(call,))
+            return message_of("assistant", [_call(values, call, place)], raw)
         role = ROLES.get(str(values.get("role")), "assistant")
         if kind == "image_generation_call":
-            return Message(role, (Piece("image", str(values.get("result") or ""), ()),), raw)
+            return message_of(role, [Piece("image", str(values.get("result") or ""), ())], raw)
         texts = _texts(values, kind)
-        return Message(role, tuple(framed(values, (), texts, place)) if texts else (opaque(values, (), place),), raw)
+        return message_of(role, framed(values, (), texts, place) if texts else [opaque(values, (), place)], raw)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
@@ -127,29 +126,24 @@ def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _contents(content: Any, key: str, kind: str, place: str) -> list[Piece]:
-    if content is None:
-        return []
     if isinstance(content, str):
         return [Piece(kind, content, (key,))]
-    if not isinstance(content, list | tuple):
-        raise InvalidType(f"{place} {key}", content, "a text or a list of parts")
-    return [_part(part, key, i, kind, f"{place} {key}[{i}]") for i, part in enumerate(content)]
+    return parts_of(content, (key,), f"{place} {key}", partial(_part, kind), "a text or a list of parts")
 
 
-def _part(part: Any, key: str, i: int, kind: str, place: str) -> Piece:
-    at = (key, i)
+def _part(kind: str, part: Any, at: Path, place: str) -> list[Piece]:
     values = mapping_at(part, place)
     sort = values.get("type")
     for field in ("text", "refusal"):
         if isinstance(values.get(field), str):
-            return Piece(kind, values[field], (*at, field), place=at)
+            return [Piece(kind, values[field], (*at, field), place=at)]
     if sort in ("input_image", "computer_screenshot"):
-        return Piece("image", str(values.get("image_url") or ""), at, name=str(values.get("detail") or ""))
+        return [Piece("image", str(values.get("image_url") or ""), at, name=str(values.get("detail") or ""))]
     if sort == "input_file":
-        return Piece("file", str(values.get("file_data") or values.get("file_url") or ""), at)
+        return [Piece("file", str(values.get("file_data") or values.get("file_url") or ""), at)]
     if sort == "input_audio":
-        return Piece("audio", str(values.get("data") or ""), at)
-    return opaque(part, at, place)
+        return [Piece("audio", str(values.get("data") or ""), at)]
+    return [opaque(part, at, place)]
 
 
 def _call(values: Mapping[str, Any], call: str, place: str) -> Piece:
