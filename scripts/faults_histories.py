@@ -346,7 +346,11 @@ AREAS = (
         "wire/bedrock.py",
         "tests/wire/test_bedrock.py",
         (
-            ("the content of a result is a text", 'return [{"text": text}]', "return text"),
+            (
+                "the content of a result is a text",
+                'that is only this text."""\n        return [self.part(text)]',
+                'that is only this text."""\n        return text',
+            ),
             ("a mark for the cache is content", 'if key == "cachePoint":', 'if key == "none":'),
         ),
     ),

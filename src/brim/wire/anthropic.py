@@ -8,7 +8,6 @@ from typing import Any
 
 from brim.wire.base import (
     Wire,
-    changed,
     fields_of,
     framed,
     kinds_of,
@@ -60,6 +59,7 @@ class Anthropic(Wire):
     pairs = True
     binds = True
     objects = True
+    joins = False
 
     def parse(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object, as far as the format knows its fields.
@@ -71,14 +71,6 @@ class Anthropic(Wire):
         role = role_of(values, index, ROLES)
         pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
         return message_of(role, _paired(ordered(pieces)), raw)
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        content = fields_of(raw, 0).get("content")
-        blocks: list[Any] = list(content or [])
-        if isinstance(content, str):
-            blocks = [{"type": "text", "text": content}] if content else []
-        return changed(raw, {("content",): [*blocks, {"type": "text", "text": text}]})
 
 
 WIRE = Anthropic()

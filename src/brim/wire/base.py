@@ -42,7 +42,11 @@ class Wire(ABC):
     provider: str = "openai"
     """The provider whose rules for images and schemas apply."""
     text_type: str = "text"
-    """The type of a text in a list of parts."""
+    """The type of a text in a list of parts; empty if a part has none."""
+    content_key: str = "content"
+    """The key of the parts of a message."""
+    joins: bool = True
+    """Whether a text is added to a content that is a text by joining them, not as a part of its own."""
     pairs: bool = False
     """Whether user and assistant must alternate, the user first."""
     batches: bool = False
@@ -105,7 +109,7 @@ class Wire(ABC):
 
     def part(self, text: str) -> Any:
         """Return a text as a part of a content, in place of another part."""
-        return {"type": self.text_type, "text": text}
+        return {"type": self.text_type, "text": text} if self.text_type else {"text": text}
 
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
@@ -113,10 +117,12 @@ class Wire(ABC):
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
-        content = fields_of(raw, 0).get("content")
-        if isinstance(content, list):
-            return changed(raw, {("content",): [*content, {"type": self.text_type, "text": text}]})
-        return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
+        content = fields_of(raw, 0).get(self.content_key) or ""
+        if isinstance(content, str):
+            if self.joins:
+                return changed(raw, {(self.content_key,): f"{content}\n\n{text}" if content else text})
+            content = [self.part(content)] if content else []
+        return changed(raw, {(self.content_key,): [*content, self.part(text)]})
 
     def prompt(self, text: str) -> Any:
         """Return a system prompt that is sent apart from the messages."""
@@ -148,8 +154,8 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
     found: list[str | int] = []
     inner: Any = values
     for key in path:
-        inner = inner if type(inner) is dict else plain(inner)
-        if type(inner) is not dict and not isinstance(inner, Mapping):
+        inner = plain(inner)
+        if not isinstance(inner, Mapping):
             return None
         spelling = key if key in inner else snake(str(key))
         if spelling not in inner:
@@ -162,10 +168,7 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
 def value_at(values: Mapping[str, Any], path: Path) -> Any:
     """Return a field of a body, in either spelling; `None` if it is not there."""
     place = place_of(values, path)
-    inner: Any = values
-    for key in place or ():
-        inner = plain(inner)[key]
-    return None if place is None else inner
+    return None if place is None else _inside(values, place)
 
 
 def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
@@ -207,11 +210,8 @@ def is_stateful(values: Mapping[str, Any]) -> bool:
 
 def jsonable(value: Any) -> Any:
     """Return a message as JSON values: a client library's own objects become the fields that were set."""
-    kind = type(value)
-    if kind is str or value is None or kind is int or kind is bool:
-        return value  # Most values are of these types, and there are thousands in a long history.
-    if kind is dict:
-        return {key: each if type(each) is str else jsonable(each) for key, each in value.items()}
+    if isinstance(value, str):
+        return value  # Most values are texts, and there are thousands in a long history.
     known = plain(value)
     if isinstance(known, Mapping):
         return {key: jsonable(each) for key, each in known.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from brim.wire.base import Wire, changed, fields_of, framed, mapping_at, opaque, ordered, parts_of, role_of, text_at
+from brim.wire.base import Wire, fields_of, framed, mapping_at, opaque, ordered, parts_of, role_of, text_at
 from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import LABEL
 from brim.wire.values import encoded, json_of, object_in, plain
@@ -34,6 +34,8 @@ class Bedrock(Wire):
     pairs = True
     binds = True
     objects = True
+    text_type = ""
+    joins = False
     system_key = "system"
     model_key = "modelId"
     tools_at = ("toolConfig", "tools")
@@ -51,16 +53,11 @@ class Bedrock(Wire):
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
-        return {"role": "user", "content": [{"text": text}]}
+        return {"role": "user", "content": [self.part(text)]}
 
     def prompt(self, text: str) -> Any:
         """Return a system prompt that is sent apart from the messages."""
-        return self.say(text)["content"]
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        content = fields_of(raw, 0).get("content")
-        return changed(raw, {("content",): [*(content or []), {"text": text}]})
+        return [self.part(text)]
 
     def value(self, piece: Piece, text: str) -> Any:
         """Return a text as the value at the place of a piece: a result that was an object stays one."""
@@ -69,13 +66,9 @@ class Bedrock(Wire):
             return {"text": text} if known is None else {"json": known}
         return super().value(piece, text)
 
-    def part(self, text: str) -> Any:
-        """Return a text as a part of a content, in place of another part."""
-        return {"text": text}
-
     def result(self, text: str) -> Any:
         """Return the content of a result that is only this text."""
-        return [{"text": text}]
+        return [self.part(text)]
 
 
 WIRE = Bedrock()

@@ -31,6 +31,9 @@ class Gemini(Wire):
     provider = "google"
     pairs = True
     objects = True
+    text_type = ""
+    content_key = "parts"
+    joins = False
     named = True
     list_key = "contents"
     system_key = "systemInstruction"
@@ -59,16 +62,11 @@ class Gemini(Wire):
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
-        return {"role": "user", "parts": [{"text": text}]}
+        return {"role": "user", "parts": [self.part(text)]}
 
     def prompt(self, text: str) -> Any:
         """Return a system prompt that is sent apart from the messages."""
-        return {"parts": [{"text": text}]}
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        parts = fields_of(raw, 0).get("parts")
-        return changed(raw, {("parts",): [*(parts or []), {"text": text}]})
+        return {"parts": [self.part(text)]}
 
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty.
@@ -87,10 +85,6 @@ class Gemini(Wire):
         """Return a text as the value at the place of a piece: a result that was an object stays one."""
         whole = piece.kind == "output" and piece.at[-1] == "response"
         return (object_in(text) or self.result(text)) if whole else super().value(piece, text)
-
-    def part(self, text: str) -> Any:
-        """Return a text as a part of a content, in place of another part."""
-        return {"text": text}
 
     def result(self, text: str) -> Any:
         """Return the response of a function that is only this text."""

@@ -77,15 +77,15 @@ class Message(NamedTuple):
 
     def answers(self, piece: Piece) -> bool:
         """Return whether a piece is a part of one of its results."""
-        return any(_holds(each, piece) for each in self.pieces)
+        return any(each.kind == "result" and piece.at[: len(each.at)] == each.at for each in self.pieces)
 
     def outputs(self) -> list[list[str]]:
         """Return the texts of each of its results, and by itself each text that is in none."""
-        outputs = [piece for piece in self.pieces if piece.kind == "output"]
-        results = [
-            [each.text for each in outputs if _holds(piece, each)] for piece in self.pieces if piece.kind == "result"
-        ]
-        return [*filter(None, results), *([piece.text] for piece in outputs if not self.answers(piece))]
+        owners, found = results_of(self), dict[int, list[str]]()
+        for at, piece in enumerate(self.pieces):
+            if piece.kind == "output":
+                found.setdefault(owners.get(at, -1 - at), []).append(piece.text)
+        return [*found.values()]
 
     def any(self, kind: str) -> bool:
         """Return whether it has a piece of that kind."""
@@ -97,11 +97,6 @@ def message_of(role: str, pieces: Iterable[Piece], raw: Any, name: str = "") -> 
     found = tuple(pieces)
     calls = tuple([piece.id for piece in found if piece.kind == "call"])
     return Message(role, found, raw, name, calls, tuple([piece.id for piece in found if piece.kind == "result"]))
-
-
-def _holds(result: Piece, piece: Piece) -> bool:
-    """Return whether a piece is a part of a result."""
-    return result.kind == "result" and piece.at[: len(result.at)] == result.at
 
 
 _INSIDE = ("output", "opaque", "remainder", *MEDIA)
