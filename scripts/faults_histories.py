@@ -431,13 +431,13 @@ AREAS = (
             ),
             (
                 "a message has no frame",
-                "        total, count = self.frame(message.role), self.text\n",
-                "        total, count = 0, self.text\n",
+                "total = self.frame(message.role) + sum(",
+                "total = sum(",
             ),
             (
                 "a name costs nothing",
-                "            total += count(message.name) + self.framing.per_name\n",
-                "            pass\n",
+                "return total + self.text(message.name) + self.framing.per_name if message.name else total",
+                "return total",
             ),
         ),
     ),

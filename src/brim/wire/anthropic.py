@@ -10,7 +10,6 @@ from brim.wire.base import (
     Wire,
     fields_of,
     framed,
-    kinds_of,
     mapping_at,
     opaque,
     ordered,
@@ -23,31 +22,17 @@ from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.values import json_of, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
-_BLOCKS = (
-    "image",
-    "tool_use",
-    "tool_result",
-    "thinking",
-    "redacted_thinking",
-    "document",
-    "search_result",
-    "server_tool_use",
-    "container_upload",
-    "compaction",
-)
+BLOCKS = {
+    *("image", "tool_use", "tool_result", "thinking", "redacted_thinking", "document", "search_result"),
+    *("server_tool_use", "container_upload", "compaction"),
+}
+"""Types of blocks that only this format has."""
 _PRINTED = {
     "code_execution_result": ("stdout", "stderr"),
     "bash_code_execution_result": ("stdout", "stderr"),
     "text_editor_code_execution_view_result": ("content",),
 }
 """The texts in the results of tools that the provider runs itself. What is encrypted there cannot be changed."""
-
-
-def is_message(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format."""
-    kinds = kinds_of(values.get("content"))
-    # The client's own answer has the type `message`, like an item of OpenAI, but other types of text.
-    return any(kind in _BLOCKS for kind in kinds) or (values.get("type") == "message" and "text" in kinds)
 
 
 class Anthropic(Wire):

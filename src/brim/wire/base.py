@@ -256,12 +256,6 @@ def parts_of(
     return [piece for i, part in enumerate(content) for piece in read(part, (*at, i), f"{place}[{i}]")]
 
 
-def kinds_of(content: Any) -> list[Any]:
-    """Return the types of the parts of a content; a text has none."""
-    parts = [plain(part) for part in content] if isinstance(content, list | tuple) else []
-    return [part.get("type") for part in parts if isinstance(part, Mapping)]
-
-
 def role_of(values: Mapping[str, Any], index: int, roles: Mapping[str, str]) -> str:
     """Return the role, as one of brim's roles.
 

@@ -13,17 +13,11 @@ from brim.wire.values import encoded, json_of, object_in, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _MEDIA = {"image": "image", "audio": "audio", "document": "file", "video": "file"}
-_BLOCKS = (
+BLOCKS = {
     *("text", "toolUse", "toolResult", "reasoningContent", "guardContent", "citationsContent", "searchResult"),
     *("cachePoint", *_MEDIA),
-)
-
-
-def is_message(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format: its blocks have no type."""
-    content = values.get("content")
-    blocks = [plain(block) for block in content] if isinstance(content, list | tuple) else []
-    return any(isinstance(block, Mapping) and "type" not in block and _key(block) in _BLOCKS for block in blocks)
+}
+"""The keys by which a block tells its kind, in place of a type."""
 
 
 class Bedrock(Wire):
@@ -91,7 +85,7 @@ def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
 
 def _key(block: Mapping[str, Any]) -> str:
     """Return the key that tells the kind of a block."""
-    return next((key for key in block if key in _BLOCKS), "")
+    return next((key for key in block if key in BLOCKS), "")
 
 
 def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, parts_of, role_of, text_at
+from brim.wire.base import Wire, fields_of, mapping_at, opaque, parts_of, role_of, text_at
 from brim.wire.message import Message, Path, Piece, message_of
 
 ROLES = {
@@ -18,17 +18,12 @@ ROLES = {
     "tool": "tool",
     "function": "tool",
 }
-_PART_TYPES = ("image_url", "input_audio", "refusal", "file")
-_OWN_KEYS = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations", "reasoning_content")
+PART_TYPES = {"image_url", "input_audio", "refusal", "file"}
+"""Types of parts that only this format has."""
+OWN_KEYS = {"tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations", "reasoning_content"}
+"""Fields of a message that only this format has."""
 _CONTENT = ("content",)
 _THOUGHTS = ("reasoning_content", "reasoning")
-
-
-def is_chat(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format."""
-    if values.get("role") in ("tool", "function") or any(key in values for key in _OWN_KEYS):
-        return True
-    return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
 class OpenAIChat(Wire):

@@ -94,11 +94,6 @@ class Gemini(Wire):
 WIRE = Gemini()
 
 
-def is_content(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format."""
-    return isinstance(values.get("parts"), list | tuple) and "content" not in values
-
-
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
     """Return the functions of a tool of this format, as other formats write them; `None` if it is of another."""
     declared = next((tool[key] for key in ("functionDeclarations", "function_declarations") if key in tool), None)

@@ -7,13 +7,16 @@ from functools import partial
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, framed, kinds_of, mapping_at, opaque, parts_of, role_of, text_at
+from brim.wire.base import Wire, fields_of, framed, mapping_at, opaque, parts_of, role_of, text_at
 from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import LABEL
 from brim.wire.values import json_of, plain
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_PART_TYPES = ("input_text", "output_text", "input_image", "input_file")
+PART_TYPES = {"input_text", "output_text", "input_image", "input_file"}
+"""Types of parts that only this format has."""
+ITEM_TYPES = {"message", "reasoning", "item_reference", "compaction"}
+"""Types of items, besides all kinds of calls and their outputs."""
 _CALL_TEXTS = ("arguments", "input")
 _FREE_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _OUTPUT_SUFFIX = "_output"
@@ -28,14 +31,6 @@ _TEXTS: dict[str, tuple[tuple[str, ...], ...]] = {
 In `web_search_call` there are none, and those of `tool_search_output` and `mcp_list_tools` are definitions of tools.
 """
 _LABELS = ("type", "call_id", "id", "status")
-
-
-def is_item(values: Mapping[str, Any]) -> bool:
-    """Return whether a mapping can only be in this format."""
-    kind = values.get("type")
-    if isinstance(kind, str) and (kind in ("message", "reasoning", "item_reference", "compaction") or "_call" in kind):
-        return True
-    return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
 class Responses(Wire):
