@@ -1,5 +1,7 @@
 """What a request counts: framing, names, calls, tools, images and the start of the reply."""
 
+import json
+
 import pytest
 
 import brim
@@ -364,6 +366,19 @@ def test_tools_are_counted_by_the_rule_of_the_models_maker_whatever_shape_the_me
     messages = [system(), user(), calling("a"), result("a")]
     fitted = brim.fit_messages(messages, 100_000, model="claude-opus-4-5", tools=[FLAT])
     assert fitted.receipt.part("tools").used == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "indent"),
+    [("llama-3.1-8b", 4), ("qwen3-8b", None), ("deepseek-v3", None), ("mistral-large-latest", None), ("grok-4", None)],
+)
+def test_tools_of_open_models_count_no_less_than_the_json_that_their_templates_write(name, indent):
+    """In OpenAI's format they were counted by its own rule for a namespace: 53 tokens for 88."""
+    meter = brim.meter(name)
+    before = meter.count_messages([system(), user()])
+    for tools in ([FLAT], [FLAT, DEEP], [FLAT] * 20):
+        written = sum(meter.count(json.dumps(tool, ensure_ascii=False, indent=indent)) for tool in tools)
+        assert meter.count_messages([system(), user()], tools=tools) - before >= written + 150
 
 
 # --- exact or estimated

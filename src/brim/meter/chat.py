@@ -55,11 +55,11 @@ class RequestCounter:
         self.framing = replace(plain, reply=plain.reply + overhead) if overhead else plain
         """The overhead of the chat format; that of the meter counts once, with the start of the reply."""
         self.model = model
-        self.maker = _maker(model) or provider
+        self.maker = provider if model is None else find(model).provider or "other"
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
         self._tuned = model is not None and self.framing.per_message > 0
         self.call = _CALL if self._tuned else 0
-        self.ids = self._tuned and _maker(model) != "openai"
+        self.ids = self._tuned and self.maker != "openai"
         """Whether ids count: only OpenAI's format is known to leave them out."""
         self.estimated = framing is None
         """Whether any count so far, the framing included, is an estimate."""
@@ -127,13 +127,6 @@ class RequestCounter:
             InvalidValue: `tools` is not a list of tools, or a tool is invalid.
         """
         return tool_counts(tools, self.text, self.maker, model=self.model, system=system)
-
-
-def _maker(model: str | None) -> str | None:
-    if model is None:
-        return None
-    maker = find(model).provider
-    return maker if maker in ("openai", "anthropic") else None
 
 
 def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:

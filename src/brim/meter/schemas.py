@@ -1,11 +1,12 @@
 """The tokens of tool definitions.
 
 OpenAI's cookbook gives a rule for functions with flat parameters, measured against its models. Any other definition
-counts as its compact JSON, which is longer than what OpenAI's models are shown, with what the provider adds to it.
+counts as its JSON, which is longer than what OpenAI's models are shown, with what the provider adds to it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,6 +54,9 @@ _OTHER_PROMPT = 200
 """The same for the chat templates of open models; the longest known has about 150."""
 _WRAPPING = 12
 """Tokens around the JSON of one tool."""
+_COMPACT = ("openai", "anthropic", "google")
+"""Providers whose tools count as compact JSON. The chat templates of open models have spaces in it, and Llama's are
+indented by four."""
 
 _BUILT_IN = 1_000
 """For a tool that the provider defines: only a few have a published number."""
@@ -107,10 +111,10 @@ def tool_counts(
         for raw in definitions([entry]):
             tool = _Tool(f"tools[{i}]", raw, provider)
             if provider != "openai":
-                each.append(tool.by_json(count, _WRAPPING))
+                each.append(tool.by_json(count, _WRAPPING, provider))
                 continue
             function = _OLD_FUNCTION if measured is None else measured
-            each.append(tool.by_rule(count, function) if tool.flat else tool.by_json(count, function, unfold=True))
+            each.append(tool.by_rule(count, function) if tool.flat else tool.by_json(count, function, provider))
             exact = exact and tool.flat and tool.described
     if not each:
         return ToolCounts(0, [], True)
@@ -183,12 +187,15 @@ class _Tool:
                 units += _CHOICES + sum(_CHOICE + count(choice) for choice in choices)
         return units
 
-    def by_json(self, count: Count, around: int, *, unfold: bool = False) -> int:
-        """Return the tokens of the definition as JSON; `unfold` adds each definition for every reference to it."""
-        units = around + count(json_of(self.raw, self.place))
+    def by_json(self, count: Count, around: int, provider: str) -> int:
+        """Return the tokens of the definition as the JSON that a provider's models are shown."""
+        text = json_of(self.raw, self.place)
+        if provider not in _COMPACT:
+            text = json.dumps(json.loads(text), ensure_ascii=False, indent=4 if provider == "meta" else None)
+        units = around + count(text)
         if self.kind:
             return units + _BUILT_INS.get(self.kind.partition("_")[0], _BUILT_IN)
-        return units + (_referred(self.schema, count, self.place) if unfold and self.schema else 0)
+        return units + (_referred(self.schema, count, self.place) if provider == "openai" and self.schema else 0)
 
 
 def _only(fields: Mapping[str, Any], known: set[str]) -> bool:
