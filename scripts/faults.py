@@ -582,6 +582,11 @@ AREAS = (
                 "        if miscounts:",
                 "        if False:",
             ),
+            (
+                "a head is not counted again",
+                "if self.measure(text[:end]) <= limit:\n                return text[:end]",
+                "if True:\n                return text[:end]",
+            ),
             ("half a pair counts as none", 'lambda run: "\\ufffd" * len(run[0])', 'lambda run: ""'),
             (
                 "an estimate is its own upper bound",

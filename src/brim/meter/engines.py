@@ -57,6 +57,10 @@ class ToktokEngine:
         counted: int = self._toktok.truncate(text, sys.maxsize, self._vocabulary)[1]
         return counted
 
+    def prefix(self, text: str, limit: int) -> int:
+        """Return how many characters the first `limit` tokens of `text` cover."""
+        return len(self._toktok.truncate(text, limit, self._vocabulary)[0])
+
 
 class ApartEngine:
     """Another engine, in a thread of its own.

@@ -22,7 +22,10 @@ from brim.meter.engines import (
     TiktokenEngine,
     ToktokEngine,
 )
+from brim.meter.grapheme import boundary_before
 
+_STEPS = 8
+"""Graphemes that are taken from the end of an engine's own cut before the cut is searched for."""
 _WORST = 11
 """The worst observed error of an estimate from character classes, in quarters of the count."""
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
@@ -127,6 +130,23 @@ class Vocabulary(BaseMeter):
                     if self._engine is engine:
                         self._engine = None
                         self._failures.append(f"{engine.name} failed with {type(error).__name__}")
+
+    def _within(self, text: str, limit: int, *, at_end: bool) -> str:
+        """Return the longest prefix or suffix found; a prefix starts from the engine's own cut, if it has one."""
+        prefix = None if at_end else getattr(self._working(), "prefix", None)
+        end = -1
+        try:
+            end = -1 if prefix is None else prefix(text, limit)
+        except _STOPS:
+            raise
+        except BaseException:
+            pass  # The search counts, and so moves on to another engine if this one cannot.
+        for _ in range(_STEPS if end >= 0 else 0):
+            end = boundary_before(text, end)
+            if self.measure(text[:end]) <= limit:
+                return text[:end]
+            end -= 1
+        return super()._within(text, limit, at_end=at_end)
 
     def _working(self) -> Engine:
         """Return the current engine, after loading and checking the next one if there is none."""
