@@ -329,6 +329,12 @@ def test_a_claude_tool_costs_its_json_and_the_prompt_that_comes_with_tools():
     assert count([tool], "google")[0] == text + 12 + 200
 
 
+def test_a_mark_for_the_cache_counts_only_if_a_text_hides_in_it():
+    marked = [{**claude(FLAT), "cache_control": {"type": kind}} for kind in ("ephemeral", "x" * 99)]
+    short, long = (count([tool], "anthropic")[0] for tool in marked)
+    assert short == count([claude(FLAT)], "anthropic")[0] < long - 99
+
+
 @pytest.mark.parametrize(
     ("kind", "provider", "units"),
     [
