@@ -4,7 +4,7 @@ Usage: python scripts/count_errors.py FOLDER [TEKKEN]
 
 FOLDER has recorded conversations, as for `bench`. TEKKEN is a tokenizer file of Mistral's, such as `tekken_240911.json`
 of the package mistral-common: the counts of `tekken` are compared with it, read by another library. The other
-vocabularies come with splintr; `meter/splintr_engine.py` says by which second library each was checked.
+vocabularies come with splintr; `meter/vocabularies.py` says by which second library each was checked.
 """
 
 from __future__ import annotations

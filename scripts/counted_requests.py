@@ -1,6 +1,6 @@
 """Puts a long text anywhere into generated requests of every format, and shows that the count rises.
 
-A text may stay uncounted only in a field of `brim.wire.uncounted_fields`, or in a request that is refused as invalid.
+A text may stay uncounted only in a field of `brim.wire.remainder`, or in a request that is refused as invalid.
 Each request is compared with the same one that has a short text in the same place.
 """
 
@@ -21,7 +21,7 @@ from brim.files.json_body import body_of
 from brim.history.request_body import RequestCount, request_of
 from brim.meter import meter
 from brim.wire import FORMATS
-from brim.wire import uncounted_fields as listed
+from brim.wire import remainder as listed
 from brim.wire.base import MESSAGE_KEYS
 
 MODELS = {"openai": "gpt-4o", "responses": "gpt-5", "anthropic": "claude-sonnet-4-5"}

@@ -528,29 +528,25 @@ AREAS = (
     ),
     Area(
         "meter/schemas.py",
-        "tests/meter/test_known_tools.py",
+        "tests/meter/test_schemas.py",
         (
             (
-                "a tool that was changed counts as before",
-                "(provider, model, tool), 0)",
-                "(provider, model, len(tool)), 0)",
+                "a definition counts once, however often it is used",
+                "sum(add(other, level + 1) for other in _references(defined[name]))",
+                "0",
             ),
-            ("a count is that of any model", "(provider, model, tool), 0)", "(provider, tool), 0)"),
-            ("tools that are made anew are read anew", "            if key:", "            if False:"),
+            ("a nested schema is flat", 'node.get("type") in _FLAT_TYPES', "True"),
+            ("a long mark of the cache is free", " or len(str(each)) > LABEL}", "}"),
         ),
     ),
     Area(
         "meter/memo.py",
         "tests/meter/test_meter.py",
         (
-            (
-                "nothing is ever forgotten",
-                "while size and self._is_full(size):",
-                "while False:",
-            ),
-            ("many small texts are never forgotten", " or len(self) >= most * _MOST_ENTRIES", ""),
-            ("texts are told apart by their start", "self._young[text] = value", "self._young[text[:40]] = value"),
-            ("what is asked for again is forgotten", "self.put(text, value)", "pass"),
+            ("nothing is ever forgotten", "while self._chars + len(text) > _MOST_CHARS or", "while"),
+            ("many small texts are never forgotten", " or len(self._values) >= _MOST_ENTRIES", ""),
+            ("texts are told apart by their start", "self._values[text] = value", "self._values[text[:40]] = value"),
+            ("the newest texts are forgotten", "(len(self._values) + 1) // 2, None", "(len(self._values) + 1) // 2"),
         ),
     ),
     Area(
@@ -573,13 +569,13 @@ AREAS = (
         ),
     ),
     Area(
-        "meter/vocabulary.py",
+        "meter/vocabularies.py",
         f"{_FIRST} {_COUNTING}",
         (
             (
                 "an engine's failure counts nothing",
-                "self._retire(engine, error)\n\n    def _within",
-                "return 0\n\n    def _within",
+                "with self._lock:\n                    if self._engine is engine:",
+                "with self._lock:\n                    return 0\n                    if self._engine is engine:",
             ),
             (
                 "an interrupt is taken for a failure",
@@ -605,8 +601,8 @@ AREAS = (
         ),
     ),
     Area(
-        "meter/splintr_engine.py",
-        "tests/meter/test_splintr_engine.py",
+        "meter/engines.py",
+        "tests/meter/test_splintr.py",
         (
             (
                 "a long text is split inside a run of spaces",
@@ -633,21 +629,9 @@ AREAS = (
         "meter/units.py",
         "tests/requirements tests/meter/test_meter.py",
         (
-            ("nothing counts one", "+ self._plus if text else 0", "+ self._plus"),
+            ("nothing counts one", "+ self._plus if size else 0", "+ self._plus"),
             ("loads are rounded down", "return (self._size(text) + 3) // 4 if", "return self._size(text) // 4 if"),
             ("bytes are characters", "if not self._of_bytes or text.isascii():", "if True:"),
-        ),
-    ),
-    Area(
-        "meter/names.py",
-        "tests/meter/test_catalogue.py",
-        (
-            (
-                "whatever follows a date is dropped",
-                '|-latest|-maas|@(?:default|latest|\\d{3}))\\Z"',
-                '|-latest|-maas|@(?:default|latest|\\d{3}))"',
-            ),
-            ("anyone may serve a model", "if mark and _HOST.fullmatch(fold(head)):", "if mark:"),
         ),
     ),
     Area(
@@ -659,6 +643,12 @@ AREAS = (
                 "row = _shipped().get(key)",
                 "row = next((row for name, row in _shipped().items() if key.startswith(name)), None)",
             ),
+            (
+                "whatever follows a date is dropped",
+                '|-latest|-maas|@(?:default|latest|\\d{3}))\\Z"',
+                '|-latest|-maas|@(?:default|latest|\\d{3}))"',
+            ),
+            ("anyone may serve a model", "if mark and _HOST.fullmatch(fold(head)):", "if mark:"),
             ("a declaration is ignored", "        if declaration:\n", "        if False:\n"),
         ),
     ),

@@ -18,8 +18,8 @@ AREAS = (
         "meter/units.py",
         _ALL,
         (
-            ("S0.2: nothing is added to a quarter", "// 4 + self._plus if text else 0", "// 4 if text else 0"),
-            ("S4.5: a third of the characters", "// 4 + self._plus if text else 0", "// 3 + self._plus if text else 0"),
+            ("S0.2: nothing is added to a quarter", "// 4 + self._plus if size else 0", "// 4 if size else 0"),
+            ("S4.5: a third of the characters", "// 4 + self._plus if size else 0", "// 3 + self._plus if size else 0"),
         ),
     ),
     (

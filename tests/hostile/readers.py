@@ -50,11 +50,10 @@ from brim.history.relevance import Relevance
 from brim.history.term_index import TermIndex
 from brim.hosts import host_name
 from brim.meter import meter_for
-from brim.meter.attachment import pages
 from brim.meter.catalogue import find
-from brim.meter.estimate import classes
+from brim.meter.engines import SplintrEngine, classes
 from brim.meter.grapheme import boundary_after, boundary_before
-from brim.meter.splintr_engine import SplintrEngine
+from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
@@ -101,7 +100,7 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "truncate.code._CONTAINER": lambda text: text[:200],
     "wire.overflow._PHRASES": lambda text: text[:4_000],
     "wire.overflow._RATE": lambda text: text[:4_000],
-    "meter.names.": lambda text: text[:512],
+    "meter.catalogue.": lambda text: text[:512],
     "sessions.memory.lessons.": lambda text: text[:40_000],
     "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
 }
@@ -342,10 +341,10 @@ READERS: dict[str, Read] = {
     "history.relevance.Relevance": _indexed(Relevance),
     "history.term_index.TermIndex": _indexed(TermIndex),
     "hosts.host_name": lambda text: host_name(text[:131_072]),
-    "meter.attachment.pages": lambda text: pages(_stream(text)),
+    "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
-    "meter.splintr_engine.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
+    "meter.engines.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
     "meter.words.terms": terms,
     "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,

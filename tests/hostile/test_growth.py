@@ -31,15 +31,14 @@ _PARTS = (
     ),
     *(
         "meter.calibration",
-        "meter.engine",
+        "meter.engines.",
         "meter.estimate",
         "meter.grapheme",
         "meter.memo",
-        "meter.tokenizer_file.FileEngine.count",
         "meter.units",
     ),
     *(
-        "meter.vocabulary",
+        "meter.vocabularies",
         "wire.",
         "truncate.__init__",
         "truncate.base",
@@ -116,8 +115,8 @@ _INSIDE = {
     "integrations.messages.json_values": "gateway.body.json_value",
 }
 """Functions that are part of a reader that is listed."""
-_INLINE = {"truncate.markdown", "meter.splintr_engine", "audit.formats.otel", "receipts.schema"}
-_INLINE |= {"meter.grapheme", "settings.builder", "meter.blob", "wire.overflow", "studio.views.export"}
+_INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}
+_INLINE |= {"meter.grapheme", "settings.builder", "meter.media", "wire.overflow", "studio.views.export"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 _SEEDS: dict[str, list[seeds.Seed]] = {}
 

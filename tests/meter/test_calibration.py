@@ -159,11 +159,6 @@ def test_a_calibration_is_whole_numbers_of_bounded_size_that_go_through_json():
         assert all(type(number) is int for number in (*known.ratios, known.margin, known.rate))
 
 
-def test_a_calibration_of_an_earlier_version_starts_anew():
-    old = {"model": "m", "proxy": True, "calls": 9, "mixes": 9, "estimated": 1, "actual": 1, "gram": [1] * 484}
-    assert Calibration.from_dict({**old, "moments": [0] * 22, "prices": [], "errors": [5]}) == Calibration(model="m")
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [("ratios", ["x"]), ("ratios", [0]), ("ratios", None), ("ratios", [5]), ("calls", -1), ("calls", 3), ("model", 1)],

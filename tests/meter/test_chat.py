@@ -1,12 +1,14 @@
 """What a request counts: framing, names, calls, tools, images and the start of the reply."""
 
+import json
+
 import pytest
 
 import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.meter import meter_for
 from brim.meter.chat import BARE, FRAMING, PLAIN, RequestCounter, framing_of
-from brim.meter.image import count_image
+from brim.meter.media import count_media
 from brim.meter.schemas import tool_counts
 from brim.testing import CharMeter, PieceMeter
 from brim.wire import wire
@@ -299,14 +301,14 @@ def test_an_image_costs_what_its_provider_publishes(detail, units):
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4o-mini", "gpt-5"])
 def test_an_image_costs_what_it_costs_the_model(name):
     source = pictured("high")["content"][0]["image_url"]["url"]
-    expected = count_image(name, source, "high").units
+    expected = count_media("image", source, "high", model=name).units
     total = PER_MESSAGE + ROLE + expected + REPLY
     assert brim.fit_messages([pictured("high")], 100_000, model=name).used == total
     assert brim.meter(name).count_messages([pictured("high")]) == total
 
 
 def test_an_image_of_anthropic_costs_by_its_blocks_of_pixels():
-    expected = count_image("anthropic", png(280, 280)).units
+    expected = count_media("image", png(280, 280), model="anthropic").units
     assert PIECES.count_messages([gives(picture(png(280, 280)))]) == PER_MESSAGE + expected
     inside = gives(answer("a", [picture(png(280, 280))]))
     assert PIECES.count_messages([inside]) == PER_MESSAGE + expected
@@ -364,6 +366,19 @@ def test_tools_are_counted_by_the_rule_of_the_models_maker_whatever_shape_the_me
     messages = [system(), user(), calling("a"), result("a")]
     fitted = brim.fit_messages(messages, 100_000, model="claude-opus-4-5", tools=[FLAT])
     assert fitted.receipt.part("tools").used == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "indent"),
+    [("llama-3.1-8b", 4), ("qwen3-8b", None), ("deepseek-v3", None), ("mistral-large-latest", None), ("grok-4", None)],
+)
+def test_tools_of_open_models_count_no_less_than_the_json_that_their_templates_write(name, indent):
+    """In OpenAI's format they were counted by its own rule for a namespace: 53 tokens for 88."""
+    meter = brim.meter(name)
+    before = meter.count_messages([system(), user()])
+    for tools in ([FLAT], [FLAT, DEEP], [FLAT] * 20):
+        written = sum(meter.count(json.dumps(tool, ensure_ascii=False, indent=indent)) for tool in tools)
+        assert meter.count_messages([system(), user()], tools=tools) - before >= written + 150
 
 
 # --- exact or estimated

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import brim
 import strategies
-from brim.errors import UnknownName
-from brim.meter import estimate, meter_for
+from brim.meter import engines, estimate, meter_for
 from brim.meter.base import Meter
-from brim.meter.estimate import FAMILIES, SLACK, ClassesEngine, Estimate, classes, estimate_for
+from brim.meter.engines import ClassesEngine, classes
+from brim.meter.estimate import SLACK, Estimate, estimate_for
 from brim.meter.vocabularies import VOCABULARIES, vocabulary
 from brim.testing import CharMeter, PieceMeter
 from properties import examples
@@ -194,7 +194,7 @@ def slowly(text):
     """Class each character by itself: the oracle for `classes`."""
     counts = [0] * 15
     for char in text:
-        counts[estimate._class_of(char.encode("utf-8", "surrogatepass")[0])] += 1
+        counts[engines._class_of(char.encode("utf-8", "surrogatepass")[0])] += 1
     return [*counts, sum(len(run) // 2 for run in re.findall(" +", text))]
 
 
@@ -202,7 +202,7 @@ def slowly(text):
 @given(text=strategies.texts, block=st.sampled_from([3, 50, 1 << 17]))
 def test_classes_are_those_of_each_character(text, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimate, "_BLOCK", block)
+        patch.setattr(engines, "_CLASSIFIED", block)
         assert classes(text) == slowly(text)
 
 
@@ -228,7 +228,7 @@ def test_classes_are_those_of_each_character(text, block):
 )
 def test_a_script_has_its_class(chars, kind):
     counts = classes(chars)
-    assert counts[getattr(estimate, f"_{kind}")] == sum(counts) == len(chars)
+    assert counts[getattr(engines, f"_{kind}")] == sum(counts) == len(chars)
 
 
 @pytest.mark.parametrize("char", ["a", " ", "\n", "中", "\u0301", "\u202e", "\ud800", "\x00", "😀"])
@@ -258,7 +258,8 @@ class Stub(CharMeter):
 )
 def test_the_first_way_with_an_exact_vocabulary_is_taken(family, exact, how, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctok", None)
-    made = estimate_for(family, lambda name: Stub(name, name in exact))
+    monkeypatch.setattr(estimate, "vocabulary", lambda name: Stub(name, name in exact))
+    made = estimate_for(family)
     assert (made.name, made.exact) == (f"{family} (estimate: {how})", False)
 
 
@@ -274,14 +275,6 @@ def test_a_bound_is_never_below_the_estimate():
     assert made.upper_load("й" * 1_000) == made.count("й" * 1_000) == 1
 
 
-def test_an_unknown_family_is_refused_with_the_nearest():
-    with pytest.raises(UnknownName, match=r"no family of models is called 'claude-4'.*claude-4\.5"):
-        estimate_for("claude-4", vocabulary)
-    with pytest.raises(UnknownName, match="no family of models"):
-        Estimate("claude-4", CharMeter())
-    assert set(FAMILIES) == {"claude-4.5", "claude-5", "gemini-2", "gemini-3", "other"}
-
-
 @pytest.fixture
 def ctok(monkeypatch):
     """A stand-in that counts words, six for the frame, and no line break at the end."""
@@ -295,7 +288,7 @@ def ctok(monkeypatch):
     ("text", "expected"), [("", 0), ("one", 1), ("one two", 2), ("\n", 1), ("one\n\n", 3), ("one\ntwo", 3), ("  ", 1)]
 )
 def test_ctok_counts_where_it_is_installed_and_line_breaks_are_never_free(text, expected):
-    made = estimate_for("claude-4.5", vocabulary)
+    made = estimate_for("claude-4.5")
     assert made.name == "claude-4.5 (estimate: ctok)"
     assert made.count(text) == made.load(text) == expected
     assert expected <= made.upper_load(text) <= expected + 1
@@ -304,7 +297,7 @@ def test_ctok_counts_where_it_is_installed_and_line_breaks_are_never_free(text, 
 @pytest.mark.usefixtures("ctok")
 def test_a_text_too_long_for_ctok_is_judged_by_its_start(monkeypatch):
     monkeypatch.setattr(estimate, "_WITNESSED", 4_000)
-    made = estimate_for("claude-5", vocabulary)
+    made = estimate_for("claude-5")
     text = "word " * 4_000
     assert made.count(text[:4_000]) == 800
     assert abs(made.count(text) - 4_000) <= 40

@@ -1,5 +1,7 @@
 """Meters by name."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 import brim
 from brim.meter import catalogue, memo, meter, meter_for, name_of
 from brim.meter.base import Meter
+from brim.meter.units import UNITS
 from properties import examples
 
 
@@ -141,28 +144,27 @@ def test_a_tokenizer_file_counts(tmp_path):
         meter(str(tmp_path / "missing.json"))
 
 
-def test_what_is_remembered_is_bounded_and_what_is_asked_for_stays(monkeypatch):
+def test_what_is_remembered_is_bounded_and_the_newest_stays(monkeypatch):
     monkeypatch.setattr(memo, "_MOST_ENTRIES", 10)
     known = memo.Memo()
     for i in range(1000):
         known.put(f"text {i}", i)
-        assert known.get("text 0") == 0
-        assert len(known) <= 20
+        assert [known.get(f"text {j}") for j in range(max(0, i - 4), i + 1)] == [*range(max(0, i - 4), i + 1)]
+        assert len(known) <= 10
     assert known.get("text 1") is None
-    assert known.get("text 999") == 999
 
 
-def test_texts_that_are_used_in_turn_are_all_remembered_if_both_generations_hold_them(monkeypatch):
-    monkeypatch.setattr(memo, "_MOST_CHARS", 1000)
+def test_texts_that_are_used_in_turn_are_all_remembered_if_the_cache_holds_them(monkeypatch):
+    monkeypatch.setattr(memo, "_MOST_CHARS", 2000)
     known, texts = memo.Memo(), [f"{i:010}" for i in range(190)]
-    for text in texts:
+    for text in texts * 2:
         known.put(text, text)
-    for _ in range(5):
-        assert [known.get(text) for text in texts] == texts
+    assert [known.get(text) for text in texts] == texts
 
 
 def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):
-    monkeypatch.setattr(memo, "_MOST_CHARS", 100)
+    monkeypatch.setattr(memo, "_MOST_CHARS", 200)
+    monkeypatch.setattr(memo, "_LONGEST", 100)
     known = memo.Memo()
     for i in range(100):
         known.put(f"{i:030}", i)
@@ -182,3 +184,18 @@ def test_texts_that_start_alike_are_remembered_apart():
     assert [known.get("a" * size) for size in (10, 40, 41, 50, 100)] == [10, 40, None, 50, 100]
     known.clear()
     assert (len(known), known.get("a" * 10)) == (0, None)
+
+
+@pytest.mark.parametrize("no_meter", [[], ["o200k_base"], (), b"x", range(3), {}, 3.5, None])
+def test_a_list_is_no_meter_although_it_has_a_count(no_meter):
+    with pytest.raises(brim.InvalidType, match="meter must be the name of a model, vocabulary or unit"):
+        brim.meter(no_meter)
+
+
+@pytest.mark.parametrize("name", [*UNITS, "o200k_base", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "other", len])
+@pytest.mark.parametrize("text", [None, 5, b"x", ["a"]])
+def test_only_a_text_is_counted_and_cut(name, text):
+    made = brim.meter(name)
+    for call in (made.count, partial(made.head, limit=5), partial(made.tail, limit=5)):
+        with pytest.raises(brim.InvalidType, match="text must be a str"):
+            call(text)

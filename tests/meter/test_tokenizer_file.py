@@ -11,8 +11,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 import brim
 import strategies
 from brim.errors import InvalidValue, SourceError
-from brim.meter import tokenizer_file as filed
-from brim.meter.tokenizer_file import FileEngine
+from brim.meter import engines as filed
+from brim.meter.engines import FileEngine
 from properties import examples
 
 CONTROL = "<|end|>"

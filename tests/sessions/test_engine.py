@@ -8,7 +8,6 @@ from itertools import pairwise
 import pytest
 
 from brim import meter, open_store
-from brim.meter import schemas
 from brim.sessions.beginning import fingerprints
 from brim.sessions.conversations import Conversations
 from brim.sessions.request import RequestInput
@@ -231,19 +230,6 @@ def test_tools_and_extra_tokens_are_counted_and_take_their_room(log):
     for request in full:
         assert 400 < request.used <= 2_000
     assert brim_count(full[1].messages) <= 1_300
-
-
-def test_the_tools_of_a_request_that_is_cut_are_read_once_though_a_client_sends_them_anew(monkeypatch):
-    read, counted = [], schemas._tool
-    monkeypatch.setattr(schemas, "_tool", lambda place, *rest: read.append(place) or counted(place, *rest))
-    engine = Conversations(2_000, model="gpt-4o", log=False)
-    schema = {"type": "object", "properties": {"path": {"type": "string", "description": "A path."}}}
-    tools = [{"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": schema}}]
-    first = engine.request(history(30), tools=tools)
-    assert (first.changed, read) == (True, ["tools[0]"])
-    again = engine.request(history(31), tools=deepcopy(tools))
-    assert (again.changed, read) == (True, ["tools[0]"])
-    assert again.used == meter("gpt-4o").count_messages(again.messages, tools) <= 2_000
 
 
 @LOGS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brim.wire.stateful import is_stateful
+from brim.wire.base import is_stateful
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from brim.audit.policy import Policy
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
-from brim.meter.model import Model
+from brim.meter.catalogue import Model
 from brim.meter.window import Window
 
 UNKNOWN = Model(id="(unknown)")

@@ -17,7 +17,7 @@ from brim.errors import InvalidValue, SourceError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.meter import DEFAULT, BaseMeter, meter
-from brim.meter.advice import exact_count_advice
+from brim.meter.adapters import exact_count_advice
 from brim.meter.base import measured
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import typer
 from brim.cli import options
 from brim.cli.output import console, counted, emit, fields, show, table
 from brim.meter import catalogue
-from brim.meter.model import Model, Prices
+from brim.meter.catalogue import Model, Prices
 
 _FOOT = "Prices are US dollars for a million tokens; - is unknown."
 

@@ -17,8 +17,7 @@ from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, Htt
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.sessions.request import RequestInput
-from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, lowered_limits, value_at
-from brim.wire.stateful import is_stateful
+from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful, lowered_limits, value_at
 
 FORMATS: dict[str, Format] = {
     CHAT: "openai",

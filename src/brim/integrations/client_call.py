@@ -12,9 +12,17 @@ from typing import Any, ClassVar, Self
 from brim.integrations.calls import FittedCall
 from brim.sessions.conversations import Conversations
 from brim.wire import Format, Wire, plain, wire
-from brim.wire.base import answer_limits, changed, jsonable, lowered_limits, other_fields, place_of, value_at
+from brim.wire.base import (
+    answer_limits,
+    changed,
+    is_stateful,
+    jsonable,
+    lowered_limits,
+    other_fields,
+    place_of,
+    value_at,
+)
 from brim.wire.message import Path
-from brim.wire.stateful import is_stateful
 
 
 class ClientCall(FittedCall):

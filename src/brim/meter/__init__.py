@@ -6,7 +6,7 @@ A name gives the same meter each time, so that all parts of a program share its 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from brim.errors import InvalidType, UnknownName
@@ -37,7 +37,8 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
         return name
     if isinstance(name, str):
         return _named(name)
-    if callable(getattr(name, "count", None)) or callable(name):
+    # A list has a `count`, which is not that of a text.
+    if not isinstance(name, Sequence) and (callable(getattr(name, "count", None)) or callable(name)):
         return Foreign(name)
     raise InvalidType("meter", name, "the name of a model, vocabulary or unit, a meter, or a function")
 
@@ -80,7 +81,7 @@ def _upper(inner: BaseMeter) -> BaseMeter:
 @cache
 def _built_in(name: str) -> BaseMeter | None:
     if name in UNITS or name in FAMILIES:
-        made = UNITS[name]() if name in UNITS else estimate_for(name, vocabulary)
+        made = UNITS[name]() if name in UNITS else estimate_for(name)
         made.source = (meter, (name,))
         return made
     return vocabulary(name) if name in VOCABULARIES else None

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, runtime_checkable
+from typing import Any, NoReturn, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
-
-if TYPE_CHECKING:
-    from brim.meter.schemas import Counted
 
 _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
@@ -72,11 +68,6 @@ class BaseMeter(ABC):
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         return self.source or super().__reduce_ex__(protocol)
 
-    @cached_property
-    def _tool_memo(self) -> Memo[Counted]:
-        """The counts of tool definitions."""
-        return Memo()
-
     @property
     def name(self) -> str:
         """The vocabulary, unit or estimate that counts."""
@@ -97,7 +88,7 @@ class BaseMeter(ABC):
         Raises:
             InvalidType: `text` is not a string.
         """
-        known = self.memo.get(text) if isinstance(text, str) else _refuse(text)
+        known = self.memo.get(text) if isinstance(text, str) else refuse(text)
         if known is None:
             known = self.measure(text)
             self.memo.put(text, known)
@@ -129,8 +120,8 @@ class BaseMeter(ABC):
         Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
         """
         framing = framing_of(self.unit, provider, self.model)
-        memo, overhead = (self._tool_memo, self.overhead) if count is None else (None, 0)
-        return RequestCounter(count or self.load, provider, framing, self.model, memo, overhead=overhead)
+        overhead = self.overhead if count is None else 0
+        return RequestCounter(count or self.load, provider, framing, self.model, overhead=overhead)
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count of a text; for an exact meter, the count itself."""
@@ -163,7 +154,7 @@ class BaseMeter(ABC):
     def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
         """Return a long prefix, or suffix `at_end`, within the limit; only as much text is searched as is needed."""
         if not isinstance(text, str):
-            raise InvalidType("text", text, "a str")
+            refuse(text)
         width = _WINDOW * limit + 16
         while True:
             length = at_most(text, width, at_end=at_end) or _at_least(text, 1, at_end=at_end)
@@ -231,5 +222,10 @@ def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:
     return min(max(scaled, low + 1 + margin), high - 1 - margin)
 
 
-def _refuse(text: object) -> int | None:
+def refuse(text: object) -> NoReturn:
+    """Refuse to count something that is not a text.
+
+    Raises:
+        InvalidType: always.
+    """
     raise InvalidType("text", text, "a str")

@@ -93,18 +93,16 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Calibration:
-        """Return the calibration that `to_dict` wrote; one of an earlier version holds no ratios and starts anew.
+        """Return the calibration that `to_dict` wrote.
 
         Raises:
             InvalidValue: `values` is not a calibration.
         """
-        if not isinstance(values, Mapping) or not {"model", "calls"} <= values.keys():
+        if not isinstance(values, Mapping) or not {"model", "calls", "ratios"} <= values.keys():
             raise InvalidType("calibration", values, "a mapping with model, calls and ratios")
-        model, calls, ratios = values["model"], units("calibration.calls", values["calls"]), values.get("ratios")
+        model, calls, ratios = values["model"], units("calibration.calls", values["calls"]), values["ratios"]
         if not isinstance(model, str | None):
             raise InvalidType("calibration.model", model, "a name or None")
-        if ratios is None and "gram" in values:
-            return cls(model=model)
         if not isinstance(ratios, list | tuple) or not all(type(ratio) is int and ratio > 0 for ratio in ratios):
             raise InvalidType("calibration.ratios", ratios, "a list of whole numbers of at least 1")
         if bool(ratios) != bool(calls) or len(ratios) > calls:

@@ -1,24 +1,125 @@
 """The catalogue of models: window, vocabulary, prices and cache rules by name.
 
-The shipped table has a source and a date for each model; a project or a user corrects it, or adds a model, in a small
-YAML file (see `declaration`). A name finds its row by the rules of `names`.
+The shipped table has a source and a date for each model. A project or a user corrects it, or adds a model, in a small
+YAML file, which is read when a model is looked up, and again after it changes. A name finds its row by fixed rules and
+never by similarity: a new model taken for an old one would overflow silently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import cache
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
 from brim.errors import InvalidType, SourceError, UnknownName, nearest, shown
-from brim.meter.declaration import PROJECT_FILE, Declaration, Overrides, declared
-from brim.meter.model import Cache, Framing, Model, Prices
-from brim.meter.names import fold, spellings
+from brim.files.source import Source, load, place
 
+PROJECT_FILE = "brim.models.yaml"
+"""In the current directory."""
+USER_FILE = "brim/models.yaml"
+"""Under `$XDG_CONFIG_HOME`, by default `~/.config`."""
 ADVICE = f"Declare it in {PROJECT_FILE}: models: {{name: {{window: 32768}}}}, with its vocabulary if it is known"
+
+_LONGEST_NAME = 512
 _LONGEST_CHAIN = 16
 """Models that a chain of `like` may pass through."""
+
+_BODY_LIMITS = {
+    "anthropic": 32_000_000,
+    "bedrock": 20_000_000,
+    "google": 100_000_000,
+    "gemini": 100_000_000,
+}
+"""Bytes of a request body, by the maker of a model or the format of a request: Anthropic's "Request size limits", the
+payload of Claude on Bedrock, and the inline data of Gemini since January 2026 (20 MB before). OpenAI states none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Framing:
+    """The overhead of the chat format, as the provider published it."""
+
+    per_message: int
+    """Tokens for each message, in addition to its role and text."""
+    per_name: int
+    """Tokens for each name, in addition to its text."""
+    reply: int
+    """Tokens that start the answer, once for each prompt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cache:
+    """How the provider caches the start of a prompt."""
+
+    minimum: int | None = None
+    """Tokens below which a prompt is not cached."""
+    read: float | None = None
+    """Price of a cached token, as a factor on the price of input."""
+    write: float | None = None
+    """Price of caching a token for the shortest time, as a factor on the price of input."""
+    ttl: tuple[int, ...] = ()
+    """Lifetimes that a request may choose, in seconds, the shortest first; empty if none are published."""
+    breakpoints: int | None = None
+    """Cache breakpoints that a request may have; 0 if the provider has none."""
+    automatic: bool | None = None
+    """Whether prompts are cached without a request for it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prices:
+    """US dollars for a million tokens by the provider's list: resellers and fine-tuned copies may differ."""
+
+    input: float | None = None
+    output: float | None = None
+    cached_read: float | None = None
+    """Input read from the cache."""
+    cache_write: float | None = None
+    """Input written to the cache for the shortest time."""
+    tiers: tuple[tuple[int, Prices], ...] = ()
+    """Prices of the whole request if its input exceeds so many tokens, in ascending order."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Model:
+    """One model. Whatever is not known is `None`, never zero."""
+
+    id: str
+    """The name of the model, in lower case if shipped, as written if a file declares it."""
+    provider: str | None = None
+    """The provider that made the model."""
+    window: int | None = None
+    """Tokens of the context window."""
+    max_input: int | None = None
+    """Maximum tokens of a prompt, however short the answer."""
+    max_output: int | None = None
+    """Maximum tokens of an answer; also `None` if only the window limits it."""
+    shared: bool | None = None
+    """Whether prompt and answer share the window; if not, `max_input` alone limits the prompt."""
+    vocabulary: str | None = None
+    """The vocabulary of its tokens, or the nearest public one."""
+    framing: Framing | None = None
+    """The overhead of the chat format; `None` if it is not published."""
+    cache: Cache | None = None
+    """How prompts are cached; `None` if unknown."""
+    prices: Prices | None = None
+    """The provider's prices; `None` if they depend on who serves the model."""
+    source: str = ""
+    """The source of the facts: packages with their versions, or the files that declare them."""
+    date: str | None = None
+    """The date of the facts; `None` if a file declares any of them."""
+    guessed: bool = False
+    """Whether the window is a guess, which only a file can state."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the same model."""
+
+    @property
+    def window_text(self) -> str:
+        """The window as text: `200,000`, `32,768 (a guess)` or `unknown`."""
+        if self.window is None:
+            return "unknown"
+        return f"{self.window:,} (a guess)" if self.guessed else f"{self.window:,}"
 
 
 def find(name: str, overrides: Overrides | None = None) -> Model:
@@ -73,6 +174,18 @@ def known_names(overrides: Overrides | None = None) -> list[str]:
     own = declared() if overrides is None else overrides
     shipped = {name for row in _shipped().values() for name in (row.id, *row.aliases)}
     return sorted(shipped | {declaration.name for declaration in own.values()})
+
+
+def body_limit(name: str) -> int | None:
+    """Return the bytes that a request body may have: by the name of a model, its maker, or a format such as `bedrock`.
+
+    `None` if no limit is published, or there is no such model.
+
+    Raises:
+        SourceError: a file of declarations is invalid.
+    """
+    model = None if name in _BODY_LIMITS else lookup(name)
+    return _BODY_LIMITS.get(name if model is None else model.provider or "")
 
 
 @cache
@@ -158,3 +271,189 @@ def _merged(declaration: Declaration, base: Model, name: str, aliases: tuple[str
 def _refusal(declaration: Declaration, key: str, problem: str) -> SourceError:
     path, line = declaration.places.get(key) or next(iter(declaration.places.values()))
     return SourceError(path, f"models.{declaration.name}: {problem}", line=line)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Declaration:
+    """The declaration of one model."""
+
+    name: str
+    """The name as written in the file."""
+    fields: Mapping[str, Any]
+    """The checked values; `framing`, `cache` and `prices` are mappings."""
+    places: Mapping[str, tuple[str, int | None]]
+    """The path and the line of each field."""
+
+    def over(self, other: Declaration) -> Declaration:
+        """Return both merged field by field; this one takes precedence."""
+        fields = dict(other.fields)
+        for key, value in self.fields.items():
+            old = fields.get(key)
+            fields[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+        # The first mapping sets the order, the last one the values.
+        places = {**self.places, **other.places, **self.places}
+        return Declaration(name=self.name, fields=fields, places=places)
+
+
+Overrides = Mapping[str, Declaration]
+
+
+def declared(project: str | None = None, user: str | None = None) -> Overrides:
+    """Return the declarations of two files, the project's fields over the user's; a missing file has none.
+
+    The paths default to `PROJECT_FILE` and `USER_FILE`.
+
+    Raises:
+        SourceError: a file cannot be read or is invalid.
+    """
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    merged: dict[str, Declaration] = {}
+    for path in (user or os.path.join(home, USER_FILE), project or PROJECT_FILE):
+        for key, new in _read(path).items():
+            merged[key] = new.over(merged[key]) if key in merged else new
+    return merged
+
+
+_Check = tuple[Callable[[Any], object], str]
+_COUNT: _Check = (lambda value: type(value) is int and value > 0, "a whole number of at least 1")
+_UNITS: _Check = (lambda value: type(value) is int and value >= 0, "a whole number of at least 0")
+_NUMBER: _Check = (lambda value: type(value) in (int, float) and 0 <= value < 1e9, "a number of at least 0")
+_FLAG: _Check = (lambda value: type(value) is bool, "true or false")
+_TEXT: _Check = (lambda value: type(value) is str and value.strip(), "a text")
+_COUNTS: _Check = (lambda value: type(value) is list and all(map(_COUNT[0], value)), "a list of seconds")
+_SHAPE: dict[str, _Check | dict[str, _Check]] = {
+    "window": _COUNT,
+    "max_input": _COUNT,
+    "max_output": _COUNT,
+    "shared": _FLAG,
+    "vocabulary": _TEXT,
+    "framing": dict.fromkeys(("per_message", "per_name", "reply"), _UNITS),
+    "cache": {
+        "minimum": _COUNT,
+        "read": _NUMBER,
+        "write": _NUMBER,
+        "ttl": _COUNTS,
+        "breakpoints": _UNITS,
+        "automatic": _FLAG,
+    },
+    "prices": dict.fromkeys(("input", "output", "cached_read", "cache_write"), _NUMBER),
+    "like": _TEXT,
+    "guess": _FLAG,
+}
+_NEVER_NULL = {"like", "guess", "ttl", "per_message", "per_name", "reply"}
+
+
+def _read(path: str) -> Mapping[str, Declaration]:
+    """Return the declarations of a file under their folded names, parsed again once the file changes."""
+    try:
+        stat = os.stat(path)
+        path = os.path.abspath(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return {}
+    except (OSError, ValueError):  # The reader raises the error with its message.
+        return _parsed(path, 0, 0)
+    return _parsed(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=16)
+def _parsed(path: str, _mtime_ns: int, _size: int) -> Mapping[str, Declaration]:
+    source = load(path)
+    found: dict[str, Declaration] = {}
+    named = _mapping(source, (), "models") if _mapping(source, ("models",)) else {}
+    for name in named:
+        if not name.strip():
+            raise source.error(f"models has no key {shown(name)}; a model has a name", "models", name)
+        if first := found.get(fold(name)):
+            raise source.error(f"models.{name} is declared twice, first as {first.name}", "models", name)
+        keys = ("models", name)
+        fields = {key: _value(source, _SHAPE[key], *keys, key) for key in _mapping(source, tuple(_SHAPE), *keys)}
+        places = {key: (source.path, source.line(*keys, key)) for key in fields}
+        if fields:
+            found[fold(name)] = Declaration(name=name, fields=fields, places=places)
+    return found
+
+
+def _mapping(source: Source, known: tuple[str, ...], *keys: str) -> dict[str, Any]:
+    """Return the mapping at `keys`; null is an empty one."""
+    return {} if source.at(*keys) is None else source.mapping(known, *keys)
+
+
+def _value(source: Source, check: _Check | dict[str, _Check], *keys: str) -> Any:
+    """Return the value at `keys`, checked."""
+    value = source.at(*keys)
+    if value is None and keys[-1] not in _NEVER_NULL:
+        return None
+    if isinstance(check, dict):
+        return {key: _value(source, check[key], *keys, key) for key in source.mapping(tuple(check), *keys)}
+    accepts, expected = check
+    if not accepts(value):
+        raise source.error(f"{place(keys)} must be {expected}, not {shown(value)}", *keys)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_HOST = re.compile(
+    "ai21|aihubmix|alibaba|amazon|amazon-bedrock|amazon-nova|anthropic|aws|azure|azure-ai|azure-openai|baseten"
+    "|bedrock|bedrock-converse|cerebras|cloudflare|cohere|cohere-chat|coherelabs|converse|crusoe|dashscope"
+    "|databricks|deepinfra|deepseek|deepseek-ai|eu|fireworks|fireworks-ai|gateway|gemini|github|github-copilot"
+    "|global|global-standard|google|google-genai|google-gla|google-vertex|google-vertexai|groq|heroku|hf|hf-co"
+    "|huggingface|hyperbolic|invoke|lambda-ai|litellm|litellm-proxy|lm-studio|meta|meta-llama|microsoft|minimax"
+    "|minimaxai|mistral|mistralai|models|moonshot|moonshotai|nebius|novita|nscale|nvidia|nvidia-nim|oci|ollama"
+    "|ollama-chat|openai|openai-chat|openai-responses|openrouter|ovhcloud|perplexity|qwen|replicate|responses"
+    "|sagemaker|sambanova|snowflake|together|together-ai|unsloth|us|vercel|vercel-ai-gateway|vertex-ai|vertexai"
+    "|vllm|wandb|watsonx|x-ai|xai|xai-org|z-ai|zai|zai-org|zhipuai|[a-z]{2}(?:-gov)?-[a-z]+-[0-9]"
+)
+"""Hosts, publishers and regions that may precede a name with a slash or a colon."""
+
+_ROADS = re.compile(
+    r"(?:arn:aws[\w-]*:bedrock:[\w-]*:\d*:(?:foundation-model|inference-profile)/"
+    r"|(?:projects/[^/]+/locations/[^/]+/)?publishers/[\w-]+/models/|accounts/fireworks/models/)(.+)"
+    r"|ft:([^:]+)(?::.*)?",
+    re.ASCII,
+)
+_BEDROCK = re.compile(
+    r"(?:(?:apac|au|ca|eu|global|jp|sa|us|us-gov)\.)?(?:amazon|anthropic|cohere|deepseek|google|meta|minimax"
+    r"|mistral|moonshot|moonshotai|openai|qwen|xai|zai)\.(.+?)(?:-v[0-9]+)?"
+)
+_TAG = re.compile(
+    r"(?:[-@]20\d\d(?:-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))"
+    r"|-v\d+:\d+|:(?:batch|beta|cloud|exacto|floor|free|latest|nitro|online|thinking)"
+    r"|-latest|-maas|@(?:default|latest|\d{3}))\Z",
+    re.ASCII,
+)
+_FRONT = re.compile("([/:])")
+
+
+def spellings(name: str) -> Iterator[str]:
+    """Yield the names under which `name` is looked up, `name` itself first.
+
+    Removed from the front: a known host, publisher or region up to `/` or `:`; the path of a Bedrock ARN, of a Vertex
+    publisher or of a Fireworks account; Bedrock's `region.vendor.`; `ft:` and, after it, the id of the copy.
+    Removed from the end: a full date; `-latest`, `-maas`, `@default`, `@001`; Bedrock's `-v1:0`; tags like `:free`.
+    Letter case is ignored, and a dot or an underscore counts as a dash.
+    """
+    if len(name) > _LONGEST_NAME:
+        return
+    front: str | None = name.strip().casefold()
+    while front:
+        yield front
+        rest = front
+        while tag := _TAG.search(rest):
+            rest = rest[: tag.start()]
+            yield rest
+        front = _without_front(front)
+
+
+def _without_front(name: str) -> str | None:
+    """Return `name` without its first prefix, or `None` if it has none."""
+    if road := _ROADS.fullmatch(name):
+        return road[1] or road[2]
+    head, mark, rest = _FRONT.split(name, maxsplit=1) if _FRONT.search(name) else (name, "", "")
+    if mark and _HOST.fullmatch(fold(head)):
+        return rest
+    bedrock = _BEDROCK.fullmatch(name)
+    return bedrock[1] if bedrock else None
+
+
+def fold(name: str) -> str:
+    """Return the name as a key of the catalogue."""
+    return name.strip().casefold().replace(".", "-").replace("_", "-")

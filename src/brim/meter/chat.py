@@ -8,15 +8,16 @@ parts that every format has: each message, its texts, names and calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from brim.meter.memo import Memo
-from brim.meter.model import Framing
+from brim.meter.catalogue import Framing, find
+from brim.meter.media import count_media
+from brim.meter.schemas import ToolCounts, tool_counts
 from brim.wire import format_of, instructions, wire
 from brim.wire.message import MEDIA, Message, Piece
-from brim.wire.remainder import shown_fields
-from brim.wire.uncounted_fields import LABEL
+from brim.wire.remainder import LABEL, shown_fields
 from brim.wire.values import json_of
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
@@ -32,28 +33,11 @@ _CALL = 3
 _SEALED = 4
 """Characters of encrypted thinking for each token."""
 
-if TYPE_CHECKING:
-    from brim.meter.schemas import Counted, ToolCounts
-
 Count = Callable[[str], int]
 
 
 class RequestCounter:
     """Counts messages with one meter, in one provider's format, for one model."""
-
-    __slots__ = (
-        "_frames",
-        "_memo",
-        "_tuned",
-        "call",
-        "estimated",
-        "framing",
-        "ids",
-        "maker",
-        "model",
-        "provider",
-        "text",
-    )
 
     def __init__(
         self,
@@ -61,7 +45,6 @@ class RequestCounter:
         provider: str,
         framing: Framing | None = None,
         model: str | None = None,
-        memo: Memo[Counted] | None = None,
         *,
         overhead: int = 0,
     ) -> None:
@@ -72,40 +55,27 @@ class RequestCounter:
         self.framing = replace(plain, reply=plain.reply + overhead) if overhead else plain
         """The overhead of the chat format; that of the meter counts once, with the start of the reply."""
         self.model = model
-        self.maker = _maker(model) or provider
+        self.maker = provider if model is None else find(model).provider or "other"
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
-        self._memo = Memo() if memo is None else memo
         self._tuned = model is not None and self.framing.per_message > 0
-        self._frames: dict[str, int] = {}
         self.call = _CALL if self._tuned else 0
-        self.ids = self._tuned and _maker(model) != "openai"
+        self.ids = self._tuned and self.maker != "openai"
         """Whether ids count: only OpenAI's format is known to leave them out."""
         self.estimated = framing is None
         """Whether any count so far, the framing included, is an estimate."""
 
     def fresh(self) -> RequestCounter:
         """Return a copy that tracks `estimated` on its own."""
-        made = RequestCounter.__new__(RequestCounter)
-        for name in RequestCounter.__slots__:
-            setattr(made, name, getattr(self, name))
-        return made
+        return copy(self)
 
     def units(self, message: Message) -> int:
         """Return the tokens of one message, its framing included."""
-        total, count = self.frame(message.role), self.text
-        for piece in message.pieces:
-            total += count(piece.text) if piece.kind in ("text", "output") else self.piece(piece)
-        if message.name:
-            total += count(message.name) + self.framing.per_name
-        return total
+        total = self.frame(message.role) + sum(map(self.piece, message.pieces))
+        return total + self.text(message.name) + self.framing.per_name if message.name else total
 
     def frame(self, role: str) -> int:
         """Return the tokens of an empty message; for a model, its role counts too."""
-        known = self._frames.get(role)
-        if known is None:
-            known = self.framing.per_message + (self.text(role) if self._tuned else 0)
-            self._frames[role] = known
-        return known
+        return self.framing.per_message + (self.text(role) if self._tuned else 0)
 
     def piece(self, piece: Piece) -> int:
         """Return the tokens of one piece."""
@@ -117,8 +87,6 @@ class RequestCounter:
         if kind == "result":
             return count(piece.name) + self._id(piece.id)
         if kind in MEDIA:
-            from brim.meter.image import count_media
-
             told = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
             self.estimated |= not told.exact
             return told.units
@@ -158,18 +126,7 @@ class RequestCounter:
         Raises:
             InvalidValue: `tools` is not a list of tools, or a tool is invalid.
         """
-        from brim.meter.schemas import tool_counts
-
-        return tool_counts(tools, self.text, self.maker, model=self.model, system=system, memo=self._memo)
-
-
-def _maker(model: str | None) -> str | None:
-    if model is None:
-        return None
-    from brim.meter import catalogue
-
-    maker = catalogue.find(model).provider
-    return maker if maker in ("openai", "anthropic") else None
+        return tool_counts(tools, self.text, self.maker, model=self.model, system=system)
 
 
 def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
@@ -178,9 +135,7 @@ def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
         return BARE
     if model is None:
         return PLAIN if provider == "openai" else None
-    from brim.meter import catalogue
-
-    return catalogue.find(model).framing
+    return find(model).framing
 
 
 def request_counts(

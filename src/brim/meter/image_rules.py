@@ -12,11 +12,10 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from brim.errors import InvalidType
-from brim.meter.names import fold, spellings
+from brim.meter.catalogue import fold, spellings
 
 
 class Pictured(NamedTuple):
@@ -237,7 +236,6 @@ _RULES = {name: rule for names, rule in _GROUPS for name in names.split()}
 _VERSION = re.compile(r"-(\d{1,2})(?:-(\d{1,2}))?(?![0-9])")
 
 
-@lru_cache(maxsize=256)
 def family_of(model: str | None) -> ImageRule:
     """Return the rule of a model, or of a provider.
 

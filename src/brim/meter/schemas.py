@@ -1,27 +1,23 @@
 """The tokens of tool definitions.
 
-OpenAI's cookbook gives a rule for tools with flat parameters, measured against its models; it is extended here to
-schemas of any depth, on the high side. For other providers the compact JSON is counted. No count is less than that of
-the names, descriptions and values in the schema.
+OpenAI's cookbook gives a rule for functions with flat parameters, measured against its models. Any other definition
+counts as its JSON, which is longer than what OpenAI's models are shown, with what the provider adds to it.
 """
 
 from __future__ import annotations
 
-import marshal
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
-from brim.meter.memo import Memo
-from brim.meter.names import fold, spellings
+from brim.meter.catalogue import fold, spellings
 from brim.wire import definitions
-from brim.wire.remainder import shown_of_tool
-from brim.wire.uncounted_fields import LABEL
+from brim.wire.base import CACHE_MARKS
+from brim.wire.remainder import LABEL
 from brim.wire.values import json_of
 
 Count = Callable[[str], int]
-Counted = tuple[tuple[int, ...], bool]
-"""The tokens of each function of a tool, and whether a published rule covers them."""
 
 _FUNCTION, _OLD_FUNCTION, _END = 7, 10, 12
 """Tokens for each function, for each function on gpt-4 and gpt-3.5, and once per request."""
@@ -29,8 +25,6 @@ _OWN_MESSAGE = 4
 """Tokens for a system message that contains only the tools."""
 _PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
 """Tokens for a list of properties, each property, a list of values, and each value."""
-_PART = 3
-"""Tokens for any other keyword, which no published rule covers."""
 _MEASURED = {"gpt-4o": _FUNCTION, "gpt-4o-mini": _FUNCTION, "gpt-4": _OLD_FUNCTION, "gpt-3-5-turbo": _OLD_FUNCTION}
 """The models that the cookbook measured."""
 
@@ -60,42 +54,23 @@ _OTHER_PROMPT = 200
 """The same for the chat templates of open models; the longest known has about 150."""
 _WRAPPING = 12
 """Tokens around the JSON of one tool."""
+_COMPACT = ("openai", "anthropic", "google")
+"""Providers whose tools count as compact JSON. The chat templates of open models have spaces in it, and Llama's are
+indented by four."""
 
 _BUILT_IN = 1_000
 """For a tool that the provider defines: only a few have a published number."""
 _BUILT_INS = {"bash": 245, "text": 700, "computer": 735}
 """Anthropic's published numbers, by the first word of the type."""
 
-_MOST_PARTS = 50_000
-"""Parts of one schema. OpenAI allows 5,000 properties."""
 _MOST_UNITS = 1_000_000_000
-"""Maximum count of a schema whose definitions use other definitions."""
+"""Maximum count of a definition that uses other definitions."""
+_MOST_LEVELS = 100
+"""Definitions that may use one another in a chain: OpenAI allows a nesting of 10."""
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
-_FLAT_TYPES = ("string", "number", "integer", "boolean")
-_KNOWN_TYPES = (*_FLAT_TYPES, "array", "object")
-_SILENT = {"type", "description", "required", "strict", "$schema", "$id", "$comment"}
-"""Keywords that are part of a property's line, or are not shown to the model."""
-_NAMED = ("properties", "patternProperties")
 _DEFINED = ("$defs", "definitions")
-_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-_INNER = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
-
-
-class _Tool(NamedTuple):
-    """One tool, in any provider's format."""
-
-    place: str
-    kind: str
-    """`function`, `custom` for plain-text input, or the type of a built-in tool."""
-    name: str
-    description: str
-    schema: Mapping[str, Any] | None
-    key: str
-    """The key of the schema."""
-    raw: Mapping[str, Any]
-    around: Mapping[str, Any] = {}
-    """The fields around the function that count."""
+_FLAT_TYPES = ("string", "number", "integer", "boolean")
 
 
 class ToolCounts(NamedTuple):
@@ -115,282 +90,176 @@ class ToolCounts(NamedTuple):
 
 
 def tool_counts(
-    tools: Sequence[Mapping[str, Any]],
-    count: Count,
-    provider: str,
-    *,
-    model: str | None = None,
-    system: bool = True,
-    memo: Memo[Counted] | None = None,
+    tools: Sequence[Mapping[str, Any]], count: Count, provider: str, *, model: str | None = None, system: bool = True
 ) -> ToolCounts:
     """Return the tokens of each tool of a request.
 
-    The formats of OpenAI (chat and responses), Anthropic and MCP are accepted for every provider. Without a model,
-    OpenAI's rule is that of gpt-4o, and Anthropic's prompt is the longest one. `system` says whether the request has a
-    system message: OpenAI adds the tools to it, or to a message of their own. `memo` has the counts of the same
-    meter so far: an agent sends the same tools with every call.
+    The formats of all providers and of MCP are accepted for every provider. Without a model, OpenAI's rule is that of
+    gpt-4o, and Anthropic's prompt is the longest one. `system` says whether the request has a system message: OpenAI
+    adds the tools to it, or to a message of their own.
 
     Raises:
-        InvalidValue: a tool or its schema is invalid; the message has its index and the path to the problem.
+        InvalidValue: a tool is invalid; the message has its index and the problem.
     """
     if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Sequence):
         raise InvalidType("tools", tools, "a list of tools")
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]
     measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
-    function = _OLD_FUNCTION if measured is None else measured
-
-    memo = Memo() if memo is None else memo
-    counted = []
-    for i, tool in enumerate(tools):
-        key = _key(provider, model, tool)
-        found = memo.get(key)
-        if found is None:
-            found = _counted(f"tools[{i}]", tool, count, provider, function)
-            if key:
-                memo.put(key, found)
-        counted.append(found)
-    each = [units for entry, _ in counted for units in entry]
+    each: list[int] = []
+    exact = system and measured is not None and provider == "openai"
+    for i, entry in enumerate(tools):
+        for raw in definitions([entry]):
+            tool = _Tool(f"tools[{i}]", raw, provider)
+            if provider != "openai":
+                each.append(tool.by_json(count, _WRAPPING, provider))
+                continue
+            function = _OLD_FUNCTION if measured is None else measured
+            each.append(tool.by_rule(count, function) if tool.flat else tool.by_json(count, function, provider))
+            exact = exact and tool.flat and tool.described
     if not each:
         return ToolCounts(0, [], True)
-    if provider != "openai":
-        prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
-        prompt = next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT
-        return ToolCounts(prompt, each, False)
-    exact = system and measured is not None and all(flat for _, flat in counted)
-    return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
+    if provider == "openai":
+        return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
+    prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
+    return ToolCounts(next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT, each, False)
 
 
-def _key(provider: str, model: str | None, tool: Any) -> str:
-    """Return a text that tells one definition from any other; an empty one if it has other values than JSON has.
+class _Tool:
+    """One tool, in any provider's format.
 
-    To write a tool with `marshal` takes less than half of the time that `json` takes.
+    Raises:
+        InvalidValue: it is not a definition of a tool.
     """
-    try:
-        return marshal.dumps((provider, model, tool), 0).decode("latin-1")  # Later versions write object identities.
-    except ValueError:
-        return ""
 
-
-def _counted(place: str, tool: Any, count: Count, provider: str, function: int) -> Counted:
-    """Return the tokens of one entry of the list, which in some formats has several functions."""
-    found = [_tool(place, each, provider) for each in definitions([tool])]
-    if provider != "openai":
-        return tuple([_by_json(each, count) for each in found]), False
-    by_rule = [_by_rule(each, count, function) for each in found]
-    return tuple([units for units, _ in by_rule]), all(flat for _, flat in by_rule)
-
-
-def _tool(place: str, tool: object, provider: str) -> _Tool:
-    """Return a tool as a `_Tool`."""
-    if not isinstance(tool, Mapping):
-        raise InvalidType(place, tool, "an object that describes a tool")
-    kind = tool.get("type")
-    nested = next((key for key in ("function", "custom") if key in tool), None)
-    inner = tool[nested] if nested else tool
-    where = f"{place}.{nested}" if nested else place
-    if not isinstance(inner, Mapping):
-        raise InvalidType(where, inner, "an object with a name")
-    if not isinstance(kind, str | None):
-        raise InvalidType(f"{place}.type", kind, "a text such as function")
-    if not nested and kind not in ("function", "custom", None):
-        return _Tool(place, str(kind), "", "", None, "", tool)
-    name, told = inner.get("name"), inner.get("description")
-    if not isinstance(name, str):
-        raise InvalidType(f"{where}.name", name, "a text")
-    if not name:
-        raise InvalidValue(f"{where}.name", name, "a text that is not empty")
-    if told is not None and not isinstance(told, str):
-        raise InvalidType(f"{where}.description", told, "a text")
-    key = next((key for key in _SCHEMAS if key in inner), None)
-    schema = inner[key] if key else None
-    # Only the Responses API allows null.
-    if key and not isinstance(schema, Mapping) and (schema is not None or nested or kind != "function"):
-        raise InvalidType(f"{where}.{key}", schema, "a JSON Schema object")
-    if key is None and provider == "anthropic" and not nested:
-        raise InvalidValue(where, list(inner), "an object with name and input_schema")
-    plain = key is None and (nested == "custom" or kind == "custom")
-    around = shown_of_tool({key: value for key, value in tool.items() if key != nested}) if nested else {}
-    return _Tool(where, "custom" if plain else "function", name, told or "", schema, key or "", inner, around)
-
-
-def _by_rule(tool: _Tool, count: Count, function: int) -> tuple[int, bool]:
-    """Return the tokens of a tool by OpenAI's rule, and whether the rule covers all of it."""
-    if not tool.name:
-        return _BUILT_IN + count(json_of(tool.raw, tool.place)), False
-    reading = _Reading(tool, count)
-    taken = ("name", "description", tool.key)
-    other = {**shown_of_tool({key: value for key, value in tool.raw.items() if key not in taken}), **tool.around}
-    units = function + count(f"{tool.name}:{tool.description.removesuffix('.')}") + reading.units
-    if tool.kind == "custom":
-        units += _PART + count(json_of(tool.raw, tool.place))
-        other = {**tool.around}
-    if other:
-        units += _PART + count(json_of(other, tool.place))
-    flat = reading.flat and not other and tool.kind == "function" and bool(tool.description and tool.schema)
-    return max(units, reading.least), flat
-
-
-def _by_json(tool: _Tool, count: Count) -> int:
-    """Return the tokens of a tool as JSON."""
-    least = _Reading(tool, count).least
-    shown = {key: value for key, value in tool.raw.items() if key != "cache_control" or shown_of_tool({key: value})}
-    units = (
-        _WRAPPING + count(json_of(shown, tool.place)) + (count(json_of(tool.around, tool.place)) if tool.around else 0)
-    )
-    if not tool.name:
-        units += _BUILT_INS.get(tool.kind.partition("_")[0], _BUILT_IN)
-    return max(units, least)
-
-
-class _Reading:
-    """The sums of one walk through a schema. The walk has its own stack, so that no schema is too deep."""
-
-    def __init__(self, tool: _Tool, count: Count) -> None:
-        self.flat = True
-        """Whether the schema has only properties of plain types with descriptions, and lists of strings."""
-        self.least = count(tool.name) + count(tool.description)
-        """Tokens of the names, descriptions and values, each counted on its own."""
-        self._count = count
-        self._own: dict[str, int] = {}
-        self._uses: dict[str, list[str]] = {}
-        self._parts = 0
-        self._at = ""
-        waiting = [] if tool.schema is None else [("", tool.schema, _below(tool.place, tool.key))]
-        while waiting:
-            self._at, schema, place = waiting.pop()
-            self._own.setdefault(self._at, 0)
-            self._uses.setdefault(self._at, [])
-            waiting += self._walk(schema, place)
-        self.units = self._unfolded()
-        """Tokens of the whole schema."""
-
-    def _walk(self, schema: object, place: str) -> list[tuple[str, Any, str]]:
-        """Add one schema or definition; return the definitions inside it."""
-        found: list[tuple[str, Any, str]] = []
-        stack: list[tuple[str | None, Any, str]] = [(None, schema, place)]
-        while stack:
-            name, node, place = stack.pop()
-            self._parts += 1
-            if self._parts > _MOST_PARTS:
-                raise InvalidValue(place, "more than that", f"part of a schema of at most {_MOST_PARTS:,} parts")
-            if isinstance(node, bool):
-                node = {}
-            if not isinstance(node, Mapping):
-                raise InvalidType(place, node, "a JSON Schema object")
-            self._add_line(name, node, place, root=node is schema)
-            self._add_long(node)
-            for key, value in _mapping(place, node):
-                below = _below(place, key)
-                if key in _DEFINED:
-                    self.flat = False
-                    found += [(inner, part, _below(below, inner)) for inner, part in _mapping(below, value)]
-                    self._add(sum(self._count(inner) for inner in value if len(inner) > LABEL))
-                else:
-                    stack += self._inside(key, value, below, root=node is schema)
-        return found
-
-    def _add_line(self, name: str | None, node: Mapping[str, Any], place: str, *, root: bool) -> None:
-        """Add the line of a property: its name, type and description."""
-        told = node.get("description")
-        told = "" if told is None else told
-        if not isinstance(told, str):
-            raise InvalidType(f"{place}.description", told, "a text")
-        kinds = node.get("type", "any")
-        kinds = kinds if isinstance(kinds, list | tuple) else [kinds]
-        if not all(isinstance(kind, str) for kind in kinds):
-            raise InvalidType(f"{place}.type", kinds, "a text such as string, or a list of these")
-        kind = " | ".join(kinds)
-        if name is not None:
-            self.least += self._count(name)
-            self.flat = self.flat and bool(told) and kind in _FLAT_TYPES
-        elif not root or told:
-            self.flat = False
-        if root and not told:
-            return
-        self.least += self._count(told)
-        line = ":".join(part for part in (name, kind, told.removesuffix(".")) if part)
-        self._add(self._count(line) + _PART * (kind not in _KNOWN_TYPES))
-
-    def _add_long(self, node: Mapping[str, Any]) -> None:
-        """Add the texts of silent keywords that are longer than a label, and required names that are not defined."""
-        texts = [value for key in _SILENT if isinstance(value := node.get(key), str) and key != "description"]
-        needed, defined = node.get("required"), node.get("properties")
-        if isinstance(needed, list | tuple):
-            known = defined if isinstance(defined, Mapping) else {}
-            undefined = [name for name in needed if not isinstance(name, str) or name not in known]
-            texts += [name if isinstance(name, str) else json_of(name, "required") for name in undefined]
-        self._add(sum(self._count(text) for text in texts if len(text) > LABEL))
-
-    def _inside(self, key: str, value: Any, place: str, *, root: bool) -> list[tuple[str | None, Any, str]]:
-        """Add the tokens of a keyword; return the schemas inside it, with their names."""
-        if key in _SILENT or (key == "additionalProperties" and isinstance(value, bool)):
-            return []
-        if key in _NAMED:
-            inner = _mapping(place, value)
-            self.flat = self.flat and root and key == "properties"
-            self._add(_PROPERTIES * bool(inner) + _PROPERTY * len(inner))
-            return [(name, part, _below(place, name)) for name, part in inner]
-        if key == "enum":
-            self._add_choices(place, value)
-            return []
+    def __init__(self, place: str, raw: Any, provider: str) -> None:
+        if not isinstance(raw, Mapping):
+            raise InvalidType(place, raw, "an object that describes a tool")
+        kind = raw.get("type")
+        if not isinstance(kind, str | None):
+            raise InvalidType(f"{place}.type", kind, "a text such as function")
+        nested = next((key for key in ("function", "custom") if key in raw), None)
+        where, inner = (f"{place}.{nested}", raw[nested]) if nested else (place, raw)
+        self.place = place
+        self.raw = {key: each for key, each in raw.items() if key not in CACHE_MARKS or len(str(each)) > LABEL}
+        self.kind = "" if nested or kind in ("function", "custom", None) else kind
+        """The type of a tool that the provider defines; empty for any other."""
         self.flat = False
-        if key in _LISTS:
-            if not isinstance(value, list | tuple):
-                raise InvalidType(place, value, "a list of schemas")
-            self._add(_PART * len(value))
-            return [(None, part, f"{place}[{i}]") for i, part in enumerate(value)]
-        if key in _INNER and isinstance(value, Mapping | bool):
-            self._add(_PART)
-            return [(None, value, place)]
-        if key == "$ref" and isinstance(value, str):
-            self._uses[self._at].append(value.rpartition("/")[2])
-        if key == "const":
-            self._add_choices(place, [value])
-        else:
-            self._add(_PART + self._count(f"{key}:{json_of(value, place)}"))
-        return []
+        """Whether OpenAI's rule covers it: properties of plain types, with texts to choose from."""
+        if self.kind:
+            return
+        if not isinstance(inner, Mapping):
+            raise InvalidType(where, inner, "an object with a name")
+        self.name, description = inner.get("name"), inner.get("description")
+        if not isinstance(self.name, str):
+            raise InvalidType(f"{where}.name", self.name, "a text")
+        if not self.name:
+            raise InvalidValue(f"{where}.name", self.name, "a text that is not empty")
+        if not isinstance(description, str | None):
+            raise InvalidType(f"{where}.description", description, "a text")
+        self.description = description or ""
+        key = next((key for key in _SCHEMAS if key in inner), "")
+        self.schema = inner.get(key)
+        # Only the Responses API allows null.
+        if key and not isinstance(self.schema, Mapping) and (self.schema is not None or nested or kind != "function"):
+            raise InvalidType(f"{where}.{key}", self.schema, "a JSON Schema object")
+        if not key and provider == "anthropic" and not nested:
+            raise InvalidValue(where, list(inner), "an object with name and input_schema")
+        if provider == "openai" and "custom" not in (nested, kind):
+            own = {"name", "description", key, *(["strict"] if isinstance(inner.get("strict"), bool | None) else [])}
+            alone = _only(self.raw, {"type", nested} if nested else {"type", *own})
+            self.flat = alone and (not nested or inner.keys() <= own) and _is_flat(self.schema)
 
-    def _add_choices(self, place: str, value: object) -> None:
-        if not isinstance(value, list | tuple):
-            raise InvalidType(place, value, "a list of values")
-        self.flat = self.flat and all(isinstance(item, str) for item in value)
-        texts = [item if isinstance(item, str) else json_of(item, f"{place}[{i}]") for i, item in enumerate(value)]
-        units = sum(map(self._count, texts))
-        self.least += units
-        self._add(units + (_CHOICES + _CHOICE * len(texts) if texts else 0))
+    @property
+    def described(self) -> bool:
+        """Whether it and all its properties have descriptions: the rule was measured with them."""
+        found = (self.schema or {}).get("properties", {}).values()
+        return bool(self.description and self.schema) and all(each.get("description") for each in found)
 
-    def _add(self, units: int) -> None:
-        self._own[self._at] += units
+    def by_rule(self, count: Count, function: int) -> int:
+        """Return the tokens of a flat tool by OpenAI's rule."""
+        units = function + count(f"{self.name}:{self.description.removesuffix('.')}")
+        properties = (self.schema or {}).get("properties", {})
+        units += _PROPERTIES * bool(properties)
+        for name, node in properties.items():
+            line = f"{name}:{node['type']}:{node.get('description', '').removesuffix('.')}"
+            units += _PROPERTY + count(line.removesuffix(":"))
+            if choices := node.get("enum"):
+                units += _CHOICES + sum(_CHOICE + count(choice) for choice in choices)
+        return units
 
-    def _unfolded(self) -> int:
-        """Return the tokens with every reference replaced by its definition, once for each circle."""
-        done: dict[str, int] = {}
-        entered: set[str] = set()
-        used = {name for names in self._uses.values() for name in names}
-        stack = [(name, False) for name in self._own if name == "" or name not in used]
-        roots = [name for name, _ in stack]
-        while stack:
-            name, ready = stack.pop()
-            if ready:
-                units = self._own[name] + sum(done.get(inner, 0) for inner in self._uses[name])
-                done[name] = min(_MOST_UNITS, units)
-            elif name not in entered and name in self._own:
-                entered.add(name)
-                stack.append((name, True))
-                stack += [(inner, False) for inner in self._uses[name]]
-        return sum(done[name] for name in roots)
-
-
-def _mapping(place: str, value: object) -> list[tuple[str, Any]]:
-    """Return names and schemas of a mapping."""
-    if not isinstance(value, Mapping):
-        raise InvalidType(place, value, "an object of schemas by name")
-    for name in value:
-        if not isinstance(name, str):
-            raise InvalidType(f"a key of {place}", name, "a text")
-    return list(value.items())
+    def by_json(self, count: Count, around: int, provider: str) -> int:
+        """Return the tokens of the definition as the JSON that a provider's models are shown."""
+        text = json_of(self.raw, self.place)
+        if provider not in _COMPACT:
+            text = json.dumps(json.loads(text), ensure_ascii=False, indent=4 if provider == "meta" else None)
+        units = around + count(text)
+        if self.kind:
+            return units + _BUILT_INS.get(self.kind.partition("_")[0], _BUILT_IN)
+        return units + (_referred(self.schema, count, self.place) if provider == "openai" and self.schema else 0)
 
 
-def _below(place: str, key: object) -> str:
-    """Return the path to a key; a long path is not extended."""
-    return f"{place}.{str(key)[:40]}" if len(place) < 200 else place
+def _only(fields: Mapping[str, Any], known: set[str]) -> bool:
+    """Return whether there are no other fields, and `type`, which the rule does not count, is no text to hide in."""
+    return fields.keys() <= known and len(str(fields.get("type"))) <= LABEL
+
+
+def _is_flat(schema: Any) -> bool:
+    """Return whether a schema has only properties of plain types, with texts to choose from; none at all is flat."""
+    if not schema:
+        return True
+    properties, needed = schema.get("properties", {}), schema.get("required", [])
+    known = {"type", "properties", "required", "additionalProperties", "$schema"}
+    return (
+        _only(schema, known)
+        and isinstance(properties, Mapping)
+        and isinstance(needed, list | tuple)
+        and all(isinstance(name, str) and name in properties for name in needed)
+        and isinstance(schema.get("additionalProperties", False), bool)
+        and len(str(schema.get("$schema"))) <= LABEL
+        and all(isinstance(name, str) and _is_plain(node) for name, node in properties.items())
+    )
+
+
+def _is_plain(node: Any) -> bool:
+    """Return whether a property has a plain type, a description, and texts to choose from, or some of these."""
+    if not isinstance(node, Mapping) or not node.keys() <= {"type", "description", "enum"}:
+        return False
+    choices = node.get("enum", [])
+    return (
+        node.get("type") in _FLAT_TYPES
+        and isinstance(node.get("description", ""), str)
+        and isinstance(choices, list | tuple)
+        and all(isinstance(choice, str) for choice in choices)
+    )
+
+
+def _referred(schema: Mapping[str, Any], count: Count, place: str) -> int:
+    """Return the tokens of the definitions of a schema, once for each reference, since a provider may unfold them."""
+    named = (schema.get(key) for key in _DEFINED)
+    defined = {name: node for each in named if isinstance(each, Mapping) for name, node in each.items()}
+    units: dict[str, int] = {}
+
+    def add(name: str, level: int = 0) -> int:
+        if level > _MOST_LEVELS:
+            raise InvalidValue(place, name, f"a tool with at most {_MOST_LEVELS} definitions in a chain")
+        if name not in units and name in defined:
+            units[name] = 0  # A definition inside itself is not unfolded again.
+            inner = sum(add(other, level + 1) for other in _references(defined[name]))
+            units[name] = min(_MOST_UNITS, inner + count(json_of(defined[name], place)))
+        return units.get(name, 0)
+
+    rest = {key: each for key, each in schema.items() if key not in _DEFINED} if defined else None
+    return sum(map(add, _references(rest)))
+
+
+def _references(value: Any) -> Iterator[str]:
+    """Yield the name of each definition that a schema refers to, as often as it does."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mapping):
+            waiting += each.values()
+            if isinstance(target := each.get("$ref"), str):
+                yield target.rpartition("/")[2]
+        elif isinstance(each, list | tuple):
+            waiting += each

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from brim.meter.base import BaseMeter
+from brim.meter.base import BaseMeter, refuse
 from brim.meter.estimate import OTHER, SLACK, Estimate, estimate_for
-from brim.meter.vocabularies import vocabulary
 
 
 class Chars(BaseMeter):
@@ -29,7 +28,7 @@ class Chars(BaseMeter):
 
     def measure(self, text: str) -> int:
         """Return the number of code points."""
-        return len(text)
+        return len(text) if isinstance(text, str) else refuse(text)
 
     count = measure
 
@@ -46,7 +45,8 @@ class Quarters(BaseMeter):
 
     def measure(self, text: str) -> int:
         """Return a quarter of the size, plus the constant unless the text is empty."""
-        return self._size(text) // 4 + self._plus if text else 0
+        size = self._size(text)
+        return size // 4 + self._plus if size else 0
 
     count = measure
 
@@ -59,6 +59,8 @@ class Quarters(BaseMeter):
         return max(self.load(text), _unknown_model().upper_load(text))
 
     def _size(self, text: str) -> int:
+        if not isinstance(text, str):
+            refuse(text)
         if not self._of_bytes or text.isascii():
             return len(text)
         return len(text.encode("utf-8", "surrogatepass"))
@@ -66,7 +68,7 @@ class Quarters(BaseMeter):
 
 @cache
 def _unknown_model() -> Estimate:
-    return estimate_for(OTHER, vocabulary)
+    return estimate_for(OTHER)
 
 
 UNITS: dict[str, Callable[[], BaseMeter]] = {

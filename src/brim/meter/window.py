@@ -10,7 +10,7 @@ from brim.amounts import fraction, part_of, units
 from brim.errors import InvalidType, InvalidValue
 
 if TYPE_CHECKING:
-    from brim.meter.model import Model
+    from brim.meter.catalogue import Model
 
 _WARN_OF_BUDGET = Fraction(85, 100)
 """The share of the budget above which prompts were observed to fail."""

@@ -6,8 +6,7 @@ import re
 from functools import lru_cache
 
 from brim.errors import BrimError
-from brim.meter.catalogue import find
-from brim.meter.model import Model
+from brim.meter.catalogue import Model, find
 
 _MOST = 1_024
 """Names that are remembered: a client can send any."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brim.meter import catalogue
-from brim.meter.model import Prices
+from brim.meter.catalogue import Prices
 
 _MILLION = 1_000_000
 

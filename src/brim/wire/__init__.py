@@ -42,10 +42,6 @@ def format_of(messages: Sequence[Any]) -> Format | None:
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Sequence):
         raise InvalidType("messages", messages, "a list of messages")
     for raw in messages:
-        if type(raw) is dict and len(raw) == 2 and isinstance(raw.get("content"), str):
-            if raw.get("role") == "tool":
-                return "openai"
-            continue
         values = plain(raw)
         if isinstance(values, dict) and (found := _format(values)):
             return found
@@ -67,7 +63,7 @@ def definitions(tools: Sequence[Any]) -> list[Any]:
     for raw in tools:
         tool = plain(raw)
         spread = None
-        if isinstance(tool, Mapping):
+        if isinstance(tool, Mapping) and "name" not in tool and "function" not in tool:
             spread = next((each for read in (gemini, bedrock) if (each := read.definitions(tool)) is not None), None)
         found += [raw] if spread is None else spread
     return found
@@ -75,12 +71,20 @@ def definitions(tools: Sequence[Any]) -> list[Any]:
 
 def _format(values: dict[str, Any]) -> Format | None:
     """Return the only format that a message can have."""
-    if gemini.is_content(values):
+    kind, content = values.get("type"), values.get("content")
+    if isinstance(values.get("parts"), list | tuple) and "content" not in values:
         return "gemini"
-    if bedrock.is_message(values):
+    parts = [plain(part) for part in content] if isinstance(content, list | tuple) else []
+    blocks = [part for part in parts if isinstance(part, Mapping)]
+    if any("type" not in block and not bedrock.BLOCKS.isdisjoint(block) for block in blocks):
         return "bedrock"
-    if anthropic.is_message(values):
+    kinds = {str(block.get("type")) for block in blocks}
+    # The answer of Anthropic's client has the type `message`, like an item of OpenAI, but other types of text.
+    if not anthropic.BLOCKS.isdisjoint(kinds) or (kind == "message" and "text" in kinds):
         return "anthropic"
-    if responses.is_item(values):
+    if isinstance(kind, str) and (kind in responses.ITEM_TYPES or "_call" in kind):
         return "responses"
-    return "openai" if chat.is_chat(values) else None
+    if not responses.PART_TYPES.isdisjoint(kinds):
+        return "responses"
+    own = values.get("role") in ("tool", "function") or not chat.OWN_KEYS.isdisjoint(values)
+    return "openai" if own or not chat.PART_TYPES.isdisjoint(kinds) else None

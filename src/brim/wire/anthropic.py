@@ -3,60 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from brim.errors import InvalidType
 from brim.wire.base import (
     Wire,
-    changed,
     fields_of,
     framed,
-    kinds_of,
     mapping_at,
     opaque,
     ordered,
+    parts_of,
     role_of,
     text_at,
-    text_message,
     unmarked,
 )
-from brim.wire.message import Message, Path, Piece
+from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.values import json_of, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
-_BLOCKS = (
-    "image",
-    "tool_use",
-    "tool_result",
-    "thinking",
-    "redacted_thinking",
-    "document",
-    "search_result",
-    "server_tool_use",
-    "container_upload",
-    "compaction",
-)
-_FIELDS = {"role", "content"}
-_USUAL = {
-    "text": {"type", "text"},
-    "thinking": {"type", "thinking", "signature"},
-    "tool_use": {"type", "id", "name", "input"},
-    "tool_result": {"type", "tool_use_id", "content", "is_error"},
+BLOCKS = {
+    *("image", "tool_use", "tool_result", "thinking", "redacted_thinking", "document", "search_result"),
+    *("server_tool_use", "container_upload", "compaction"),
 }
-"""The fields of the usual blocks: a block without any other has no remainder."""
+"""Types of blocks that only this format has."""
 _PRINTED = {
     "code_execution_result": ("stdout", "stderr"),
     "bash_code_execution_result": ("stdout", "stderr"),
     "text_editor_code_execution_view_result": ("content",),
 }
 """The texts in the results of tools that the provider runs itself. What is encrypted there cannot be changed."""
-
-
-def is_message(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format."""
-    kinds = kinds_of(values.get("content"))
-    # The client's own answer has the type `message`, like an item of OpenAI, but other types of text.
-    return any(kind in _BLOCKS for kind in kinds) or (values.get("type") == "message" and "text" in kinds)
 
 
 class Anthropic(Wire):
@@ -68,10 +44,7 @@ class Anthropic(Wire):
     pairs = True
     binds = True
     objects = True
-
-    def common(self, raw: Any) -> Message | None:
-        """Return a message that is a role and a text; `None` for any other."""
-        return text_message(raw)
+    joins = False
 
     def parse(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object, as far as the format knows its fields.
@@ -81,51 +54,21 @@ class Anthropic(Wire):
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
-        pieces = _paired(ordered(_contents(values.get("content"), ("content",), "text", f"messages[{index}]")))
-        calls = tuple(piece.id for piece in pieces if piece.kind == "call" and piece.id)
-        results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        whole = values.keys() <= _FIELDS and _is_usual(values.get("content"))
-        return Message(role, pieces, raw, "", calls, results, whole)
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        content = fields_of(raw, 0).get("content")
-        blocks: list[Any] = list(content or [])
-        if isinstance(content, str):
-            blocks = [{"type": "text", "text": content}] if content else []
-        return changed(raw, {("content",): [*blocks, {"type": "text", "text": text}]})
+        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
+        return message_of(role, _paired(ordered(pieces)), raw)
 
 
 WIRE = Anthropic()
 
 
-def _is_usual(content: Any) -> bool:
-    """Return whether every field of a content that was read is one of the usual ones."""
-    if type(content) is not list:
-        return type(content) is str
-    for block in content:
-        if type(block) is not dict or not block.keys() <= _USUAL.get(str(block.get("type")), _FIELDS):
-            return False
-        if "tool_use_id" in block and (
-            type(block.get("content")) is not str or type(block.get("is_error", True)) is not bool
-        ):
-            return False
-    return True
-
-
 def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
     """Return the pieces of the content of a message or of a result."""
-    if content is None:
-        return []
     if isinstance(content, str):
         return [Piece(kind, content, at)]
-    if not isinstance(content, list | tuple):
-        raise InvalidType(f"{place} content", content, "a text or a list of blocks")
-    blocks = (_block(block, (*at, i), kind, f"{place} content[{i}]") for i, block in enumerate(content))
-    return [piece for pieces in blocks for piece in pieces]
+    return parts_of(content, at, f"{place} content", partial(_block, kind), "a text or a list of blocks")
 
 
-def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
+def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
     """Return the pieces of one block; those of a result come after it."""
     if isinstance(block, str):
         return [Piece(kind, block, at)]
@@ -172,7 +115,7 @@ def _texts(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
         return []
     inner = (*at, "content")
     if sort == "web_fetch_tool_result" and isinstance(plain(content.get("content")), Mapping):
-        page = _block(content["content"], (*inner, "content"), "output", place)
+        page = _block("output", content["content"], (*inner, "content"), place)
         return page if all(piece.kind != "opaque" for piece in page) else []
     texts = {key: content.get(key) for key in _PRINTED.get(str(content.get("type")), ())}
     return [Piece("output", said, (*inner, key)) for key, said in texts.items() if said and isinstance(said, str)]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
 from brim.wire.message import MEDIA, Message, Path, Piece
-from brim.wire.remainder import with_remainder
-from brim.wire.uncounted_fields import LABEL, MEDIA_FIELDS, folded
+from brim.wire.remainder import LABEL, MEDIA_FIELDS, folded, with_remainder
 from brim.wire.values import encoded, json_of, plain
 
 GONE = object()
@@ -30,11 +29,10 @@ ANSWER_LIMITS: tuple[Path, ...] = (
 )
 """Places of a request body that hold the most tokens of the answer, of all formats."""
 
+_STATE_KEYS = ("previous_response_id", "conversation", "cachedContent", "cached_content", "promptVariables")
+"""Fields of a body that name what the provider keeps."""
 _THINKING: Path = ("thinking", "budget_tokens")
 """The place of the most tokens of thinking, which have to be fewer than those of the answer."""
-
-_SPEAKERS = ("user", "assistant", "system")
-_CONTENT = ("content",)
 
 
 class Wire(ABC):
@@ -44,7 +42,11 @@ class Wire(ABC):
     provider: str = "openai"
     """The provider whose rules for images and schemas apply."""
     text_type: str = "text"
-    """The type of a text in a list of parts."""
+    """The type of a text in a list of parts; empty if a part has none."""
+    content_key: str = "content"
+    """The key of the parts of a message."""
+    joins: bool = True
+    """Whether a text is added to a content that is a text by joining them, not as a part of its own."""
     pairs: bool = False
     """Whether user and assistant must alternate, the user first."""
     batches: bool = False
@@ -75,11 +77,7 @@ class Wire(ABC):
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
         """
-        return self.common(raw) or with_remainder(self.parse(raw, index), index)
-
-    def common(self, raw: Any) -> Message | None:  # noqa: ARG002
-        """Return a message of the most common kinds, of which every field is known; `None` for any other."""
-        return None
+        return with_remainder(self.parse(raw, index), index)
 
     @abstractmethod
     def parse(self, raw: Any, index: int) -> Message:
@@ -111,7 +109,7 @@ class Wire(ABC):
 
     def part(self, text: str) -> Any:
         """Return a text as a part of a content, in place of another part."""
-        return {"type": self.text_type, "text": text}
+        return {"type": self.text_type, "text": text} if self.text_type else {"text": text}
 
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
@@ -119,10 +117,12 @@ class Wire(ABC):
 
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
-        content = fields_of(raw, 0).get("content")
-        if isinstance(content, list):
-            return changed(raw, {("content",): [*content, {"type": self.text_type, "text": text}]})
-        return changed(raw, {("content",): f"{content}\n\n{text}" if content else text})
+        content = fields_of(raw, 0).get(self.content_key) or ""
+        if isinstance(content, str):
+            if self.joins:
+                return changed(raw, {(self.content_key,): f"{content}\n\n{text}" if content else text})
+            content = [self.part(content)] if content else []
+        return changed(raw, {(self.content_key,): [*content, self.part(text)]})
 
     def prompt(self, text: str) -> Any:
         """Return a system prompt that is sent apart from the messages."""
@@ -143,16 +143,6 @@ class Wire(ABC):
         return body
 
 
-def text_message(raw: Any) -> Message | None:
-    """Return a message that is a role and a text, as several formats write it; `None` for any other."""
-    if type(raw) is not dict or len(raw) != 2:
-        return None
-    role, content = raw.get("role"), raw.get("content")
-    if type(role) is not str or type(content) is not str or role not in _SPEAKERS:
-        return None
-    return Message(role, (Piece("text", content, _CONTENT),), raw)
-
-
 @lru_cache(maxsize=256)
 def snake(camel: str) -> str:
     """Return a key as Google's servers and clients may write it too."""
@@ -164,8 +154,8 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
     found: list[str | int] = []
     inner: Any = values
     for key in path:
-        inner = inner if type(inner) is dict else plain(inner)
-        if type(inner) is not dict and not isinstance(inner, Mapping):
+        inner = plain(inner)
+        if not isinstance(inner, Mapping):
             return None
         spelling = key if key in inner else snake(str(key))
         if spelling not in inner:
@@ -178,20 +168,11 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
 def value_at(values: Mapping[str, Any], path: Path) -> Any:
     """Return a field of a body, in either spelling; `None` if it is not there."""
     place = place_of(values, path)
-    inner: Any = values
-    for key in place or ():
-        inner = plain(inner)[key]
-    return None if place is None else inner
-
-
-_LIMIT_KEYS = frozenset(key for path in ANSWER_LIMITS for key in (path[0], snake(str(path[0]))))
-"""The fields of a body that may hold one of them."""
+    return None if place is None else _inside(values, place)
 
 
 def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
     """Return the most tokens of the answer that a body asks for, by their places."""
-    if _LIMIT_KEYS.isdisjoint(values):
-        return {}
     places = [place for path in ANSWER_LIMITS if (place := place_of(values, path)) is not None]
     return {place: value for place in places if (value := value_at(values, place)) is not None}
 
@@ -212,20 +193,25 @@ def other_fields(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
 def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str, Any]:
     """Return the fields of a body without those at some paths, in either spelling."""
     places = [place for path in paths if (place := place_of(values, path))]
-    if all(len(place) == 1 for place in places):
-        gone = {place[0] for place in places}
-        return {key: value for key, value in values.items() if key not in gone}
     made: dict[str, Any] = changed(values, dict.fromkeys(places, GONE))
     return made
 
 
+def is_stateful(values: Mapping[str, Any]) -> bool:
+    """Return whether a body continues what the provider keeps: a response, a conversation, a prompt or a thread.
+
+    The body does not contain that, so it cannot be counted.
+    """
+    if any(values.get(key) for key in _STATE_KEYS):
+        return True
+    prompt, thread = plain(values.get("prompt")), plain(values.get("thread"))
+    return isinstance(prompt, Mapping) or (isinstance(thread, Mapping) and thread.get("type") == "continue")
+
+
 def jsonable(value: Any) -> Any:
     """Return a message as JSON values: a client library's own objects become the fields that were set."""
-    kind = type(value)
-    if kind is str or value is None or kind is int or kind is bool:
-        return value  # Most values are of these types, and there are thousands in a long history.
-    if kind is dict:
-        return {key: each if type(each) is str else jsonable(each) for key, each in value.items()}
+    if isinstance(value, str):
+        return value  # Most values are texts, and there are thousands in a long history.
     known = plain(value)
     if isinstance(known, Mapping):
         return {key: jsonable(each) for key, each in known.items()}
@@ -255,10 +241,19 @@ def mapping_at(part: Any, place: str, expected: str = "a mapping") -> Mapping[st
     return values
 
 
-def kinds_of(content: Any) -> list[Any]:
-    """Return the types of the parts of a content; a text has none."""
-    parts = [plain(part) for part in content] if isinstance(content, list | tuple) else []
-    return [part.get("type") for part in parts if isinstance(part, Mapping)]
+def parts_of(
+    content: Any, at: Path, place: str, read: Callable[[Any, Path, str], Iterable[Piece]], expected: str
+) -> list[Piece]:
+    """Return the pieces of a list of parts, each read with its place; none if there is no content.
+
+    Raises:
+        InvalidType: it is not a list, or a part is invalid.
+    """
+    if content is None:
+        return []
+    if not isinstance(content, list | tuple):
+        raise InvalidType(place, content, expected)
+    return [piece for i, part in enumerate(content) for piece in read(part, (*at, i), f"{place}[{i}]")]
 
 
 def role_of(values: Mapping[str, Any], index: int, roles: Mapping[str, str]) -> str:

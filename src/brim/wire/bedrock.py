@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, framed, mapping_at, opaque, ordered, role_of, text_at
-from brim.wire.message import Message, Path, Piece
-from brim.wire.remainder import shown_of_tool
+from brim.wire.base import Wire, fields_of, framed, mapping_at, opaque, ordered, parts_of, role_of, text_at
+from brim.wire.message import Message, Path, Piece, message_of
+from brim.wire.remainder import LABEL
 from brim.wire.values import encoded, json_of, object_in, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _MEDIA = {"image": "image", "audio": "audio", "document": "file", "video": "file"}
-_BLOCKS = (
+BLOCKS = {
     *("text", "toolUse", "toolResult", "reasoningContent", "guardContent", "citationsContent", "searchResult"),
     *("cachePoint", *_MEDIA),
-)
-
-
-def is_message(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format: its blocks have no type."""
-    content = values.get("content")
-    blocks = [plain(block) for block in content] if isinstance(content, list | tuple) else []
-    return any(isinstance(block, Mapping) and "type" not in block and _key(block) in _BLOCKS for block in blocks)
+}
+"""The keys by which a block tells its kind, in place of a type."""
 
 
 class Bedrock(Wire):
@@ -34,6 +28,8 @@ class Bedrock(Wire):
     pairs = True
     binds = True
     objects = True
+    text_type = ""
+    joins = False
     system_key = "system"
     model_key = "modelId"
     tools_at = ("toolConfig", "tools")
@@ -46,23 +42,16 @@ class Bedrock(Wire):
         """
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
-        pieces = ordered(_contents(values.get("content"), ("content",), "text", f"messages[{index}]"))
-        calls = tuple(piece.id for piece in pieces if piece.kind == "call")
-        results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        return Message(role, pieces, raw, "", calls, results)
+        pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
+        return message_of(role, ordered(pieces), raw)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
-        return {"role": "user", "content": [{"text": text}]}
+        return {"role": "user", "content": [self.part(text)]}
 
     def prompt(self, text: str) -> Any:
         """Return a system prompt that is sent apart from the messages."""
-        return self.say(text)["content"]
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        content = fields_of(raw, 0).get("content")
-        return changed(raw, {("content",): [*(content or []), {"text": text}]})
+        return [self.part(text)]
 
     def value(self, piece: Piece, text: str) -> Any:
         """Return a text as the value at the place of a piece: a result that was an object stays one."""
@@ -71,13 +60,9 @@ class Bedrock(Wire):
             return {"text": text} if known is None else {"json": known}
         return super().value(piece, text)
 
-    def part(self, text: str) -> Any:
-        """Return a text as a part of a content, in place of another part."""
-        return {"text": text}
-
     def result(self, text: str) -> Any:
         """Return the content of a result that is only this text."""
-        return [{"text": text}]
+        return [self.part(text)]
 
 
 WIRE = Bedrock()
@@ -86,7 +71,7 @@ WIRE = Bedrock()
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
     """Return a tool of this format as one that other formats write alike; `None` if it is not of this format."""
     if "cachePoint" in tool and len(tool) == 1:
-        return [{**tool, "type": "cachePoint"}] if shown_of_tool(tool) else []
+        return [{**tool, "type": "cachePoint"}] if len(str(tool)) > LABEL else []
     body = tool.get("toolSpec")
     if not isinstance(body, Mapping):
         return None
@@ -100,20 +85,15 @@ def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
 
 def _key(block: Mapping[str, Any]) -> str:
     """Return the key that tells the kind of a block."""
-    return next((key for key in block if key in _BLOCKS), "")
+    return next((key for key in block if key in BLOCKS), "")
 
 
 def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
     """Return the pieces of the content of a message or of a result."""
-    if content is None:
-        return []
-    if not isinstance(content, list | tuple):
-        raise InvalidType(f"{place} content", content, "a list of blocks")
-    blocks = (_block(block, (*at, i), kind, f"{place} content[{i}]") for i, block in enumerate(content))
-    return [piece for pieces in blocks for piece in pieces]
+    return parts_of(content, at, f"{place} content", partial(_block, kind), "a list of blocks")
 
 
-def _block(block: Any, at: Path, kind: str, place: str) -> list[Piece]:
+def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
     """Return the pieces of one block; those of a result come after it. A mark for the cache has none."""
     values = mapping_at(block, place)
     key = "json" if kind == "output" and "json" in values else _key(values)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, kinds_of, mapping_at, opaque, role_of, text_at, text_message
-from brim.wire.message import Message, Piece
+from brim.wire.base import Wire, fields_of, mapping_at, opaque, parts_of, role_of, text_at
+from brim.wire.message import Message, Path, Piece, message_of
 
 ROLES = {
     "system": "system",
@@ -17,17 +18,12 @@ ROLES = {
     "tool": "tool",
     "function": "tool",
 }
-_PART_TYPES = ("image_url", "input_audio", "refusal", "file")
-_OWN_KEYS = ("tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations", "reasoning_content")
+PART_TYPES = {"image_url", "input_audio", "refusal", "file"}
+"""Types of parts that only this format has."""
+OWN_KEYS = {"tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations", "reasoning_content"}
+"""Fields of a message that only this format has."""
 _CONTENT = ("content",)
 _THOUGHTS = ("reasoning_content", "reasoning")
-
-
-def is_chat(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format."""
-    if values.get("role") in ("tool", "function") or any(key in values for key in _OWN_KEYS):
-        return True
-    return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
 class OpenAIChat(Wire):
@@ -36,116 +32,68 @@ class OpenAIChat(Wire):
     name = "openai"
     told = True
 
-    def common(self, raw: Any) -> Message | None:
-        """Return a text, a result or a call without any other field; `None` for any other message."""
-        return text_message(raw) or (_common(raw) if type(raw) is dict and len(raw) == 3 else None)
-
     def parse(self, raw: Any, index: int) -> Message:
         """Return the message of a caller's object, as far as the format knows its fields.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
         """
-        return _read(raw, fields_of(raw, index), index)
+        values, place = fields_of(raw, index), f"messages[{index}]"
+        role = role_of(values, index, ROLES)
+        pieces: list[Piece] = []
+        if role == "tool":
+            answered = text_at(values, "tool_call_id" if values.get("role") == "tool" else "name", place)
+            pieces.append(Piece("result", "", _CONTENT, answered, place=()))
+        pieces += _contents(values.get("content"), "output" if role == "tool" else "text", f"{place} content")
+        for key in ("refusal", *_THOUGHTS):
+            said = values.get(key)
+            if isinstance(said, str) and said:
+                pieces.append(Piece("thinking" if key in _THOUGHTS else "text", said, (key,)))
+        if role == "assistant":
+            pieces += _calls(values, place)
+        name = values.get("name")
+        if name is not None and not isinstance(name, str):
+            raise InvalidType(f"{place} name", name, "a text")
+        return message_of(role, pieces, raw, name or "")
 
 
 WIRE = OpenAIChat()
 
 
-def _common(raw: dict[str, Any]) -> Message | None:
-    """Return a result or a call of three fields, each of them known; `None` for any other message."""
-    role, content = raw.get("role"), raw.get("content", raw)
-    if role == "tool" and type(content) is str and type(call := raw.get("tool_call_id")) is str:
-        return Message(role, (_result(call), Piece("output", content, _CONTENT)), raw, "", (), (call,))
-    calls = raw.get("tool_calls")
-    if role != "assistant" or type(calls) is not list or not (content is None or type(content) is str):
-        return None
-    made = [_usual_call(call, i) for i, call in enumerate(calls)]
-    if None in made:
-        return None
-    spoken = () if content is None else (Piece("text", content, _CONTENT),)
-    return Message(role, (*spoken, *made), raw, "", tuple([call.id for call in made]), ())  # type: ignore[union-attr, arg-type]
-
-
-def _result(call: str) -> Piece:
-    return Piece("result", "", _CONTENT, call, "", ())
-
-
-def _read(raw: Any, values: Mapping[str, Any], index: int) -> Message:
-    role = role_of(values, index, ROLES)
-    content = values.get("content")
-    pieces: list[Piece] = []
-    answered: tuple[str, ...] = ()
-    if role == "tool":
-        answered = (text_at(values, "tool_call_id" if values.get("role") == "tool" else "name", f"messages[{index}]"),)
-        pieces.append(_result(answered[0]))
-    kind = "output" if role == "tool" else "text"
+def _contents(content: Any, kind: str, place: str) -> list[Piece]:
     if isinstance(content, str):
-        pieces.append(Piece(kind, content, _CONTENT))
-    elif isinstance(content, list | tuple):
-        pieces += [_part(part, i, kind, f"messages[{index}] content[{i}]") for i, part in enumerate(content)]
-    elif content is not None:
-        raise InvalidType(f"messages[{index}] content", content, "a text, a list of parts, or None")
-    for key in ("refusal", *_THOUGHTS):
-        said = values.get(key)
-        if isinstance(said, str) and said:
-            pieces.append(Piece("thinking" if key in _THOUGHTS else "text", said, (key,)))
-    calls = _calls(values, index) if role == "assistant" else ()
-    pieces += calls
-    name = values.get("name")
-    if name is not None and not isinstance(name, str):
-        raise InvalidType(f"messages[{index}] name", name, "a text")
-    return Message(role, tuple(pieces), raw, name or "", tuple([call.id for call in calls]), answered)
+        return [Piece(kind, content, _CONTENT)]
+    return parts_of(content, _CONTENT, place, partial(_part, kind), "a text, a list of parts, or None")
 
 
-def _part(part: Any, i: int, kind: str, place: str) -> Piece:
+def _part(kind: str, part: Any, at: Path, place: str) -> list[Piece]:
     if isinstance(part, str):
-        return Piece(kind, part, ("content", i))
+        return [Piece(kind, part, at)]
     values = mapping_at(part, place)
     sort = values.get("type")
     if sort in ("text", "refusal") and isinstance(values.get(sort), str):
-        return Piece(kind, values[sort], ("content", i, sort), place=("content", i))
+        return [Piece(kind, values[sort], (*at, sort), place=at)]
     body = values.get(str(sort))
     media = body if isinstance(body, Mapping) else {"url": body}
     if sort == "image_url":
-        return Piece("image", str(media.get("url") or ""), ("content", i), name=str(media.get("detail") or ""))
-    if sort == "input_audio":
-        return Piece("audio", str(media.get("data") or ""), ("content", i))
-    if sort == "file":
-        return Piece("file", str(media.get("file_data") or ""), ("content", i))
-    return opaque(part, ("content", i), place)
+        return [Piece("image", str(media.get("url") or ""), at, name=str(media.get("detail") or ""))]
+    if sort in ("input_audio", "file"):
+        name, key = ("audio", "data") if sort == "input_audio" else ("file", "file_data")
+        return [Piece(name, str(media.get(key) or ""), at)]
+    return [opaque(part, at, place)]
 
 
-def _calls(values: Mapping[str, Any], index: int) -> list[Piece]:
+def _calls(values: Mapping[str, Any], place: str) -> list[Piece]:
     pieces = []
     old = values.get("function_call")
     if isinstance(old, Mapping):
-        name = text_at(old, "name", f"messages[{index}] function_call")
+        name = text_at(old, "name", f"{place} function_call")
         at = ("function_call", "arguments")
         pieces.append(Piece("call", str(old.get("arguments") or ""), at, name, name, ("function_call",)))
-    calls = values.get("tool_calls")
-    if calls is None:
-        return pieces
-    if not isinstance(calls, list | tuple):
-        raise InvalidType(f"messages[{index}] tool_calls", calls, "a list of calls")
-    place = f"messages[{index}] tool_calls"
-    return pieces + [_usual_call(call, i) or _odd_call(call, i, f"{place}[{i}]") for i, call in enumerate(calls)]
+    return pieces + parts_of(values.get("tool_calls"), ("tool_calls",), f"{place} tool_calls", _call, "a list of calls")
 
 
-def _usual_call(call: Any, i: int) -> Piece | None:
-    """Return a complete function call without any other field; `None` for anything else."""
-    try:
-        body, kind = call["function"], call["type"]
-        said, name, id_ = body["arguments"], body["name"], call["id"]
-    except (TypeError, KeyError):
-        return None
-    if type(said) is type(name) is type(id_) is str and kind == "function" and len(call) == 3 and len(body) == 2:
-        return Piece("call", said, ("tool_calls", i, "function", "arguments"), id_, name, ("tool_calls", i))
-    return None
-
-
-def _odd_call(call: Any, i: int, place: str) -> Piece:
-    """Return a call of another kind: custom, a client's object, or without arguments."""
+def _call(call: Any, at: Path, place: str) -> list[Piece]:
     fields = mapping_at(call, place)
     own, inner = ("custom", "input") if fields.get("type") == "custom" else ("function", "arguments")
     id_ = text_at(fields, "id", place)
@@ -154,4 +102,4 @@ def _odd_call(call: Any, i: int, place: str) -> Piece:
     said = body.get(inner)
     if said is not None and not isinstance(said, str):
         raise InvalidType(f"{place} {own} {inner}", said, "a text: the arguments as JSON")
-    return Piece("call", said or "", ("tool_calls", i, own, inner), id_, name, ("tool_calls", i))
+    return [Piece("call", said or "", (*at, own, inner), id_, name, at)]

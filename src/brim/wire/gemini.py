@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, snake, text_at
-from brim.wire.message import Message, Path, Piece
+from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at
+from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import with_remainder
 from brim.wire.values import encoded, json_of, object_in, plain
 
@@ -31,6 +31,9 @@ class Gemini(Wire):
     provider = "google"
     pairs = True
     objects = True
+    text_type = ""
+    content_key = "parts"
+    joins = False
     named = True
     list_key = "contents"
     system_key = "systemInstruction"
@@ -46,10 +49,7 @@ class Gemini(Wire):
         known = "user" if role is None or role == "" else ROLES.get(role) if isinstance(role, str) else None
         if known is None:
             raise InvalidType(f"messages[{index}] role", role, f"one of {', '.join(map(repr, ROLES))}")
-        pieces = _parts(values.get("parts"), f"messages[{index}]")
-        calls = tuple(piece.id for piece in pieces if piece.kind == "call")
-        results = tuple(piece.id for piece in pieces if piece.kind == "result")
-        return Message(known, tuple(pieces), raw, "", calls, results)
+        return message_of(known, _parts(values.get("parts"), f"messages[{index}]"), raw)
 
     def instructions(self, system: Any) -> Message:
         """Return a system instruction as a message: a text, a content, or parts."""
@@ -58,20 +58,15 @@ class Gemini(Wire):
         listed = parts if isinstance(parts, list | tuple) else [parts]
         texts = [{"text": part} if isinstance(part, str) else part for part in listed]
         whole = {**(values if parts is not values else {}), "parts": texts}
-        return with_remainder(Message("system", tuple(_parts(texts, "messages[0] content")), whole), 0)
+        return with_remainder(message_of("system", _parts(texts, "messages[0] content"), whole), 0)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
-        return {"role": "user", "parts": [{"text": text}]}
+        return {"role": "user", "parts": [self.part(text)]}
 
     def prompt(self, text: str) -> Any:
         """Return a system prompt that is sent apart from the messages."""
-        return {"parts": [{"text": text}]}
-
-    def append(self, raw: Any, text: str) -> Any:
-        """Return a copy of a message with this text added at its end."""
-        parts = fields_of(raw, 0).get("parts")
-        return changed(raw, {("parts",): [*(parts or []), {"text": text}]})
+        return {"parts": [self.part(text)]}
 
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty.
@@ -91,21 +86,12 @@ class Gemini(Wire):
         whole = piece.kind == "output" and piece.at[-1] == "response"
         return (object_in(text) or self.result(text)) if whole else super().value(piece, text)
 
-    def part(self, text: str) -> Any:
-        """Return a text as a part of a content, in place of another part."""
-        return {"text": text}
-
     def result(self, text: str) -> Any:
         """Return the response of a function that is only this text."""
         return {"output": text}
 
 
 WIRE = Gemini()
-
-
-def is_content(values: Mapping[str, Any]) -> bool:
-    """Return whether a message can only be in this format."""
-    return isinstance(values.get("parts"), list | tuple) and "content" not in values
 
 
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
@@ -135,12 +121,7 @@ def _field(values: Mapping[str, Any], camel: str) -> tuple[str, Any]:
 
 
 def _parts(parts: Any, place: str) -> list[Piece]:
-    if parts is None:
-        return []
-    if not isinstance(parts, list | tuple):
-        raise InvalidType(f"{place} parts", parts, "a list of parts")
-    read = (_part(part, ("parts", i), f"{place} parts[{i}]") for i, part in enumerate(parts))
-    return [piece for pieces in read for piece in pieces]
+    return parts_of(parts, ("parts",), f"{place} parts", _part, "a list of parts")
 
 
 def _part(part: Any, at: Path, place: str) -> list[Piece]:

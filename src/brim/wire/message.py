@@ -6,6 +6,7 @@ A piece has its place in the caller's object, so that an edit changes that place
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
@@ -56,8 +57,6 @@ class Message(NamedTuple):
     """The ids of its calls."""
     results: tuple[str, ...] = ()
     """The ids of the calls that it answers."""
-    whole: bool = False
-    """Whether its pieces are known to be all of it; otherwise the remainder is looked for."""
 
     @property
     def last(self) -> Piece | None:
@@ -78,24 +77,26 @@ class Message(NamedTuple):
 
     def answers(self, piece: Piece) -> bool:
         """Return whether a piece is a part of one of its results."""
-        return any(_holds(each, piece) for each in self.pieces)
+        return any(each.kind == "result" and piece.at[: len(each.at)] == each.at for each in self.pieces)
 
     def outputs(self) -> list[list[str]]:
         """Return the texts of each of its results, and by itself each text that is in none."""
-        outputs = [piece for piece in self.pieces if piece.kind == "output"]
-        results = [
-            [each.text for each in outputs if _holds(piece, each)] for piece in self.pieces if piece.kind == "result"
-        ]
-        return [*filter(None, results), *([piece.text] for piece in outputs if not self.answers(piece))]
+        owners, found = results_of(self), dict[int, list[str]]()
+        for at, piece in enumerate(self.pieces):
+            if piece.kind == "output":
+                found.setdefault(owners.get(at, -1 - at), []).append(piece.text)
+        return [*found.values()]
 
     def any(self, kind: str) -> bool:
         """Return whether it has a piece of that kind."""
         return any(piece.kind == kind for piece in self.pieces)
 
 
-def _holds(result: Piece, piece: Piece) -> bool:
-    """Return whether a piece is a part of a result."""
-    return result.kind == "result" and piece.at[: len(result.at)] == result.at
+def message_of(role: str, pieces: Iterable[Piece], raw: Any, name: str = "") -> Message:
+    """Return a message with the ids of its calls and results, which its pieces tell."""
+    found = tuple(pieces)
+    calls = tuple([piece.id for piece in found if piece.kind == "call"])
+    return Message(role, found, raw, name, calls, tuple([piece.id for piece in found if piece.kind == "result"]))
 
 
 _INSIDE = ("output", "opaque", "remainder", *MEDIA)

@@ -1,48 +1,96 @@
-"""The texts of a request that no reader of its format has counted.
+"""The texts of a request that no reader of its format has counted, and the fields that do not count.
 
-A reader takes from a message what it understands. What is left counts too, unless `uncounted_fields` has the reason why
-not: a field that nobody knows is still sent, and a prompt must fit with it.
+A reader takes from a message what it understands. What is left counts too, as its JSON, and makes the count an
+estimate: a field that nobody knows is still sent, and a prompt must fit with it. Only the fields listed here do not
+count, each with the reason. Names are compared without underscores and capitals, as providers write both.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from enum import IntEnum
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
 from brim.wire.message import MEDIA, Message, Path, Piece
-from brim.wire.uncounted_fields import (
-    BODY_FIELDS,
-    BODY_LABELS,
-    LABEL,
-    MEDIA_FIELDS,
-    MESSAGE_FIELDS,
-    MESSAGE_LABELS,
-    TOOL_LABELS,
-    folded,
-)
 from brim.wire.values import encoded, json_of, plain
+
+LABEL = 64
+"""Characters of the longest name of a kind, id or mode. A longer text counts, whatever the list says of its field."""
+
+_KIND = "names the kind of a part, which the framing covers"
+_ID = "an id; counted as text for models whose template may show it, and above the length of a label for all"
+_SEALED = "a proof that the provider checks; the model does not read it"
+_SOURCE = "the data or the address of an image, a recording or a document, which counts by its size"
+_CHOICE = "a choice among the provider's modes"
+_RECORDS = "kept for the caller's records and the provider's routing; the model does not read it"
+_SAMPLER = "steers the sampler; the model does not read it"
+_STATE = "names what the provider stores, which nobody else can count"
+
+MESSAGE_LABELS: dict[str, str] = {
+    **dict.fromkeys(("type", "role", "format", "mediatype", "mimetype", "detail", "ttl", "phase"), _KIND),
+    **dict.fromkeys(("status", "mode", "voice"), _CHOICE),
+    **dict.fromkeys(("id", "callid", "toolcallid", "tooluseid", "fileid", "containerid"), _ID),
+}
+"""Fields anywhere in a message whose text is not counted up to the length of a label."""
+
+MESSAGE_FIELDS: dict[str, str] = {
+    **dict.fromkeys(("signature", "thoughtsignature"), _SEALED),
+    "citedtext": "a copy of text that counts where it is quoted from; Anthropic documents that it is not charged",
+    "logprobs": "the probabilities of an answer's tokens, which the model does not read",
+}
+"""Fields anywhere in a message that are not counted, however long."""
+
+MEDIA_FIELDS: dict[str, str] = dict.fromkeys(
+    ("data", "url", "uri", "imageurl", "filedata", "fileurl", "fileuri", "bytes", "result", "bucketowner"), _SOURCE
+)
+"""Fields inside an image, a recording or a document that are not counted as text, however long."""
+
+BODY_LABELS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            *("toolchoice", "functioncall", "thinking", "reasoning", "reasoningeffort", "verbosity", "text.verbosity"),
+            *("truncation", "include", "modalities", "audio", "streamoptions", "contextmanagement"),
+            *("outputconfig.effort", "servicetier", "speed", "inferencegeo", "performanceconfig", "safetysettings"),
+            *("promptcacheretention", "moderation", "cachecontrol", "betas", "anthropicbeta", "anthropicversion"),
+            *("generationconfig.responsemimetype", "generationconfig.responsemodalities"),
+            *("generationconfig.thinkingconfig", "generationconfig.speechconfig", "generationconfig.mediaresolution"),
+            *("toolconfig.functioncallingconfig.mode", "toolconfig.toolchoice"),
+        ),
+        _CHOICE,
+    ),
+    **dict.fromkeys(
+        ("responseformat.type", "text.format.type", "outputformat.type", "outputconfig.format.type"), _KIND
+    ),
+    **dict.fromkeys(("previousresponseid", "conversation", "prompt.id", "prompt.version", "container"), _STATE),
+}
+"""Fields of a body, by their path, whose texts are not counted up to the length of a label."""
+
+BODY_FIELDS: dict[str, str] = {
+    **dict.fromkeys(("model", "modelid", "user", "metadata", "requestmetadata", "labels"), _RECORDS),
+    **dict.fromkeys(("safetyidentifier", "promptcachekey", "guardrailconfig"), _RECORDS),
+    **dict.fromkeys(("stop", "stopsequences", "logitbias", "grammar", "guidedregex", "guidedgrammar"), _SAMPLER),
+    **dict.fromkeys(("generationconfig.stopsequences", "inferenceconfig.stopsequences"), _SAMPLER),
+    "additionalmodelresponsefieldpaths": "names fields of the answer",
+    "cachedcontent": _STATE,
+}
+"""Fields of a body, by their path, that are not counted, however long."""
 
 _BY_VALUE = ("thinking", "result", *MEDIA)
 """Kinds of pieces whose place holds more than what they count."""
 
+_EMPTY, _UNKNOWN, _KNOWN = 0, 1, 2
+"""A value has no text that counts; nobody has counted any text of it; some of it was counted."""
 
-class _State(IntEnum):
-    """What is known of a value, from least to most."""
+_JSON = (str, dict, list, int, bool, float, type(None))
 
-    EMPTY = 0
-    """It has no text that counts."""
-    UNKNOWN = 1
-    """Nobody has counted any text of it."""
-    KNOWN = 2
-    """Some of it was counted; what was not is reported already."""
+Judge = Callable[[Any, Path, object], int | None]
+"""Returns the state of a value at a place, by its name; `None` if that depends on the values in it."""
+Report = Callable[[Any, Path], None]
 
 
-Node = tuple[_State, Any]
-_EMPTY: Node = (_State.EMPTY, None)
-_KNOWN: Node = (_State.KNOWN, None)
+def folded(key: object) -> str:
+    """Return the name of a field as the list has it."""
+    return key.replace("_", "").lower() if isinstance(key, str) else ""
 
 
 def with_remainder(message: Message, index: int) -> Message:
@@ -51,9 +99,17 @@ def with_remainder(message: Message, index: int) -> Message:
     Raises:
         InvalidType: it cannot be written as JSON.
     """
-    if message.whole:
-        return message
-    found = _MessageRemainder(message, index).pieces
+    place, found = f"messages[{index}]", list[Piece]()
+
+    def report(left: Any, at: Path) -> None:
+        found.append(Piece("remainder", json_of(left, place), at))
+
+    try:
+        state, left = _uncounted(message.raw, (), "", _message_judge(message), report)
+    except RecursionError as error:
+        raise InvalidType(place, message.raw, f"JSON ({error})") from error
+    if state == _UNKNOWN:
+        report(left, ())
     return message._replace(pieces=(*message.pieces, *found)) if found else message
 
 
@@ -70,125 +126,79 @@ def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
         if len(key) <= LABEL and folded(key) in BODY_FIELDS:
             continue
         try:
-            state, left = _BodyRemainder().node(value, (key,), key)
+            state, left = _uncounted(value, (key,), key, _judge_of_body, lambda *_: None)
         except RecursionError as error:
             raise InvalidType(f"fields {key}", value, f"JSON ({error})") from error
-        if state is _State.UNKNOWN or len(key) > LABEL:
+        if state == _UNKNOWN or len(key) > LABEL:
             shown[key] = left
     return shown
 
 
-def shown_of_tool(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a tool definition that count besides its name, description and schema."""
-    found = {key: _ToolRemainder().node(value, (), key) for key, value in fields.items()}
-    return {key: left for key, (state, left) in found.items() if state is _State.UNKNOWN or len(key) > LABEL}
+def _uncounted(value: Any, at: Path, name: object, judge: Judge, report: Report) -> tuple[int, Any]:
+    """Return the state of a value, and the value without what is listed; report the unknown parts of a known one."""
+    if type(value) not in _JSON:
+        value = plain(value)
+    state = judge(value, at, name)
+    if state is not None:
+        return state, None if state != _UNKNOWN else encoded(value) if isinstance(value, bytes) else value
+    keyed = isinstance(value, Mapping)
+    if not keyed and not isinstance(value, list | tuple):
+        return _EMPTY, value
+    nodes: dict[Any, tuple[int, Any]] = {}
+    most = _EMPTY
+    for key, each in value.items() if keyed else enumerate(value):
+        state, left = _uncounted(each, (*at, key), key if keyed else name, judge, report)
+        if state == _EMPTY and keyed and len(str(key)) > LABEL:
+            state = _UNKNOWN  # The name itself is a text.
+        nodes[key] = state, left
+        most = max(most, state)
+    if most != _KNOWN:
+        rest = {key: left for key, (state, left) in nodes.items() if state or left is not None}
+        return most, rest if keyed else list(rest.values())
+    for key, (state, left) in nodes.items():
+        if state == _UNKNOWN:
+            report({key: left} if keyed else left, (*at, key))
+    return _KNOWN, None
 
 
-class _Remainder:
-    """One walk through a value: which texts of it have not been counted."""
+def _message_judge(message: Message) -> Judge:
+    """Return the judge of the values of a message: what its pieces count is known."""
+    counted = {piece.at for piece in message.pieces if piece.kind not in _BY_VALUE}
+    media = {piece.at for piece in message.pieces if piece.kind in MEDIA}
+    sealed = media | {piece.at for piece in message.pieces if piece.kind == "thinking"}
+    known: dict[str, int] = {}
+    for text in _texts_of(message):
+        known[text] = known.get(text, 0) + 1
 
-    def node(self, value: Any, at: Path, key: object) -> Node:
-        """Return the state of a value at a place, and the value without what is listed."""
-        value = value if isinstance(value, str | dict | list) else plain(value)
-        if isinstance(value, str | bytes):
-            return self.text(value, at, key) if value else _EMPTY
-        if isinstance(value, Mapping):
-            return self._joined({name: self._entry(each, (*at, name), name) for name, each in value.items()}, at)
-        if isinstance(value, list | tuple):
-            return self._joined({i: self.node(each, (*at, i), key) for i, each in enumerate(value)}, at)
-        return _State.EMPTY, value
-
-    def text(self, value: str | bytes, at: Path, key: object) -> Node:
-        """Return the state of a text that is not empty."""
-        raise NotImplementedError
-
-    def report(self, value: Any, at: Path) -> None:
-        """Take a part of a known value that nobody has counted."""
-
-    def _entry(self, value: Any, at: Path, name: object) -> Node:
-        state, left = self.node(value, at, name)
-        if state is _State.EMPTY and isinstance(name, str) and len(name) > LABEL:
-            return _State.UNKNOWN, left  # The name itself is a text.
-        return state, left
-
-    def _joined(self, nodes: dict[Any, Node], at: Path) -> Node:
-        """Return the state of a mapping or a list from those of its values, and report the unknown ones of a known."""
-        most = max((state for state, _ in nodes.values()), default=_State.EMPTY)
-        if most is not _State.KNOWN:
-            listed = {key: left for key, (state, left) in nodes.items() if state or left is not None}
-            whole: Any = listed if not nodes or not isinstance(next(iter(nodes)), int) else list(listed.values())
-            return most, whole
-        for key, (state, left) in nodes.items():
-            if state is _State.UNKNOWN:
-                self.report({key: left} if isinstance(key, str) else left, (*at, key))
-        return _KNOWN
-
-
-class _MessageRemainder(_Remainder):
-    """The remainder of a message."""
-
-    def __init__(self, message: Message, index: int) -> None:
-        self._place = f"messages[{index}]"
-        self._counted = {piece.at for piece in message.pieces if piece.kind not in _BY_VALUE}
-        self._media = [piece.at for piece in message.pieces if piece.kind in MEDIA]
-        self._sealed = [piece.at for piece in message.pieces if piece.kind in MEDIA or piece.kind == "thinking"]
-        self._known = Counter(_values(message))
-        self.pieces: list[Piece] = []
-        try:
-            state, left = self.node(message.raw, (), "")
-        except RecursionError as error:
-            raise InvalidType(self._place, message.raw, f"JSON ({error})") from error
-        if state is _State.UNKNOWN:
-            self.report(left, ())
-
-    def node(self, value: Any, at: Path, key: object) -> Node:
-        """Return the state of a value at a place; what a piece has counted as a whole is known."""
-        if at in self._counted:
+    def judge(value: Any, at: Path, name: object) -> int | None:
+        if at in counted:
             return _KNOWN
-        return _EMPTY if folded(key) in MESSAGE_FIELDS else super().node(value, at, key)
-
-    def text(self, value: str | bytes, at: Path, key: object) -> Node:
-        """Return the state of a text: listed, counted by a piece, or unknown."""
-        name = folded(key)
-        if isinstance(value, bytes):
-            return _KNOWN if _inside(at, self._sealed) else (_State.UNKNOWN, encoded(value))
-        if name in MESSAGE_LABELS and len(value) <= LABEL:
+        field = folded(name)
+        if field in MESSAGE_FIELDS:
             return _EMPTY
-        if self._known[value] > 0:
-            self._known[value] -= 1
+        if not isinstance(value, str):
+            return None if not isinstance(value, bytes) else _KNOWN if _is_inside(at, sealed) else _UNKNOWN
+        if not value or (len(value) <= LABEL and field in MESSAGE_LABELS):
+            return _EMPTY
+        if known.get(value, 0) > 0:
+            known[value] -= 1
             return _KNOWN
-        return _EMPTY if name in MEDIA_FIELDS and _inside(at, self._media) else (_State.UNKNOWN, value)
+        return _EMPTY if field in MEDIA_FIELDS and _is_inside(at, media) else _UNKNOWN
 
-    def report(self, value: Any, at: Path) -> None:
-        """Add a piece for a part that nobody has counted."""
-        self.pieces.append(Piece("remainder", json_of(value, self._place), at))
+    return judge
 
 
-class _BodyRemainder(_Remainder):
-    """The remainder of the fields of a body."""
-
-    def node(self, value: Any, at: Path, key: object) -> Node:
-        """Return the state of a value at a place; what the list has, however long, is empty."""
-        return _EMPTY if _listed(at, BODY_FIELDS) else super().node(value, at, key)
-
-    def text(self, value: str | bytes, at: Path, key: object) -> Node:  # noqa: ARG002
-        """Return the state of a text: listed or unknown."""
-        if isinstance(value, bytes):
-            return _State.UNKNOWN, encoded(value)
-        return _EMPTY if len(value) <= LABEL and _listed(at, BODY_LABELS) else (_State.UNKNOWN, value)
+def _judge_of_body(value: Any, at: Path, name: object) -> int | None:  # noqa: ARG001
+    """Return the state of a value among the fields of a body: listed, or unknown."""
+    if _is_listed(at, BODY_FIELDS):
+        return _EMPTY
+    if not isinstance(value, str | bytes):
+        return None
+    is_label = isinstance(value, str) and len(value) <= LABEL and _is_listed(at, BODY_LABELS)
+    return _UNKNOWN if value and not is_label else _EMPTY
 
 
-class _ToolRemainder(_Remainder):
-    """The remainder of a tool definition."""
-
-    def text(self, value: str | bytes, at: Path, key: object) -> Node:  # noqa: ARG002
-        """Return the state of a text: a label or unknown."""
-        if isinstance(value, bytes):
-            return _State.UNKNOWN, encoded(value)
-        return _EMPTY if len(value) <= LABEL and folded(key) in TOOL_LABELS else (_State.UNKNOWN, value)
-
-
-def _values(message: Message) -> Iterator[str]:
+def _texts_of(message: Message) -> Iterator[str]:
     """Yield the texts that the pieces of a message count apart from those at their own place."""
     yield message.name
     for piece in message.pieces:
@@ -199,11 +209,11 @@ def _values(message: Message) -> Iterator[str]:
             yield piece.name
 
 
-def _inside(at: Path, places: list[Path]) -> bool:
-    return any(at[: len(place)] == place for place in places)
+def _is_inside(at: Path, places: set[Path]) -> bool:
+    return any(at[:length] in places for length in range(len(at) + 1))
 
 
-def _listed(at: Path, table: Mapping[str, str]) -> bool:
+def _is_listed(at: Path, table: Mapping[str, str]) -> bool:
     """Return whether a table has the path to a place, or to a field around it."""
     path = ""
     for key in at:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, fields_of, framed, kinds_of, mapping_at, opaque, role_of, text_at, text_message
-from brim.wire.message import Message, Path, Piece
-from brim.wire.uncounted_fields import LABEL
+from brim.wire.base import Wire, fields_of, framed, mapping_at, opaque, parts_of, role_of, text_at
+from brim.wire.message import Message, Path, Piece, message_of
+from brim.wire.remainder import LABEL
 from brim.wire.values import json_of, plain
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_PART_TYPES = ("input_text", "output_text", "input_image", "input_file")
+PART_TYPES = {"input_text", "output_text", "input_image", "input_file"}
+"""Types of parts that only this format has."""
+ITEM_TYPES = {"message", "reasoning", "item_reference", "compaction"}
+"""Types of items, besides all kinds of calls and their outputs."""
 _CALL_TEXTS = ("arguments", "input")
 _FREE_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _OUTPUT_SUFFIX = "_output"
@@ -27,21 +31,6 @@ _TEXTS: dict[str, tuple[tuple[str, ...], ...]] = {
 In `web_search_call` there are none, and those of `tool_search_output` and `mcp_list_tools` are definitions of tools.
 """
 _LABELS = ("type", "call_id", "id", "status")
-_USUAL = {
-    "message": {"type", "role", "content", "id", "status"},
-    "function_call": {"type", "call_id", "name", "arguments", "id", "status"},
-    "function_call_output": {"type", "call_id", "output", "id", "status"},
-}
-"""The fields of the usual items: an item without any other has no remainder."""
-_USUAL_PART = {"type", "text", "annotations", "logprobs"}
-
-
-def is_item(values: Mapping[str, Any]) -> bool:
-    """Return whether a mapping can only be in this format."""
-    kind = values.get("type")
-    if isinstance(kind, str) and (kind in ("message", "reasoning", "item_reference", "compaction") or "_call" in kind):
-        return True
-    return any(kind in _PART_TYPES for kind in kinds_of(values.get("content")))
 
 
 class Responses(Wire):
@@ -53,10 +42,6 @@ class Responses(Wire):
     text_type = "input_text"
     batches = True
     adjacent = False
-
-    def common(self, raw: Any) -> Message | None:
-        """Return a text, a function call or its output without any other field; `None` for any other item."""
-        return text_message(raw) or (_common(raw) if type(raw) is dict and "call_id" in raw else None)
 
     def parse(self, raw: Any, index: int) -> Message:
         """Return the message of one item, as far as the format knows its fields.
@@ -71,23 +56,19 @@ class Responses(Wire):
             raise InvalidType(f"{place} type", kind, "a text")
         if kind == "message":
             role = role_of(values, index, ROLES)
-            pieces = tuple(_contents(values.get("content"), "content", "text", place))
-            return Message(role, pieces, raw, whole=_is_usual(values, kind))
+            return message_of(role, _contents(values.get("content"), "content", "text", place), raw)
         if kind == "reasoning":
-            return Message("assistant", tuple(_reasoning(values, place)), raw)
+            return message_of("assistant", _reasoning(values, place), raw)
         if kind.endswith(_OUTPUT_SUFFIX) and (answered := _answered(values, kind, place)):
-            pieces = _result(values, kind, answered, place)
-            return Message("tool", pieces, raw, results=(answered,), whole=_is_usual(values, kind))
+            return message_of("tool", _result(values, kind, answered, place), raw)
         if kind not in _TEXTS and (kind == "function_call" or values.get("call_id") is not None):
             call = text_at(values, "call_id", place)
-            return Message(
-                "assistant", (_call(values, call, place),), raw, calls=(call,), whole=_is_usual(values, kind)
-            )
+            return message_of("assistant", [_call(values, call, place)], raw)
         role = ROLES.get(str(values.get("role")), "assistant")
         if kind == "image_generation_call":
-            return Message(role, (Piece("image", str(values.get("result") or ""), ()),), raw)
+            return message_of(role, [Piece("image", str(values.get("result") or ""), ())], raw)
         texts = _texts(values, kind)
-        return Message(role, tuple(framed(values, (), texts, place)) if texts else (opaque(values, (), place),), raw)
+        return message_of(role, framed(values, (), texts, place) if texts else [opaque(values, (), place)], raw)
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
@@ -95,40 +76,6 @@ class Responses(Wire):
 
 
 WIRE = Responses()
-
-
-def _common(raw: dict[str, Any]) -> Message | None:
-    """Return a function call or its output of which every field is a known text; `None` for any other item."""
-    kind, call = raw.get("type"), raw["call_id"]
-    if type(call) is not str or not call:
-        return None
-    if kind == "function_call" and len(raw) == 4:
-        said, name = raw.get("arguments"), raw.get("name")
-        if type(said) is str and type(name) is str:
-            return Message("assistant", (Piece("call", said, ("arguments",), call, name, ()),), raw, "", (call,))
-    elif kind == "function_call_output" and len(raw) == 3 and type(said := raw.get("output")) is str:
-        result = Piece("result", "", ("output",), call, "", ())
-        return Message("tool", (result, Piece("output", said, ("output",))), raw, "", (), (call,))
-    return None
-
-
-def _is_usual(values: Mapping[str, Any], kind: str) -> bool:
-    """Return whether every field of an item that was read is one of the usual ones."""
-    if kind not in _USUAL or not values.keys() <= _USUAL[kind]:
-        return False
-    if len(str(values.get("id"))) > LABEL or len(str(values.get("status"))) > LABEL:
-        return False
-    if kind == "function_call":
-        return type(values.get("arguments")) is str
-    said = values.get("content" if kind == "message" else "output")
-    if type(said) is not list:
-        return said is None or type(said) is str
-    for part in said:
-        if type(part) is not dict or not part.keys() <= _USUAL_PART or part.get("annotations"):
-            return False
-        if type(part.get("text")) is not str or len(str(part.get("type"))) > LABEL:
-            return False
-    return True
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:
@@ -174,29 +121,24 @@ def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _contents(content: Any, key: str, kind: str, place: str) -> list[Piece]:
-    if content is None:
-        return []
     if isinstance(content, str):
         return [Piece(kind, content, (key,))]
-    if not isinstance(content, list | tuple):
-        raise InvalidType(f"{place} {key}", content, "a text or a list of parts")
-    return [_part(part, key, i, kind, f"{place} {key}[{i}]") for i, part in enumerate(content)]
+    return parts_of(content, (key,), f"{place} {key}", partial(_part, kind), "a text or a list of parts")
 
 
-def _part(part: Any, key: str, i: int, kind: str, place: str) -> Piece:
-    at = (key, i)
+def _part(kind: str, part: Any, at: Path, place: str) -> list[Piece]:
     values = mapping_at(part, place)
     sort = values.get("type")
     for field in ("text", "refusal"):
         if isinstance(values.get(field), str):
-            return Piece(kind, values[field], (*at, field), place=at)
+            return [Piece(kind, values[field], (*at, field), place=at)]
     if sort in ("input_image", "computer_screenshot"):
-        return Piece("image", str(values.get("image_url") or ""), at, name=str(values.get("detail") or ""))
+        return [Piece("image", str(values.get("image_url") or ""), at, name=str(values.get("detail") or ""))]
     if sort == "input_file":
-        return Piece("file", str(values.get("file_data") or values.get("file_url") or ""), at)
+        return [Piece("file", str(values.get("file_data") or values.get("file_url") or ""), at)]
     if sort == "input_audio":
-        return Piece("audio", str(values.get("data") or ""), at)
-    return opaque(part, at, place)
+        return [Piece("audio", str(values.get("data") or ""), at)]
+    return [opaque(part, at, place)]
 
 
 def _call(values: Mapping[str, Any], call: str, place: str) -> Piece:

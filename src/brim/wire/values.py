@@ -55,5 +55,6 @@ def object_in(text: str) -> dict[str, Any] | None:
 
 
 def _written(value: Any) -> Any:
-    """Return what JSON has in place of an object of a client library."""
-    return encoded(value) if isinstance(value, bytes | bytearray) else plain(value)
+    """Return what JSON has in place of an object of a client library, or of a mapping that is not a dictionary."""
+    known = encoded(value) if isinstance(value, bytes | bytearray) else plain(value)
+    return dict(known) if isinstance(known, Mapping) else known

@@ -14,9 +14,8 @@ from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, finger
 from brim.errors import InvalidValue
 from brim.sessions.usage import reported, usage_in
 from brim.wire import KEY_FORMATS, Format, format_of, wire
-from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at
+from brim.wire.base import MESSAGE_KEYS, answer_limits, is_stateful, value_at
 from brim.wire.remainder import shown_fields
-from brim.wire.stateful import is_stateful
 
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
 """Fields in which a log keeps the request."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brim.meter import catalogue
-from brim.meter.model import Cache
+from brim.meter.catalogue import Cache
 from brim.sessions.prompt_step import CUT
 from brim.store.base import LogEntry, Store
 from brim.studio.costs import prices_of

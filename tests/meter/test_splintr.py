@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from brim.errors import SourceError, UnknownName
-from brim.meter import splintr_engine as opened
-from brim.meter.splintr_engine import VOCABULARIES, SplintrEngine
+from brim.meter import engines as opened
+from brim.meter import vocabularies
+from brim.meter.engines import SplintrEngine
 from properties import examples
 
-EVERY = sorted(VOCABULARIES)
-WITH_WORD_PATTERNS = [name for name in EVERY if name not in opened._SEAMS]
-WITHOUT = sorted(opened._SEAMS)
+EVERY = sorted(name for name in vocabularies.VOCABULARIES if name != "qwen3.5")
+WITH_WORD_PATTERNS = [name for name in EVERY if name not in opened._BOUNDARIES]
+WITHOUT = sorted(opened._BOUNDARIES)
 
 engine = cache(SplintrEngine)
 texts = strategies.texts.map(lambda text: text.encode("utf-8", "replace").decode())
@@ -38,10 +38,10 @@ def original(name):
     return splintr.Tokenizer.from_pretrained(name)
 
 
-@pytest.mark.parametrize("name", VOCABULARIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_every_vocabulary_loads_and_counts_its_probes_right(name):
     loaded = engine(name)
-    assert tuple(map(loaded.count, opened._PROBES)) == opened.VOCABULARIES[name]
+    assert tuple(map(loaded.count, vocabularies._PROBES)) == vocabularies.VOCABULARIES[name]
     assert (loaded.name, loaded.exact) == ("splintr", True)
     assert (loaded.count(""), loaded.count("a")) == (0, 1)
 
@@ -105,9 +105,9 @@ def test_gemma3_counts_what_the_library_counts_for_it(text):
 @examples(25)
 @given(text=spaced)
 def test_counts_add_up_between_a_character_and_a_space(name, text):
-    seams = [i for i in range(1, len(text)) if text[i] == " " and not text[i - 1].isspace()]
-    for seam in seams[:8]:
-        assert count(name, text[:seam]) + count(name, text[seam:]) == count(name, text)
+    boundaries = [i for i in range(1, len(text)) if text[i] == " " and not text[i - 1].isspace()]
+    for boundary in boundaries[:8]:
+        assert count(name, text[:boundary]) + count(name, text[boundary:]) == count(name, text)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_counts_add_up_between_a_character_and_a_space(name, text):
     [(name, "two", " words") for name in ("llama2", "codellama", "mistral_v1", "mistral_v2")]
     + [("gemma2", "x▁", "  y"), ("gemma3", "<p>", " </p>"), ("gemma4", "<p>", " </p>")],
 )
-def test_a_vocabulary_that_does_not_add_up_there_has_seams_of_its_own(name, left, right):
-    assert name in opened._SEAMS
+def test_a_vocabulary_that_does_not_add_up_there_has_boundaries_of_its_own(name, left, right):
+    assert name in opened._BOUNDARIES
     assert count(name, left) + count(name, right) != count(name, left + right)
 
 
@@ -124,11 +124,11 @@ def test_a_vocabulary_that_does_not_add_up_there_has_seams_of_its_own(name, left
 @examples(30)
 @given(text=st.lists(st.one_of(texts, st.sampled_from(["▁", " ▁ ", "> </b>", "\n\n x"])), max_size=8).map(" ".join))
 def test_blocks_add_up_to_the_whole(name, text):
-    seam = opened._SEAMS.get(name, opened._BEFORE_WORD)
+    boundary = opened._BOUNDARIES.get(name, opened._BEFORE_WORD)
     whole = len(library(name).encode_ordinary(text))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened, "_BLOCK", 3)
-        blocks = [block for block, _ in opened._blocks(text, seam, None)]
+        blocks = [block for block, _ in opened._blocks(text, boundary, None)]
     assert sum(len(library(name).encode_ordinary(block)) for block in blocks) == whole
 
 
@@ -136,8 +136,8 @@ def test_blocks_add_up_to_the_whole(name, text):
 def test_a_long_text_is_split_wherever_that_does_not_change_its_count(name):
     """A call holds the interpreter lock: other threads run between two calls."""
     text = "The quick brown fox, it's 42; jumps over\n    the lazy dog. naïve 漢字。 " * 400
-    seam = opened._SEAMS.get(name, opened._BEFORE_WORD)
-    assert max(len(block) for block, _ in opened._blocks(text, seam, None)) < 10_000 < len(text)
+    boundary = opened._BOUNDARIES.get(name, opened._BEFORE_WORD)
+    assert max(len(block) for block, _ in opened._blocks(text, boundary, None)) < 10_000 < len(text)
     assert count(name, text) == len(library(name).encode_ordinary(text))
 
 
@@ -147,11 +147,6 @@ def test_a_long_run_of_anything_is_counted_in_time_that_grows_with_it(name, unit
     """splintr's own call for gemma2 and gemma3 takes 25 seconds for 200,000 characters of blank lines."""
     text = unit * (50_000 // len(unit))
     assert 0 < count(name, text) <= 3 * len(text) + 1
-
-
-def test_a_name_that_nobody_knows_is_refused_with_the_nearest():
-    with pytest.raises(UnknownName, match=r"no open vocabulary is called 'lama3'.*llama3"):
-        SplintrEngine("lama3")
 
 
 def test_without_splintr_the_error_names_the_extra(monkeypatch):
@@ -169,8 +164,8 @@ def test_a_library_that_counts_otherwise_is_refused_when_it_loads(monkeypatch):
     changed = ModuleType("splintr")
     changed.Tokenizer = Tokenizer
     monkeypatch.setitem(sys.modules, "splintr", changed)
-    with pytest.raises(SourceError, match=r"llama3: splintr counts 44 tokens in 'The quick .* where there are 10"):
-        SplintrEngine("llama3")
+    meter = vocabularies.vocabulary.__wrapped__("llama3")
+    assert (meter.name, meter.exact) == ("llama3 (estimate: character classes; splintr miscounts)", False)
 
 
 def test_what_the_library_raises_is_left_to_the_owner():
@@ -185,13 +180,13 @@ def test_what_the_library_raises_is_left_to_the_owner():
     | st.sampled_from(['"', "a", "[1,", "."]).map(lambda unit: unit * 60),
     longest=st.integers(8, 50),
 )
-def test_a_text_without_seams_is_counted_in_parts_and_never_too_low(name, text, longest):
+def test_a_text_without_boundaries_is_counted_in_parts_and_never_too_low(name, text, longest):
     """One call for megabytes of quotes took three seconds, in which no other thread ran."""
     whole = count(name, text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened, "_BLOCK", 4)
         patch.setattr(engine(name), "_longest", longest)
-        blocks = list(opened._blocks(text, opened._SEAMS[name], longest))
+        blocks = list(opened._blocks(text, opened._BOUNDARIES[name], longest))
         assert max(len(block) for block, _ in blocks) <= longest
         assert "".join(block for block, _ in blocks) == text
         assert whole <= count(name, text) <= whole + 8 * len(blocks)

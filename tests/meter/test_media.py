@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.meter import attachment, blob
-from brim.meter.attachment import count_audio, count_file, pages
+from brim.meter import media
+from brim.meter.media import count_media, pages
 from properties import examples
+
+
+def count_audio(model, source):
+    return count_media("audio", source, model=model)
+
+
+def count_file(model, source):
+    return count_media("file", source, model=model)
 
 
 def wav(seconds, rate=48_000, before=b""):
@@ -74,13 +82,6 @@ def test_a_page_costs_its_text_and_its_image(model, page):
     assert count_file(model, None).units == 20 * page
 
 
-def test_a_pdf_is_unpacked_once(monkeypatch):
-    text = base64.b64encode(pdf(PAGE, b"seen once")).decode()
-    first = count_file("gpt-4o", text)
-    monkeypatch.setattr(attachment, "pages", None)
-    assert count_file("gpt-4o", text) == first
-
-
 def test_other_files_cost_a_share_of_their_bytes_and_never_their_base64_as_text():
     assert count_file("gpt-4o", b"a,b\n" * 300) == (600, False)
     assert count_file("gpt-4o", base64.b64encode(b"a,b\n" * 300).decode()) == (600, False)
@@ -112,7 +113,7 @@ def test_a_hostile_pdf_takes_no_longer_than_another(hostile):
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):
-    monkeypatch.setattr(attachment, "_MOST_UNPACKED", 1_000_000)
+    monkeypatch.setattr(media, "_MOST_UNPACKED", 1_000_000)
     bomb = packed(b"\0" * 8_000_000)
     assert pages(pdf(PAGE, bomb, bomb)) == 1
 
@@ -123,6 +124,6 @@ def test_a_file_reads_the_same_wherever_a_piece_of_its_base64_ends(raw, piece, w
     text = base64.b64encode(raw).decode()
     text = "\n".join(text[at : at + width] for at in range(0, len(text), width))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blob, "PIECE", 3 * piece)
-        found = blob.opened(("data:application/pdf;base64," if prefix else "") + text)
+        patch.setattr(media, "_PIECE", 4 * piece)
+        found = media._data_of(("data:application/pdf;base64," if prefix else "") + text)
         assert (found.whole() if found else b"") == raw

@@ -1,0 +1,239 @@
+"""The tokens of images, recordings and documents in a message.
+
+The size of an image and the rate of a recording are read from the first bytes, the pages of a PDF from all of it; no
+file makes this raise or hang. Base64 is never counted as text. What is unknown has the maximum of its rule; for
+recordings and documents no provider publishes an exact rule, so each count is an estimate on the high side.
+docs/design/requests.md has the reasons.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from binascii import a2b_base64
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from brim.meter.image_rules import Crops, Levels, Pictured, Size, checked, family_of
+
+_HEAD = 192 * 1024
+"""Bytes that are decoded first for the size of an image: a camera writes a preview and a color profile before it."""
+_PIECE = 1 << 20
+"""Characters of base64 that are decoded in one go: other threads wait meanwhile."""
+_LONGEST_PREFIX = 512
+"""Characters within which the comma of a data URL must be."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
+
+_PER_SECOND, _GEMINI_PER_SECOND = 10, {Crops: 32, Levels: 25}
+"""Tokens of a second of sound: by OpenAI, and by Gemini's older and newer rule."""
+_LEAST_BYTES = 1_000
+"""Bytes of a second of compressed speech: 8 kbit/s, the lowest rate of MP3."""
+_UNHEARD_SECONDS = 600
+"""Assumed length of a recording without data."""
+
+_PAGE_TEXT = 3_000
+"""Tokens of a page's text: the upper end of Anthropic's "1,500 to 3,000"."""
+_PAGE_SIZE = (1_700, 2_200)
+"""Pixels of a page as an image: US Letter at 200 dots per inch."""
+_UNSEEN_PAGES = 20
+"""Assumed pages of a document without data."""
+_DENSEST_PAGE = 4_000
+"""Bytes of a compressed page of text."""
+_BYTES_PER_TOKEN = 2
+"""For files other than PDF: plain text has three or four, tables of digits two."""
+
+_MOST_SEGMENTS, _MOST_CHUNKS, _MOST_STREAMS = 4_096, 64, 4_096
+"""Parts of a JPEG, a WAV file and a PDF that are read; cameras write about twenty segments."""
+_LONGEST_HEAD = 512
+"""Bytes between the name of a compressed stream and its start."""
+_MOST_UNPACKED = 32 * 1024 * 1024
+_PAGE = re.compile(rb"/Type\s{0,8}/Page(?![A-Za-z])")
+
+
+def count_media(
+    kind: str,
+    source: str | bytes | None,
+    detail: str | None = None,
+    *,
+    model: str | None = None,
+    provider: str | None = None,
+) -> Pictured:
+    """Return the tokens of an `image`, a recording (`audio`) or a document (`file`), by the model's or provider's rule.
+
+    `source` is base64, a data URL, or bytes; for anything else, such as an address, the maximum is returned. `detail`
+    is the level of detail of an image. A document that contains an image is counted as an image.
+
+    Raises:
+        InvalidType: the model or the detail is not a string.
+    """
+    level, rule, data = checked(detail), family_of(provider if model is None else model), _data_of(source)
+    if kind == "audio":
+        seconds = -(-data.size // _rate(data.head())) if data else _UNHEARD_SECONDS
+        return Pictured(seconds * _GEMINI_PER_SECOND.get(type(rule), _PER_SECOND), exact=False)
+    size = _image_size(data) if data else None
+    if kind == "image" or size is not None:
+        return Pictured(rule.units(size, level), exact=rule.published and size is not None)
+    if data and not data.head(8).startswith(b"%PDF-") and "pdf" not in data.media:
+        return Pictured(-(-data.size // _BYTES_PER_TOKEN), exact=False)
+    page = _PAGE_TEXT + rule.units(_PAGE_SIZE, "high")
+    return Pictured((pages(data.whole()) if data else _UNSEEN_PAGES) * page, exact=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """Bytes, or base64 that stands for them; of base64 only what is read is decoded."""
+
+    raw: bytes = b""
+    text: str = ""
+    start: int = 0
+    """Where the base64 begins in the text."""
+    media: str = ""
+    """The media type of a data URL, in lower case."""
+
+    @property
+    def size(self) -> int:
+        """The number of bytes, or somewhat more if the base64 is broken into lines."""
+        return len(self.raw) or (len(self.text) - self.start) * 3 // 4 - self.text.endswith("=")
+
+    def head(self, length: int = _HEAD) -> bytes:
+        """Return the first bytes; none if the text is not base64."""
+        return _decoded("".join(self.text[self.start : self.start + length * 4 // 3].split())) or self.raw[:length]
+
+    def whole(self) -> bytes:
+        """Return all bytes, without those of pieces that are not base64."""
+        starts = range(self.start, len(self.text), _PIECE)
+        text = "".join("".join(self.text[at : at + _PIECE].split()) for at in starts)
+        return b"".join(_decoded(text[at : at + _PIECE]) for at in range(0, len(text), _PIECE)) or self.raw
+
+
+def _decoded(text: str) -> bytes:
+    """Return the bytes of base64, which may end within a group of four characters."""
+    whole = text[: len(text) - 1] if len(text) % 4 == 1 else text
+    try:
+        return a2b_base64(whole + "=" * (-len(whole) % 4))
+    except ValueError:
+        return b""
+
+
+def _data_of(source: str | bytes | None) -> _Data | None:
+    """Return the bytes of a source; `None` if it has none: an address, the id of a file, an empty text."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _Data(bytes(source))
+    if not source:
+        return None
+    if source[:5].lower() == "data:":
+        comma = source.find(",", 5, _LONGEST_PREFIX)
+        prefix = source[5:comma].lower() if comma > 0 else ""
+        if "base64" not in prefix.split(";"):
+            return None
+        return _Data(text=source, start=comma + 1, media=prefix.partition(";")[0].strip())
+    # The ids of files have dashes or underscores, and addresses have colons: base64 has neither.
+    return _Data(text=source) if _BASE64.fullmatch(source[:64]) else None
+
+
+def _image_size(data: _Data) -> Size | None:
+    """Return width and height of an image; `None` if they are unknown.
+
+    The formats are those that providers accept. The package imagesize was refused: it takes half a second for a JPEG of
+    three megabytes, all of which it reads.
+    """
+    head = data.head()
+    for magic, read in _FORMATS:
+        if head.startswith(magic):
+            size = read(head) or read(data.whole())
+            return size if size and min(size) > 0 else None
+    return None
+
+
+def _png(head: bytes) -> Size | None:
+    if head[12:16] != b"IHDR" or len(head) < 24:
+        return None
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+def _gif(head: bytes) -> Size | None:
+    if head[3:6] not in (b"87a", b"89a") or len(head) < 10:
+        return None
+    return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+
+
+def _webp(head: bytes) -> Size | None:
+    kind = head[8:16]
+    if len(head) < 30:
+        return None
+    if kind == b"WEBPVP8X":
+        return 1 + int.from_bytes(head[24:27], "little"), 1 + int.from_bytes(head[27:30], "little")
+    if kind == b"WEBPVP8L" and head[20] == 0x2F:
+        bits = int.from_bytes(head[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if kind == b"WEBPVP8 " and head[23:26] == b"\x9d\x01\x2a":
+        return int.from_bytes(head[26:28], "little") & 0x3FFF, int.from_bytes(head[28:30], "little") & 0x3FFF
+    return None
+
+
+def _jpeg(head: bytes) -> Size | None:
+    at = 2
+    for _ in range(_MOST_SEGMENTS):
+        part = head[at : at + 9]
+        if len(part) < 4 or part[0] != 0xFF:
+            return None
+        marker = part[1]
+        if marker == 0xFF:  # padding
+            at += 1
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD7:  # a marker without a segment
+            at += 2
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # the header of the frame
+            return (int.from_bytes(part[7:9], "big"), int.from_bytes(part[5:7], "big")) if len(part) == 9 else None
+        elif marker in (0xD9, 0xDA):  # The image ends, or its data begin, without a header.
+            return None
+        else:
+            at += 2 + int.from_bytes(part[2:4], "big")
+    return None
+
+
+_FORMATS: tuple[tuple[bytes, Callable[[bytes], Size | None]], ...] = (
+    (b"\x89PNG\r\n\x1a\n", _png),
+    (b"\xff\xd8\xff", _jpeg),
+    (b"GIF8", _gif),
+    (b"RIFF", _webp),
+)
+"""The first bytes of a format, and the function that reads the size."""
+
+
+def _rate(head: bytes) -> int:
+    """Return the bytes of a second of a recording: by the header of a WAV file, or the least of any other."""
+    at = 12
+    for _ in range(_MOST_CHUNKS if head[:4] == b"RIFF" and head[8:12] == b"WAVE" else 0):
+        chunk = head[at : at + 20]
+        if len(chunk) == 20 and chunk[:4] == b"fmt ":
+            return int.from_bytes(chunk[16:20], "little") or _LEAST_BYTES
+        at += 8 + int.from_bytes(chunk[4:8], "little")
+    return _LEAST_BYTES
+
+
+def pages(raw: bytes) -> int:
+    """Return the number of pages of a PDF, those in packed objects too; an estimate if no page is found."""
+    seen, room, at = _pages_in(raw), _MOST_UNPACKED, 0
+    for _ in range(_MOST_STREAMS):
+        name = raw.find(b"/ObjStm", at)
+        if name < 0 or room <= 0:
+            break
+        start = raw.find(b"stream", name, name + _LONGEST_HEAD)
+        if start < 0:
+            at = name + 1
+            continue
+        at = raw.find(b"endstream", start)
+        if at < 0:
+            break
+        try:
+            unpacked = zlib.decompressobj().decompress(raw[start + len(b"stream") : at].lstrip(b"\r\n"), room)
+        except zlib.error:
+            continue
+        room -= len(unpacked)
+        seen += _pages_in(unpacked)
+    return seen or 1 + len(raw) // _DENSEST_PAGE
+
+
+def _pages_in(raw: bytes) -> int:
+    """Return how many pages begin in some bytes, one by one, so that other threads get their turn."""
+    return sum(1 for _ in _PAGE.finditer(raw))
