@@ -1,5 +1,7 @@
 """One huge turn, a pasted log, reminders and a prefilled answer: what the next step needs stays, and filling goes on."""
 
+import json
+
 import pytest
 
 import brim
@@ -134,3 +136,25 @@ def test_reminders_leave_with_their_turns(stable):
     assert shown[-1] is messages[-2]
     for message in shown[1:]:
         assert fitted.messages[fitted.messages.index(message) - 1] is messages[messages.index(message) - 1]
+
+
+def test_a_text_too_long_for_any_memo_is_divided_and_counted_a_few_times(monkeypatch):
+    """A result of 6 MB of numbers took nine minutes: it was divided at every look at one of its parts."""
+    from brim.history import excerpts
+
+    divided = []
+    whole = excerpts.json_parts
+    monkeypatch.setattr(excerpts, "json_parts", lambda text: divided.append(len(text)) or whole(text))
+    numbers = json.dumps([n / 7 for n in range(250_000)])
+    assert len(numbers) > 4 * 1024 * 1024
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Which number is the largest?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": numbers},
+        {"role": "assistant", "content": "I will look at the end of the list."},
+        {"role": "user", "content": "Go on."},
+    ]
+    fitted = brim.fit_messages(messages, 2_000, meter="chars/4")
+    assert fitted.used <= 2_000
+    assert divided.count(len(numbers)) == 1

@@ -34,6 +34,8 @@ from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
 
+_LONG_TEXT = 100_000
+"""Characters of a text whose parts are kept with the history."""
 SHOWN_HANDLE = 11
 """Characters of a handle in a prompt."""
 _OWN_WORDS = 150
@@ -97,6 +99,8 @@ class Forms:
     def _forget(self) -> None:
         self._valid = self._turns.order, self.handles
         self._seen = 0
+        self._large: dict[tuple[str, bool], Parts] = {}
+        self._densities: dict[tuple[int, int], float] = {}
         self._marked: dict[int, int] = {}
         """How many marks of what came again each message had when its forms were made."""
         self._owed: int | None = None
@@ -127,7 +131,25 @@ class Forms:
         """Return the parts of a text of a message; the arguments of a call are one."""
         message = self._turns.messages[position]
         piece = message.pieces[at]
-        return whole_part(piece.text) if piece.kind == "call" else parts_of(piece.text, own=_is_own(message, piece))
+        return (
+            whole_part(piece.text) if piece.kind == "call" else self._divided(piece.text, own=_is_own(message, piece))
+        )
+
+    def density(self, position: int, at: int) -> float:
+        """Return the tokens of a character of a text, at most one."""
+        known = self._densities.get((position, at))
+        if known is None:
+            text = self._turns.messages[position].pieces[at].text
+            known = self._densities[position, at] = min(1.0, self._turns.chat.text(text) / len(text))
+        return known
+
+    def _divided(self, text: str, *, own: bool = False) -> Parts:
+        """Return the parts of a text; those of a long one are kept here: a few such would fill the common memo."""
+        if len(text) <= _LONG_TEXT:
+            return parts_of(text, own=own)
+        if (text, own) not in self._large:
+            self._large[text, own] = parts_of(text, own=own)
+        return self._large[text, own]
 
     def parts(self, generation: int) -> dict[tuple[int, int], Part]:
         """Return what receipts say of turns that were dropped, by their first position and the one after, to add to.
@@ -243,17 +265,17 @@ class Forms:
             if piece.kind == "output":
                 again = at in owners and owners[at] in marks
                 if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
-                    yield at, parts_of(text).ending()
+                    yield at, self._divided(text).ending()
             elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
                 yield at, ()
             elif piece.kind == "text" and piece.at and (printed or message.role == "assistant") and at not in marks:
                 size = count(text) if len(text) > _OWN_WORDS else 0
                 if size > tokens(_OWN_WORDS):
-                    yield at, parts_of(text).ending() if printed else self._own_words(text, size)
+                    yield at, self._divided(text).ending() if printed else self._own_words(text, size)
 
     def _own_words(self, text: str, size: int) -> list[int]:
         """Return the parts of a long text of the agent that stay: as many as have room, the most important first."""
-        parts, left, found = parts_of(text, own=True), self._turns.tokens(_OWN_WORDS), list[int]()
+        parts, left, found = self._divided(text, own=True), self._turns.tokens(_OWN_WORDS), list[int]()
         for at in by_importance(parts):
             cost = 1 + parts.size(at) * size // len(text)
             if cost <= left or not found:
@@ -317,8 +339,10 @@ class Forms:
         recall = ""
         if self.handles and any(i in chosen for i, _ in texts):
             recall = handle("\n".join(piece.text for _, piece in texts))[:SHOWN_HANDLE]
-        shown = [(piece, parts_of(piece.text).show(chosen[i], recall) if i in chosen else piece.text)
-                 for i, piece in texts]  # fmt: skip
+        shown = [
+            (piece, self._divided(piece.text).show(chosen[i], recall) if i in chosen else piece.text)
+            for i, piece in texts
+        ]
         others = Counter(piece.kind for _, piece in inner if piece.kind not in ("output", "remainder"))
         if not others:
             yield from shown

@@ -217,12 +217,9 @@ class Ladder:
                 worth[line] = worth.get(line, 0.0) + use.worth * (1 + _NEWER * use.position / last)
         ranked = []
         for line, value in worth.items():
-            text = turns.messages[line[0]].pieces[line[1]].text
-            cost = (
-                1
-                + _GAP // 2
-                + int(forms.texts(line[0], line[1]).size(line[2]) * min(1.0, turns.chat.text(text) / len(text)))
-            )
+            position, piece, part = line
+            size = forms.texts(position, piece).size(part)
+            cost = 1 + _GAP // 2 + int(size * forms.density(position, piece))
             ranked.append((-value / (cost + gap), -line[0], line, cost))
         return [(cost, line) for _, _, line, cost in sorted(ranked)]
 
@@ -259,8 +256,7 @@ class Ladder:
 
     def _fill_text(self, position: int, piece: int) -> None:
         """Show as many more lines of a text as have room, from its end and its start in turns."""
-        text = self.turns.messages[position].pieces[piece].text
-        parts, density = self.forms.texts(position, piece), min(1.0, self.turns.chat.text(text) / len(text))
+        parts, density = self.forms.texts(position, piece), self.forms.density(position, piece)
         chosen = self._chosen.setdefault(position, {}).setdefault(piece, set())
         room, count = self.left, len(parts)
         for at in (end for i in range((count + 1) // 2) for end in (count - 1 - i, i)):

@@ -1,7 +1,8 @@
 """The tokens of tool definitions.
 
-OpenAI's cookbook gives a rule for functions with flat parameters, measured against its models. Any other definition
-counts as its JSON, which is longer than what OpenAI's models are shown, with what the provider adds to it.
+OpenAI's cookbook gives a rule for functions with flat parameters, measured against its models. It is used again for
+objects and lists inside parameters, which makes the count an estimate. Any other definition counts as its JSON, which
+is longer than what OpenAI's models are shown, with what the provider adds to it.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ _MOST_LEVELS = 100
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _DEFINED = ("$defs", "definitions")
 _FLAT_TYPES = ("string", "number", "integer", "boolean")
+_KNOWN = {"type", "description", "enum", "properties", "required", "items", "additionalProperties"}
+"""What a schema may have for OpenAI's rule to be used."""
 
 
 class ToolCounts(NamedTuple):
@@ -114,8 +117,8 @@ def tool_counts(
                 each.append(tool.by_json(count, _WRAPPING, provider))
                 continue
             function = _OLD_FUNCTION if measured is None else measured
-            each.append(tool.by_rule(count, function) if tool.flat else tool.by_json(count, function, provider))
-            exact = exact and tool.flat and tool.described
+            each.append(tool.by_rule(count, function) if tool.regular else tool.by_json(count, function, provider))
+            exact = exact and tool.regular and tool.measured
     if not each:
         return ToolCounts(0, [], True)
     if provider == "openai":
@@ -143,8 +146,8 @@ class _Tool:
         self.raw = {key: each for key, each in raw.items() if key not in CACHE_MARKS or len(str(each)) > LABEL}
         self.kind = "" if nested or kind in ("function", "custom", None) else kind
         """The type of a tool that the provider defines; empty for any other."""
-        self.flat = False
-        """Whether OpenAI's rule covers it: properties of plain types, with texts to choose from."""
+        self.regular = False
+        """Whether OpenAI's rule can be used: it has objects, lists, plain types, and texts to choose from."""
         if self.kind:
             return
         if not isinstance(inner, Mapping):
@@ -167,25 +170,19 @@ class _Tool:
         if provider == "openai" and "custom" not in (nested, kind):
             own = {"name", "description", key, *(["strict"] if isinstance(inner.get("strict"), bool | None) else [])}
             alone = _only(self.raw, {"type", nested} if nested else {"type", *own})
-            self.flat = alone and (not nested or inner.keys() <= own) and _is_flat(self.schema)
+            self.regular = alone and (not nested or inner.keys() <= own) and _is_regular(self.schema or {}, root=True)
 
     @property
-    def described(self) -> bool:
-        """Whether it and all its properties have descriptions: the rule was measured with them."""
+    def measured(self) -> bool:
+        """Whether all its properties are of plain types, and have descriptions: the rule was measured with such."""
         found = (self.schema or {}).get("properties", {}).values()
-        return bool(self.description and self.schema) and all(each.get("description") for each in found)
+        plain = all(each.get("description") and each["type"] in _FLAT_TYPES for each in found)
+        return bool(self.description and self.schema) and plain
 
     def by_rule(self, count: Count, function: int) -> int:
-        """Return the tokens of a flat tool by OpenAI's rule."""
+        """Return the tokens of a regular tool by OpenAI's rule; for what is nested, it is used again."""
         units = function + count(f"{self.name}:{self.description.removesuffix('.')}")
-        properties = (self.schema or {}).get("properties", {})
-        units += _PROPERTIES * bool(properties)
-        for name, node in properties.items():
-            line = f"{name}:{node['type']}:{node.get('description', '').removesuffix('.')}"
-            units += _PROPERTY + count(line.removesuffix(":"))
-            if choices := node.get("enum"):
-                units += _CHOICES + sum(_CHOICE + count(choice) for choice in choices)
-        return units
+        return units + _by_rule(self.schema or {}, count)
 
     def by_json(self, count: Count, around: int, provider: str) -> int:
         """Return the tokens of the definition as the JSON that a provider's models are shown."""
@@ -203,33 +200,42 @@ def _only(fields: Mapping[str, Any], known: set[str]) -> bool:
     return fields.keys() <= known and len(str(fields.get("type"))) <= LABEL
 
 
-def _is_flat(schema: Any) -> bool:
-    """Return whether a schema has only properties of plain types, with texts to choose from; none at all is flat."""
-    if not schema:
-        return True
-    properties, needed = schema.get("properties", {}), schema.get("required", [])
-    known = {"type", "properties", "required", "additionalProperties", "$schema"}
+def _by_rule(node: Mapping[str, Any], count: Count) -> int:
+    """Return the tokens of the properties, the items and the choices of a regular schema."""
+    properties, units = node.get("properties", {}), 0
+    inner = {**properties, "": node["items"]} if "items" in node else properties
+    units += _PROPERTIES * bool(inner)
+    for name, each in inner.items():
+        line = f"{name}:{each['type']}:{each.get('description', '').removesuffix('.')}"
+        units += _PROPERTY + count(line.removesuffix(":")) + _by_rule(each, count)
+    if choices := node.get("enum"):
+        units += _CHOICES + sum(_CHOICE + count(choice) for choice in choices)
+    return units
+
+
+def _is_regular(node: Any, *, root: bool = False, levels: int = _MOST_LEVELS) -> bool:
+    """Return whether a schema has only objects, lists, plain types with descriptions, and texts to choose from."""
+    if not levels or not isinstance(node, Mapping) or not _only(node, _KNOWN | ({"$schema"} if root else set())):
+        return False
+    properties, needed, choices = (
+        node.get(key, empty) for key, empty in (("properties", {}), ("required", []), ("enum", []))
+    )
+    inner = (
+        [*properties.values(), *([node["items"]] if "items" in node else [])] if isinstance(properties, Mapping) else []
+    )
     return (
-        _only(schema, known)
-        and isinstance(properties, Mapping)
+        isinstance(properties, Mapping)
+        and all(isinstance(name, str) for name in properties)
         and isinstance(needed, list | tuple)
         and all(isinstance(name, str) and name in properties for name in needed)
-        and isinstance(schema.get("additionalProperties", False), bool)
-        and len(str(schema.get("$schema"))) <= LABEL
-        and all(isinstance(name, str) and _is_plain(node) for name, node in properties.items())
-    )
-
-
-def _is_plain(node: Any) -> bool:
-    """Return whether a property has a plain type, a description, and texts to choose from, or some of these."""
-    if not isinstance(node, Mapping) or not node.keys() <= {"type", "description", "enum"}:
-        return False
-    choices = node.get("enum", [])
-    return (
-        node.get("type") in _FLAT_TYPES
+        and isinstance(node.get("additionalProperties", False), bool)
+        and len(str(node.get("$schema"))) <= LABEL
         and isinstance(node.get("description", ""), str)
+        and not (root and "description" in node)
+        and (root or node.get("type") in (*_FLAT_TYPES, "object", "array"))
         and isinstance(choices, list | tuple)
         and all(isinstance(choice, str) for choice in choices)
+        and all(_is_regular(each, levels=levels - 1) for each in inner)
     )
 
 
