@@ -25,6 +25,9 @@ _MANY = 64
 _NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
 """What stands before messages that stand alone."""
 
+_RESULT = 200
+"""Tokens that are left to a newest turn with results before memory gives way to it."""
+
 
 class Context:
     """The messages of the next prompt, before it is fitted."""
@@ -142,8 +145,15 @@ class Context:
 
     @property
     def essential(self) -> int:
-        """Tokens of what has to stay: system messages, the task, the last instruction and the newest turn."""
-        return self.history.turns.fixed + self.history.demand(Options())[1]
+        """Tokens of what has to stay: system messages, the task, the last instruction and the newest turn.
+
+        Results of the newest turn can be cut, so they count only a little.
+        """
+        turns = self.history.turns
+        _, units, stays = self.history.demand(Options())
+        if stays and any(turns.messages[at].results for at in turns.members(stays[-1])):
+            units -= max(0, turns.weights[stays[-1]] - turns.tokens(_RESULT))
+        return turns.fixed + units
 
     def categories(self) -> dict[str, int]:
         """Return the tokens of all messages by category."""

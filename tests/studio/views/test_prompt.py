@@ -231,7 +231,7 @@ def test_the_status_of_a_session_says_exact_just_where_its_receipts_do(tmp_path,
 
 
 def test_every_piece_opens_to_its_whole_text(tmp_path):
-    workspace, _ = recorded(tmp_path, "openai", long=3_000)
+    workspace, _ = recorded(tmp_path, "openai", long=3_000, budget=3_500)
     pieces = {each["at"]: each for each in context(workspace, "s")["pieces"]}
     assert pieces["system"]["text"] == "Be brief."
     assert "look" in pieces["tools"]["text"]
