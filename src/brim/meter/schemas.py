@@ -143,7 +143,8 @@ class _Tool:
         nested = next((key for key in ("function", "custom") if key in raw), None)
         where, inner = (f"{place}.{nested}", raw[nested]) if nested else (place, raw)
         self.place = place
-        self.raw = {key: each for key, each in raw.items() if key not in CACHE_MARKS or len(str(each)) > LABEL}
+        shown = {key: each for key, each in raw.items() if key not in CACHE_MARKS or len(str(each)) > LABEL}
+        self.raw = shown
         self.kind = "" if nested or kind in ("function", "custom", None) else kind
         """The type of a tool that the provider defines; empty for any other."""
         self.regular = False
@@ -152,6 +153,8 @@ class _Tool:
             return
         if not isinstance(inner, Mapping):
             raise InvalidType(where, inner, "an object with a name")
+        if nested and provider in _COMPACT and _only(shown, {"type", nested}):
+            self.raw = dict(inner)  # What stands around a function is OpenAI's format; its models are not shown it.
         self.name, description = inner.get("name"), inner.get("description")
         if not isinstance(self.name, str):
             raise InvalidType(f"{where}.name", self.name, "a text")
@@ -169,7 +172,7 @@ class _Tool:
             raise InvalidValue(where, list(inner), "an object with name and input_schema")
         if provider == "openai" and "custom" not in (nested, kind):
             own = {"name", "description", key, *(["strict"] if isinstance(inner.get("strict"), bool | None) else [])}
-            alone = _only(self.raw, {"type", nested} if nested else {"type", *own})
+            alone = _only(shown, {"type", nested} if nested else {"type", *own})
             self.regular = alone and (not nested or inner.keys() <= own) and _is_regular(self.schema or {}, root=True)
 
     @property
