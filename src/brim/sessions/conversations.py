@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from types import TracebackType
+from typing import Any, Self, Unpack
 from uuid import uuid4
 
 from brim.errors import DoesNotFit, StoreError
@@ -48,7 +49,7 @@ _ENDLESS = 1 << 62
 
 
 class Conversations:
-    """The conversations of one program. Safe for threads."""
+    """The conversations of one program. Safe for threads. They can be used in a `with` block, which closes them."""
 
     def __init__(
         self,
@@ -94,7 +95,8 @@ class Conversations:
         self._window = window if window is None or isinstance(window, Window) else Window(window)
         self._limits = replace(limits or WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
         self._model, self._meter = model or "", meter
-        self._store = open_store(store) if isinstance(store, str) else store
+        self._owned = open_store(store) if isinstance(store, str) else None
+        self._store = self._owned if isinstance(store, str) else store
         self.store = TolerantStore(self._store)
         """The store as far as requests go on without it."""
         self.windows = Windows(self.store)
@@ -116,6 +118,19 @@ class Conversations:
 
     def __bool__(self) -> bool:
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
+
+    def close(self) -> None:
+        """Close the store that they have opened, if it was passed as a URL."""
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def sessions(self) -> list[Session]:
