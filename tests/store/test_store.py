@@ -1,5 +1,6 @@
 """One suite for all stores: in memory, SQLite, PostgreSQL."""
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 
@@ -600,3 +601,50 @@ def test_an_address_of_no_known_kind_is_refused_without_its_password(url):
     assert "geheim" not in str(refused.value)
     with pytest.raises(InvalidType):
         open_store(None)
+
+
+def test_a_task_that_rolls_back_takes_no_write_of_another_task_with_it(store):
+    """Two tasks of one thread shared its transaction."""
+    written = []
+
+    async def transact(inside, go_on):
+        with store.transaction():
+            store.append("a", [("note", {"by": "a"})])
+            inside.set()
+            await go_on.wait()
+            raise RuntimeError("it ends here")
+
+    async def write(inside, go_on):
+        await inside.wait()
+        for call in (lambda: store.append("b", [("note", {})]), lambda: store.entries("a"), lambda: store.search("x")):
+            with pytest.raises(
+                StoreError, match="another task of this thread is in a transaction: await nothing inside"
+            ):
+                call()
+        with pytest.raises(StoreError, match="another task"), store.transaction():
+            written.append("never")
+        go_on.set()
+        await asyncio.sleep(0)
+        written.append(store.append("b", [("note", {"by": "b"})]))
+
+    async def both():
+        inside, go_on = asyncio.Event(), asyncio.Event()
+        return await asyncio.gather(transact(inside, go_on), write(inside, go_on), return_exceptions=True)
+
+    ended = asyncio.run(both())
+    assert [type(each) for each in ended] == [RuntimeError, type(None)]
+    assert (store.entries("a"), bodies(store, "b"), written) == ([], [{"by": "b"}], [1])
+
+
+def test_a_thread_waits_for_the_transaction_of_a_task(store):
+    async def transact():
+        with store.transaction():
+            store.append("a", [("note", {"n": 1})])
+            waiting = asyncio.create_task(asyncio.to_thread(store.append, "a", [("note", {"n": 2})]))
+            await asyncio.sleep(0.05)
+            assert not waiting.done()
+            store.append("a", [("note", {"n": 3})])
+        assert await waiting == 3
+
+    asyncio.run(transact())
+    assert bodies(store, "a") == [{"n": 1}, {"n": 3}, {"n": 2}]

@@ -58,6 +58,7 @@ class Database(ABC):
             self._lock.release()
             self._create_tables()
         except BaseException:  # Nothing is left open, whatever the error.
+            self._closed = True
             self._connection.close()
             raise
 
@@ -220,9 +221,12 @@ class Database(ABC):
     def close(self) -> None:
         """Close the file or the connection, unless it belongs to the parent of this process."""
         with self._lock:
+            if not self._closed and os.getpid() == self._process:
+                self._disconnect()
             self._closed = True
-            if os.getpid() == self._process:
-                self._connection.close()
+
+    def _disconnect(self) -> None:
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,13 @@ class Sqlite(SqlStore):
         self._try_mode("delete")
         self._try_mode("persist")
         self._wait_for_others(0)
+
+    def _disconnect(self) -> None:
+        """Close the file, without its journal: whoever may only read the file might not be allowed to read that."""
+        if not self._read_only and self._path != ":memory:" and not self._inside():
+            with suppress(sqlite3.Error, StoreError):
+                self._try_mode("delete")
+        super()._disconnect()
 
     def _error(self, error: Exception) -> StoreError:
         """Return an error with advice."""
