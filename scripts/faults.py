@@ -1127,7 +1127,7 @@ AREAS = (
         "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_remembered.py",
         (
             ("the shortest beginning wins", "best = max(lengths.values()", "best = min(lengths.values()"),
-            ("nothing is ever forgotten", "gone.append(self._drop(name))", "pass"),
+            ("nothing is ever forgotten", "gone.append(self.drop(name))", "pass"),
             ("one that is too large stays", "if size > most * share and not logged and own:", "if False:"),
         ),
     ),

@@ -166,3 +166,18 @@ def test_all_that_a_search_finds_and_all_that_receipts_name_can_be_recalled(stor
         assert all(session.recall(hit.handle) for hit in found)
         assert summarise or len(named) > 20
         assert all(session.recall(name) for name in named)
+
+
+def test_a_loop_in_memory_recalls_what_its_contexts_dropped():
+    """The entries of a loop beside its messages are not in memory, and are not counted there."""
+    told = iter(range(10**6))
+
+    def act(_):
+        return brim.Step(messages=turn(next(told)), end="iteration", result={"n": 1})
+
+    loop = brim.Loop("Mend it", act, window=4_000, meter="o200k_base", tick_cap=0.5, max_iterations=30)
+    outcome = loop.run()
+    assert outcome.sub_ticks > 1
+    handles = loop.session._journal.dropped.handles()
+    assert len(handles) > 10
+    assert all(loop.session.recall(handle) for handle in handles)

@@ -37,7 +37,7 @@ from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.usage import reported
 from brim.sessions.windows import Room, WindowLimits, Windows
-from brim.store import Store, open_store
+from brim.store import Store, opened_store
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
@@ -98,22 +98,19 @@ class Conversations:
         self._window = window if window is None or isinstance(window, Window) else Window(window)
         self._limits = replace(limits or WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
         self._model, self._meter = model or "", meter
-        self._owned = open_store(store) if isinstance(store, str) else None
-        self._store = self._owned if isinstance(store, str) else store
+        self._store, self._owned = opened_store(store)
         self.store = TolerantStore(self._store)
         """The store as far as requests go on without it."""
         self.windows = Windows(self.store)
         """What is known of the windows of models."""
         self.meters = Meters(self._store)
         """What is known of how models count."""
-        self._settings: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers), **settings}
-        self._settings["on_notice"] = on_notice
+        given: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
+        self._settings, self._log = {**given, **settings}, log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""
         self._prefixes = PrefixIndex(self.store, LOGGED if log else KIND)
-        self._lock, self._log = threading.Lock(), log
-        self._opening: dict[str, threading.Lock] = {}
-        """Held while a conversation is opened, by its name."""
+        self._lock, self._opening = threading.Lock(), dict[str, threading.Lock]()  # The others while a name is opened.
         self._known = RememberedConversations(most, memory)
         self.last: FittedRequest | None = None
         """The newest request; none without a log."""

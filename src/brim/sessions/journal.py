@@ -84,8 +84,9 @@ class Journal:
         """
         more = list(lines)
         if self.store is None:
+            first = len(self._memory.lines) + 1
             self.number = self._memory.add(more)
-            return self.number - len(more) + 1
+            return first
         self._meta = self._meta if meta is None else meta
         if not more and not self.owed:
             return self.number + 1

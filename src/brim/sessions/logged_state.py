@@ -207,9 +207,10 @@ class LoggedState:
         cap = state.settings.longest_result
         cut = [bounded(raw, had + i, format, cap, state.model_meter.meter) for i, raw in enumerate(given)]
         lines: list[Line] = []
+        copied = storable if self._journal.store is not None else lambda raw: raw
         for raw, (sent, _) in zip(given, cut, strict=True):
-            body = {"message": storable(raw), **marks}
-            lines.append(("message", body if sent is raw else {**body, "sent": storable(sent)}))
+            body = {"message": copied(raw), **marks}
+            lines.append(("message", body if sent is raw else {**body, "sent": copied(sent)}))
         whole = [entry_handle(*line)[:SHOWN] for line in lines if "sent" in line[1]]
         results: list[Line] = [(DROPPED, {"results": whole})] if whole else []
         state.context.extend([sent for sent, _ in cut])

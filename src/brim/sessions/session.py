@@ -35,7 +35,7 @@ from brim.sessions.settings import SessionSettings
 from brim.sessions.status import Status
 from brim.sessions.unread import unread_messages
 from brim.sessions.usage import ReportedUsage, reported
-from brim.store import Store, open_store
+from brim.store import Store, opened_store
 from brim.wire.base import Format
 from brim.wire.overflow import Overflow
 
@@ -102,19 +102,14 @@ class Session(Recall):
             InvalidValue: an argument is invalid, or the store has a session of this id.
             UnknownName: there is no such model or meter.
         """
-        self._owned = open_store(store) if isinstance(store, str) else None
-        store = self._owned if isinstance(store, str) else store
+        kept, self._owned = opened_store(store)
         lines: dict[str, Any] = {"compact_at": compact_at, "tool_limit": tool_limit, "memory_limit": memory_limit}
         more = {**lines, "keep_turns": keep_turns, "stable": stable, "format": format, "summary_share": summary_share}
-        state = new_state(window, model, meter, calibration or load_calibration(store, model), more)
+        state = new_state(window, model, meter, calibration or load_calibration(kept, model), more)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, clock, observers, on_notice)
-        self._set_up(Journal(store, name), state, notifier, summarise, capture=capture, meter=meter)
-        first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
-        try:
-            self._write([("note", first), *also])
-        except Conflict as error:
-            raise SessionExists("id", id, "new: brim.Session.open(id, store=...) continues a session") from error
+        self._set_up(Journal(kept, name), state, notifier, summarise, capture=capture, meter=meter)
+        self._begin_log(also)
 
     @classmethod
     def open(
@@ -144,9 +139,8 @@ class Session(Recall):
                 format than `format`; or a setting is invalid.
         """
         check_options(settings, OpenOptions)
-        owned = open_store(store) if isinstance(store, str) else None
-        kept = store if owned is None else owned
-        assert not isinstance(kept, str)
+        kept, owned = opened_store(store)
+        assert kept is not None
         saved = read(kept, id)
         if saved is None and create:
             more: dict[str, Any] = {"summarise": summarise, "clock": clock, "observers": observers}
@@ -171,6 +165,19 @@ class Session(Recall):
         if saved.settings != before:
             made._agreed(lambda: made._write_settings(settings, before.model))
         return made
+
+    def _begin_log(self, also: Lines) -> None:
+        """Write the first entries.
+
+        Raises:
+            SessionExists: the store has a session of this id.
+        """
+        state = self._state
+        first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
+        try:
+            self._write([("note", first), *also])
+        except Conflict as error:
+            raise SessionExists("id", self.id, "new: brim.Session.open(id, store=...) continues a session") from error
 
     def close(self) -> None:
         """Close the store that the session has opened, if it was passed as a URL."""

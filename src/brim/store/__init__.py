@@ -18,6 +18,7 @@ __all__ = [
     "Store",
     "check_url",
     "open_store",
+    "opened_store",
     "shown_url",
 ]
 
@@ -41,3 +42,16 @@ def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
     from brim.store.postgres import Postgres
 
     return Postgres(url, clock)
+
+
+def opened_store(store: Store | str | None) -> tuple[Store | None, Store | None]:
+    """Return a store that is given as itself or by its address, and once more if it was opened here.
+
+    Raises:
+        InvalidValue: the address is invalid.
+        StoreError: it cannot be opened.
+    """
+    if not isinstance(store, str):
+        return store, None
+    opened = open_store(store)
+    return opened, opened

@@ -82,7 +82,15 @@ class RecordedSession:
                 self._entries(step.messages[step.length :])
             else:
                 self._request(step.messages, len(step.messages), step._replace(kept=step.length))
-        self._flush({"kind": KIND, "status": self._status(), "file": self._file, "model": self._model})
+        self._flush(
+            {
+                "kind": KIND,
+                "status": self._status(),
+                "counts": self._counts.to_dict(),
+                "file": self._file,
+                "model": self._model,
+            }
+        )
 
     def _begin(self, step: TraceStep) -> None:
         """Write the settings: the model, its window and the format."""
@@ -152,7 +160,6 @@ class RecordedSession:
             "units": used,
             "cut": cut,
             "held": None,
-            "counts": self._counts.to_dict(),
             "model": self._model,
             "recorded": _ranges(now),
             "attached": self._before_entry,
@@ -166,12 +173,12 @@ class RecordedSession:
         if request.overflowed:
             self._counts.overflows += 1
             fields = {"limit_tokens": None, "sent_tokens": None, "used_tokens": self._used, "retried": False}
-            self._write("event", {"event": "overflow", **fields, "counts": self._counts.to_dict()})
+            self._write("event", {"event": "overflow", **fields})
         if request.usage is not None:
             read, cached = request.usage
             self._counts.reported = read
-            usage = {"input": read, "output": None, "cached": cached, "mix": None, "calibration": None}
-            self._write("usage", {**usage, "counts": self._counts.to_dict()})
+            usage = {"input": read, "cached": cached}
+            self._write("usage", {name: value for name, value in usage.items() if value is not None})
         self._entries(request.reply)
 
     def _entries(self, messages: Sequence[Any]) -> list[int]:
