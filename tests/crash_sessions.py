@@ -68,8 +68,8 @@ def check_session(place: Place, acked: list[str]) -> None:
                 each._work(FixedParts(system="Be brief.")).run() for each in (talk, never)
             )  # and nothing is written
             assert mine.messages == its.messages, "the next prompt is another one"
-        for entry in store.entries(place.name, kinds=["note"])[-5:]:
-            for name in entry.body.get("kept", ()):
+        for entry in store.entries(place.name, kinds=["dropped"])[-5:]:
+            for name in entry.body["turns"]:
                 assert store.text(name) is not None, "a text that left the prompt is lost"
 
 
@@ -192,7 +192,7 @@ def check_requests(place: Place, acked: list[str]) -> None:
         engine = Conversations(3_000, model="gpt-4o", store=store)
         request = engine.request(_history(len(said) // 4 + 1), session=place.name)
         assert request.messages[-1] == _history(len(said) // 4 + 1)[-1]
-        assert all(request.session.recall(each) for each in list(request.session._journal.shelf.handles())[-5:])
+        assert all(request.session.recall(each) for each in list(request.session._journal.dropped.handles())[-5:])
 
 
 RUNNING = {

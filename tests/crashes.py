@@ -81,10 +81,10 @@ def write_step(place: Place, dice: random.Random, ack: Ack) -> None:
         step = saved.version if saved else 0
         while True:
             step += 1
-            texts = {handle(text): text for text in (_text(step * 10 + i) for i in range(dice.randint(1, 3)))}
+            texts = [_text(step * 10 + i) for i in range(dice.randint(1, 3))]
             with store.transaction():
-                store.keep(place.name, texts)
-                store.append(place.name, [("compaction", {"step": step, "handles": list(texts)})], after=step - 1)
+                store.append(place.name, [("text", {"text": text}) for text in texts])
+                store.append(place.name, [("compaction", {"step": step, "handles": [*map(handle, texts)]})])
                 store.save("step", place.name, {"step": step}, version=step - 1)
             ack(str(step))
 
@@ -152,8 +152,7 @@ def write_purges(place: Place, dice: random.Random, ack: Ack) -> None:
         while True:
             turn += 1
             name, own = f"{place.name}/{turn}", f"{_word(place)} turn{turn} {_text(dice.randint(1, 50))}"
-            store.append(name, [("note", {"own": handle(own)})])
-            store.keep(name, {handle(own): own, handle(shared): shared})
+            store.append(name, [("note", {"own": handle(own)}), *(("text", {"text": text}) for text in (own, shared))])
             for old in _ours(store, place.name)[2:]:
                 store.purge(session=old)
             ack(str(turn))

@@ -14,7 +14,7 @@ CALLS = frozenset(
         "append",
         "entries",
         "sessions",
-        "keep",
+        "session",
         "text",
         "search",
         "save",

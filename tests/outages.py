@@ -127,7 +127,7 @@ and does not send such a request again: with brim or without, that is left to it
 
 def _dropped(session: Session) -> list[str]:
     """Return the handles of all dropped texts, each of which is found."""
-    names = sorted({name[:11] for name in session._journal.shelf.handles()})
+    names = sorted({name[:11] for name in session._journal.dropped.handles()})
     assert all(session.recall(name) for name in names)
     return names
 
@@ -161,7 +161,7 @@ def sessions(world: World) -> dict[str, Any]:
         sent = tried(talk.prompt, system="Be brief.")
         tried(talk.record_usage, input_tokens=sent.used + 3)
         if i == 6:
-            handle = sorted(tried(talk._journal.shelf.handles))[0]
+            handle = sorted(tried(talk._journal.dropped.handles))[0]
             tried(talk.pin, handle)
         if i == 7:
             tried(talk.compact)

@@ -1,21 +1,15 @@
-"""The file of a SQLite store as whoever has it can read it: its bytes, and what its packed bodies hold."""
+"""The file of a SQLite store as whoever has it can read it: its bytes, and what its compressed bodies hold."""
 
 import sqlite3
-
-from brim.store.packed import unpack
+import zlib
 
 
 def readable(path):
-    """Return the bytes of a store's file and of its journal, and the content of every body in it."""
+    """Return the bytes of a store's file and of its journal, and the content of every compressed body in it."""
     said = [each.read_bytes() for each in sorted(path.parent.glob(f"{path.name}*"))]
     connection = sqlite3.connect(path)
-    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE TABLE%'")]
-    for table in tables:
-        rows = connection.execute(f'SELECT * FROM "{table}"')
-        names = [each[0] for each in rows.description]
-        for row in rows:
-            for name, value in zip(names, row, strict=True):
-                if isinstance(value, bytes) and table.count("_") == 1:  # A handle is not packed, and may begin as if.
-                    said.append(value if name in ("handle", "session") else unpack(table, value))
+    for table, column in (("sessions", "meta"), ("entries", "body"), ("documents", "body"), ("jobs", "body")):
+        rows = connection.execute(f"SELECT {column} FROM brim_{table} WHERE typeof({column}) = 'blob'")
+        said += [zlib.decompress(body) for (body,) in rows if not body.startswith(b"{")]
     connection.close()
     return b"\n".join(said)

@@ -47,6 +47,7 @@ def raised():
         errors.StoreError("sqlite:///x", "locked"),
         errors.Conflict("sqlite:///x", "the log", expected=3, found=5),
         errors.LeaseLost("sqlite:///x", "expired"),
+        errors.SessionPurged("sqlite:///x", "purged"),
         errors.BrimError("any other"),
     ]
     known = {

@@ -55,15 +55,13 @@ def _purged(sizes: Sequence[int]) -> Points:
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             with brim.open_store(f"sqlite:///{folder}/{size}.db") as store:
-                store.append("big", [("note", {})])
-                store.keep("big", {f"b2:{number:08x}": f"text {number}" for number in range(size)})
-                store.append("small", [("note", {})])
-                store.keep("small", {"b2:small": "one text"})
+                store.append("big", [("text", {"text": f"text {number}"}) for number in range(size)])
+                store.append("small", [("text", {"text": "one text"})])
                 yield size, 1e3 * timed(store.purge, session="small")
 
 
 CASES = [
-    Case(name="Session.open", of="turns", sizes=_TURNS, measure=_opened, most=30,
+    Case(name="Session.open", of="turns", sizes=_TURNS, measure=_opened, most=100,
          about="a session opened after so many turns, with the messages since its last compaction"),
     Case(name="first prompt of an opened session", of="turns", sizes=_TURNS, measure=_prompted, most=50,
          about="its first prompt, which reads the messages since its last compaction"),

@@ -9,6 +9,7 @@
     ├── SourceError                     a file that cannot be read or is invalid, with the line
     ├── StoreError                      a store that cannot be opened, read or written
     │   ├── Conflict                    another process wrote first: read again, then retry
+    │   ├── SessionPurged               the session was purged while it was open
     │   └── LeaseLost                   another worker has the job, or has done it
     ├── ModelError                      a model call that failed, or an unusable answer
     └── MeterError                      a caller's own meter that failed, or an unusable count
@@ -167,6 +168,10 @@ class Conflict(StoreError):
         seen = f"{what} is at {found:,}, not at {expected:,}"
         super().__init__(place, f"{seen}: somebody else wrote in the meantime; read it again, then try again")
         self.args = (place, what, expected, found)
+
+
+class SessionPurged(StoreError):
+    """The session was purged while it was open: nothing of it is written again."""
 
 
 class LeaseLost(StoreError):

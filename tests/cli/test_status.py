@@ -131,7 +131,7 @@ def test_what_something_else_wrote_is_no_session(brim, store):
 
 def test_a_conversation_of_a_gateway_is_shown_beside_the_sessions(brim, store):
     talked(store, "thread", 1)
-    store.append("gateway/1", [("meta", {"kind": "gateway", "status": {"used": 7, "budget": 9}})])
+    store.append("gateway/1", [], meta={"kind": "gateway", "status": {"used": 7, "budget": 9}})
     lines = brim("status").out.splitlines()
     assert lines[0] == "session thread"
     assert lines[-1] == "1 conversation of a gateway, 0 cuts"
@@ -143,5 +143,5 @@ def test_a_conversation_of_a_gateway_is_shown_beside_the_sessions(brim, store):
 def test_many_conversations_of_a_gateway_hide_no_session(brim, store):
     talked(store, "thread", 1)
     for i in range(30):
-        store.append(f"gateway/{i}", [("meta", {"kind": "gateway", "status": {"used": 7, "budget": 9}})])
+        store.append(f"gateway/{i}", [], meta={"kind": "gateway", "status": {"used": 7, "budget": 9}})
     assert brim("status").out.splitlines()[0] == "session thread"

@@ -45,7 +45,7 @@ PLACES = {
     "_continued": (Conversations, LONG),
     "_moved": (Conversations, LONG),
     "_shown": (HeldConversation, LONG),
-    "_shelve": (HeldConversation, LONG),
+    "_log_dropped": (HeldConversation, LONG),
     "_keep": (HeldConversation, LONG),
     "room": (Windows, BOTH),
     "learned": (Windows, BOTH),
@@ -156,7 +156,7 @@ def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path
 
     for on_fault in ("pass", "refuse"):
         url, app = gateway(on_fault=on_fault, recall=True, store=f"sqlite:///{tmp_path}/brim.db")
-        for name in ("load", "save", "append", "keep"):
+        for name in ("load", "save", "append", "session"):
             monkeypatch.setattr(type(app.state.store), name, broken)
         status, headers, _ = post(url, asked(conversation(60)))
         assert (status, headers.get("x-brim-passthrough")) == (200, None)

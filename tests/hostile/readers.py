@@ -61,12 +61,12 @@ from brim.receipts.text_entries import text_entries
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
+from brim.sessions.memory_log import MemoryLog
 from brim.settings.spec import is_spec, read_spec
 from brim.settings.yaml_editor import with_value
 from brim.store.address import without_secrets
-from brim.store.packed import pack
-from brim.store.repeated_text import handle_of, is_turn, is_within
-from brim.store.repetition import RepeatedEntries, pack_repeated, unpack_repeated
+from brim.store.texts import handle_of, texts_of
+from brim.store.values import decode_body, encode_body
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
 from brim.truncate import _CLASSES, cut
@@ -202,10 +202,10 @@ def _stream(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _repeated(text: str) -> None:
-    content, entries = _stream(text), _stream(json.dumps(text))
-    written = pack_repeated(content, RepeatedEntries(1, (1, 2)), entries)
-    assert unpack_repeated("texts", written, entries) == content
+def _in_memory(text: str) -> None:
+    log = MemoryLog([("text", {"text": text})])
+    log.search(text, 5)
+    assert log.text(handle_of(text)) == text or not text
 
 
 class _Wire:
@@ -356,12 +356,11 @@ READERS: dict[str, Read] = {
     "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
+    "sessions.memory_log.MemoryLog": _in_memory,
     "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
-    "store.packed.pack": lambda text: pack(text.encode("utf-8", "surrogatepass")),
-    "store.repeated_text.handle_of": handle_of,
-    "store.repeated_text.is_turn": lambda text: is_turn(text, [{"message": {"content": text}}]),
-    "store.repeated_text.is_within": lambda text: is_within(text, [{"message": {"content": text}}]),
-    "store.repetition.pack_repeated": _repeated,
+    "store.texts.handle_of": handle_of,
+    "store.texts.texts_of": lambda text: [*texts_of("message", {"message": {"role": "user", "content": text}})],
+    "store.values": lambda text: decode_body("here", encode_body("body", {"$bytes": text, "more": [text]})),
     "store.words.excerpt": lambda text: excerpt(text, ["a"]),
     "store.words.query_words": query_words,
     "store.words.text_words": text_words,

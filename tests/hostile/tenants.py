@@ -217,8 +217,8 @@ def world(folder: str):
 
 def _note(made: World, store, session: str) -> None:
     """Note whose a session of the store is, and the handle of a text of it."""
-    for entry in store.entries(session, kinds=["note"]):
-        for handle in entry.body.get("kept", ()):
+    for entry in store.entries(session, kinds=["dropped"]):
+        for handle in entry.body["turns"]:
             for setup, tenant in _TOKEN.findall(store.text(handle) or ""):
                 owner = Owner(setup.replace("-", " "), tenant)
                 route = next(each for each in ROUTES if owner.token(each) in store.text(handle))

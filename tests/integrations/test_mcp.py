@@ -20,6 +20,7 @@ import brim
 from brim.cli import main
 from brim.integrations.mcp import MOST_BYTES, server
 from brim.integrations.mcp_access import McpAccess
+from brim.store.texts import handle_of
 from model_server import running
 
 TOKEN = "a token of sixteen characters"
@@ -234,18 +235,19 @@ def test_sessions_that_it_was_not_started_for_are_neither_read_nor_named(store):
 
 def test_conversations_of_a_gateways_clients_are_read_only_if_they_are_named(tmp_path):
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as opened:
-        opened.keep("c1.talk", {"b2:aaaaaaaaaa": "heliotrope"})
-        told = ask(server(opened), ("recall", {"handle": "b2:aaaaaaaaaa", "session": "c1.talk"}))
+        opened.append("c1.talk", [("text", {"text": "heliotrope"})])
+        handle = handle_of("heliotrope")
+        told = ask(server(opened), ("recall", {"handle": handle, "session": "c1.talk"}))
         meta = {"kind": "gateway", "status": {"used": 10, "model": "m", "cuts": 1}}
-        opened.append("c1.talk", [("note", {"kept": ["b2:aaaaaaaaaa"]}), ("meta", meta)])
+        opened.append("c1.talk", [], meta=meta)
         told += ask(
             server(opened),
-            ("recall", {"handle": "b2:aaaaaaaaaa"}),
-            ("recall", {"handle": "b2:aaaaaaaaaa", "session": "c1.talk"}),
+            ("recall", {"handle": handle}),
+            ("recall", {"handle": handle, "session": "c1.talk"}),
             ("recall", {"query": "heliotrope", "session": "c1.tal"}),
             ("status", {}),
         )
-        (named,) = ask(server(opened, ["c1.talk"]), ("recall", {"handle": "b2:aaaaaa"}))
+        (named,) = ask(server(opened, ["c1.talk"]), ("recall", {"handle": handle[:9]}))
     assert "heliotrope" not in str(told)
     assert str(told).count("c1.talk") == 2
     assert named == {"result": "heliotrope"}

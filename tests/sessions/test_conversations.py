@@ -371,7 +371,7 @@ def test_requests_go_on_while_the_store_fails_and_what_they_said_is_written_late
         assert request.messages == expected.messages
     assert store.raised == conversations.store.failures == 14
     assert logged(store, "nightly") == history(29)
-    mine, its = ({name[:11] for name in each.sessions[0]._journal.shelf.handles()} for each in (conversations, never))
+    mine, its = ({name[:11] for name in each.sessions[0]._journal.dropped.handles()} for each in (conversations, never))
     assert len(its) > 10
     assert mine == its
     assert all(request.session.recall(each) for each in its)
@@ -388,10 +388,10 @@ def test_texts_that_are_not_written_yet_can_be_recalled(tmp_path):
     store.faults = {}
     assert store.raised == 6  # The messages and the prompt, three times each.
     assert session._journal.owed
-    names = list(session._journal.shelf.handles())
+    names = list(session._journal.dropped.handles())
     assert len(names) > 10
     assert all(session.recall(each) and store.text(each) is None for each in names)
-    assert session.search("line 7")[0].handle in names
+    assert all(session.recall(hit.handle) for hit in session.search("line 7"))
     conversations.request(history(31), session="nightly")
     assert not session._journal.owed
     assert all(store.text(each) == session.recall(each) for each in names)

@@ -269,7 +269,7 @@ def test_dropped_texts_can_be_recalled_where_the_model_is_offered_the_tool():
     made = engine.fit(request, engine.plan(request))
     assert made.recalls
     assert [tool["function"]["name"] for tool in made.input.tools] == ["brim_recall"]
-    assert made.shelf.search("line 3", 5)
+    assert made.dropped.search("line 3", 5)
     whole = engine.fit(RequestInput(messages=history(2), model="gpt-4o", recall=True), engine.plan(request))
     assert not whole.recalls
 

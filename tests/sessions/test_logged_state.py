@@ -7,7 +7,7 @@ import time
 import pytest
 
 import brim
-from brim.errors import Conflict, InvalidValue, StoreError
+from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError, UnknownName
 from brim.sessions import Session
 from brim.testing import MemoryStore
 from faulty import AFTER, FaultyStore
@@ -33,7 +33,7 @@ def messages_in(store, session):
 
 def dropped(session):
     """Return the handles of all that a session keeps, each of which must be found."""
-    found = {each[:11] for each in session._journal.shelf.handles()}
+    found = {each[:11] for each in session._journal.dropped.handles()}
     assert all(session.recall(each) for each in found)
     return found
 
@@ -165,12 +165,12 @@ def test_a_writer_that_never_pauses_does_not_keep_others_from_writing():
 
         other = None
 
-        def append(self, session, entries, *, after=None):
+        def append(self, session, entries, *, after=None, meta=None):
             if self.other is not None and after is not None and not self._depth:
                 other, self.other = self.other, None
                 other.add({"role": "user", "content": "I was faster."})
                 self.other = other
-            return super().append(session, entries, after=after)
+            return super().append(session, entries, after=after, meta=meta)
 
     store = Busy()
     session = talk(store, id="s")
@@ -188,14 +188,21 @@ def test_a_writer_that_never_pauses_does_not_keep_others_from_writing():
     assert list(opened.pins) == [handle]
 
 
-def test_a_session_that_was_purged_begins_its_log_again(store):
+@pytest.mark.parametrize("call", ["add", "prompt", "usage", "restart", "refresh"])
+def test_a_purge_is_not_undone_by_a_session_that_is_still_alive(store, call):
     session = talk(store, id="s")
     session.prompt()
     store.purge(session="s")
-    session.add(turn(30))
-    opened = Session.open("s", store=store)
-    assert opened.messages == session.messages
-    assert opened.prompt().messages == session.prompt().messages
+    calls = {"add": lambda: session.add(turn(30)), "prompt": session.prompt, "restart": lambda: session.restart([])}
+    calls |= {"usage": lambda: session.record_usage(input_tokens=900), "refresh": session.reload}
+    for _ in range(2):
+        with pytest.raises(SessionPurged, match="session 's' was purged: begin a new one"):
+            calls[call]()
+    assert store.sessions() == []
+    with pytest.raises(UnknownName):
+        Session.open("s", store=store)
+    Session.open("s", store=store, create=True, meter="o200k_base", window=window()).add(turn(30))
+    assert messages_in(store, "s") == turn(30)
 
 
 def test_the_store_that_cannot_be_read_again_after_a_conflict_leaves_the_session_as_it_was(store):
@@ -274,7 +281,7 @@ def pinned_while_it_runs(url, pins):
             session.add({"role": "user", "content": f"Keep this: the code of drawer {i} is {i * 7919}."})
             session.add({"role": "assistant", "content": f"Noted, drawer {i}."})
         session.restart(turn(0), trigger="asked")
-        handles = list(session._journal.shelf.handles())[:pins]
+        handles = list(session._journal.dropped.handles())[:pins]
         assert len(handles) == pins
         other = subprocess.Popen(
             [sys.executable, "-c", PINNING, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -299,11 +306,11 @@ def pinned_while_it_runs(url, pins):
 def test_pins_of_another_process_are_all_taken_while_the_agent_runs(tmp_path):
     url = f"sqlite:///{tmp_path}/brim.db"
     session, handles, steps = pinned_while_it_runs(url, PINS)
-    assert list(session.pins) == handles
+    assert [name[:11] for name in session.pins] == handles
     assert steps > 5
     with brim.open_store(url) as store:
         opened = Session.open("s", store=store)
-        assert list(opened.pins) == handles
+        assert [name[:11] for name in opened.pins] == handles
         assert all(text in opened.prompt().text for text in opened.pins.values())
         numbers = [entry.number for entry in store.entries("s")]
         assert numbers == list(range(1, len(numbers) + 1))

@@ -59,7 +59,7 @@ def test_a_pin_that_would_take_too_much_is_refused_with_the_numbers(tmp_path):
     call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     long.add({"role": "assistant", "content": None, "tool_calls": [call]})
     long.add({"role": "tool", "tool_call_id": "c", "content": "word " * 900})
-    handle = next(iter(long._journal.shelf.handles()))
+    handle = next(iter(long._journal.dropped.handles()))
     with pytest.raises(InvalidValue, match=r"at most 250 tokens"):
         long.pin(handle)
     assert long.pins == {}

@@ -1,31 +1,26 @@
 """What is read ahead changes when the work is done, and nothing else."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import brim
-from brim.sessions import read_ahead
-from brim.sessions.ahead_log import AHEAD, chosen_in, chosen_of, dropped_handles
+from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.read_ahead import ReadAhead
 from sessions.talking import SYSTEM, turn, window
 
 
-def told(store, id, *, summarise, turns=40, purge_at=None):
+def told(store, id, *, summarise, turns=40):
     """Return the prompts of a session, and the texts that it dropped, by handle."""
     session = brim.Session(window=window(3_000), meter="o200k_base", store=store, id=id, summarise=summarise)
     prompts = []
     for i in range(turns):
         session.add(turn(i))
-        if i == purge_at:
-            store.purge(session=id)
         prompts.append(session.prompt(system=SYSTEM).messages)
     return session, prompts, dropped(store, id)
 
 
 def dropped(store, id):
-    """Return the handles of the texts that a session dropped, as prompts show them."""
-    return [name[:11] for _, names in dropped_handles(store, id) for name in names]
+    """Return the handles of the turns that a session dropped."""
+    return DroppedTexts(store, id).handles()
 
 
 @pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
@@ -40,17 +35,6 @@ def test_prompts_and_dropped_texts_are_those_of_a_session_that_reads_nothing_ahe
         assert set(kept) == set(late)
         assert ahead == {name: store.text(name, session="late") for name in late}
         assert None not in ahead.values()
-
-
-@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
-def test_a_purge_loses_no_text_that_is_dropped_after_it(summarise, monkeypatch):
-    with brim.open_store("sqlite:///:memory:") as store:
-        _, _, kept = told(store, "ahead", summarise=summarise, purge_at=25)
-        monkeypatch.setattr(ReadAhead, "run", lambda *_, **__: {})
-        _, _, late = told(store, "late", summarise=summarise, purge_at=25)
-        assert kept
-        assert set(kept) == set(late)
-        assert all(store.text(name, session="ahead") is not None for name in kept)
 
 
 def test_texts_that_were_read_for_a_summary_are_not_those_of_turns(monkeypatch):
@@ -82,20 +66,28 @@ def test_a_text_that_is_still_in_the_prompt_is_not_found_among_the_dropped():
         assert not session.search("heliotrope")
 
 
-def test_a_text_is_noted_once():
+def test_a_turn_is_noted_once():
     with brim.open_store("sqlite:///:memory:") as store:
-        _, _, kept = told(store, "run", summarise=None, turns=60)
-        assert len(kept) < 1.5 * len(set(kept))  # Once more when the session continues as it was last sent.
+        told(store, "run", summarise=None, turns=60)
+        noted = [name for entry in store.entries("run", kinds=["dropped"]) for name in entry.body["turns"]]
+        assert len(noted) < 1.5 * len(set(noted))  # Once more when the session continues as it was last sent.
+        assert len(set(noted)) > 30
 
 
 def test_a_session_that_was_opened_again_finds_only_what_was_dropped():
     with brim.open_store("sqlite:///:memory:") as store:
-        session, _, kept = told(store, "run", summarise=None)
+        session, _, _ = told(store, "run", summarise=None)
         again = brim.Session.open("run", store=store)
         for each in (session, again):
-            found = [hit.handle[:11] for hit in each.search("why did build 39 fail", limit=20)]
-            assert found
-            assert set(found) <= set(kept)
+            found = each.search("why did build 39 fail", limit=20)
+            assert len(found) == 20
+            told_of = {
+                number
+                for entry in store.entries("run", kinds=["dropped"])
+                for numbers in entry.body["turns"].values()
+                for number in numbers
+            }
+            assert all(hit.kind == "turn" or hit.number in told_of for hit in found)
 
 
 def test_without_a_store_no_text_of_a_summary_is_lost():
@@ -119,21 +111,6 @@ def test_a_session_that_is_opened_before_each_prompt_makes_the_same_prompts(summ
             again = brim.Session.open("many", store=store, summarise=summarise)
             assert again.prompt(system=SYSTEM).messages == expected
         assert set(dropped(store, "many")) == set(kept)
-        ahead = {id: [len(str(entry.body)) for entry in store.entries(id, kinds=[AHEAD])] for id in ("one", "many")}
-        assert sum(ahead["many"]) <= 1.1 * sum(ahead["one"])  # What the log has is not written again.
-        repeats = [each.handle for each in store.repeats("many")]
-        assert len(set(repeats)) == len(repeats) <= len(store.repeats("one"))
-
-
-def test_a_cut_names_forms_that_the_log_has_and_is_read_back_the_same(monkeypatch):
-    monkeypatch.setattr(read_ahead, "_LARGE", 0)
-    with brim.open_store("sqlite:///:memory:") as store:
-        session, _, _ = told(store, "run", summarise=None)
-        cuts = [entry.body["held"] for entry in store.entries("run", kinds=["prompt"]) if entry.body["cut"]]
-        assert any("1" in cut.get("edits_ahead", (0, ""))[1] for cut in cuts)
-        again = brim.Session.open("run", store=store)
-        held = [each._state.context.history.stable.held for each in (session, again)]
-        assert held[0].to_dict() == held[1].to_dict()
 
 
 def test_turns_that_a_late_result_joins_are_read_again():
@@ -169,13 +146,40 @@ def test_turns_that_are_joined_after_they_were_read_are_read_again():
                 session.add([{"role": "user", "content": f"And remember {i}.{n}: " + "word " * 20}])
             session.add([output])
             session.prompt(system=SYSTEM)
-        late = {name for entry, _ in dropped_handles(store, "run") for name in entry.body["kept"]}
-        names = set(dropped(store, "run"))
-        assert len(names) > 50
-        assert len(late) < len(names) / 10  # Those that were read as the cut came.
+        names = dropped(store, "run")
+        assert len(names) > 20
+        assert all(store.text(name, session="run") for name in names)
 
 
-@given(known=st.sets(st.integers(0, 60)), some=st.sets(st.integers(0, 60)))
-def test_chosen_positions_are_read_back(known, some):
-    chosen = chosen_of(known, some)
-    assert chosen_in(known, list(chosen)) == sorted(known & some)
+@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
+@pytest.mark.parametrize("stored", [True, False], ids=["in a store", "in memory"])
+def test_all_that_a_search_finds_and_all_that_receipts_name_can_be_recalled(stored, summarise):
+    with brim.open_store("sqlite:///:memory:") as store:
+        session = brim.Session(
+            window=window(3_000), meter="o200k_base", store=store if stored else None, summarise=summarise
+        )
+        named = set()
+        for i in range(60):
+            session.add(turn(i))
+            fitted = session.prompt(system=SYSTEM)
+            named |= {loss.handle for loss in fitted.receipt.losses}
+        found = session.search("why did the build fail", limit=50)
+        assert len(found) > 40
+        assert all(session.recall(hit.handle) for hit in found)
+        assert summarise or len(named) > 20
+        assert all(session.recall(name) for name in named)
+
+
+def test_a_loop_in_memory_recalls_what_its_contexts_dropped():
+    """The entries of a loop beside its messages are not in memory, and are not counted there."""
+    told = iter(range(10**6))
+
+    def act(_):
+        return brim.Step(messages=turn(next(told)), end="iteration", result={"n": 1})
+
+    loop = brim.Loop("Mend it", act, window=4_000, meter="o200k_base", tick_cap=0.5, max_iterations=30)
+    outcome = loop.run()
+    assert outcome.sub_ticks > 1
+    handles = loop.session._journal.dropped.handles()
+    assert len(handles) > 10
+    assert all(loop.session.recall(handle) for handle in handles)

@@ -41,4 +41,4 @@ def test_a_shortened_result_is_recalled_by_the_handle_in_its_mark(store, paralle
     assert len(handles) >= 5
     for id_, handle in handles.items():
         step, call = id_.removeprefix("c").split("_")
-        assert made.shelf.text(handle) == log(int(step), int(call))
+        assert made.dropped.text(handle) == log(int(step), int(call))

@@ -7,7 +7,6 @@ import pytest
 
 import brim
 from brim.errors import InvalidType, InvalidValue, StoreError, UnknownName
-from brim.history.turns import Turns
 from brim.sessions import Session
 from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, TURNS, Seen, turn, window
@@ -52,24 +51,6 @@ def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, f
                 assert {**kept.status().to_dict(), "session": never.id} == never.status().to_dict()
 
 
-def test_a_log_of_version_0_1_in_which_the_format_is_called_shape_goes_on(store):
-    older, newer = ("shape", "format")
-    begun = Session(**asked(store=store, id="new", format="anthropic"))
-    for i in range(11):
-        begun.add(TURNS["anthropic"](i, lines=80))
-        begun.prompt(system=SYSTEM)
-    assert begun.status().compactions
-    for entry in store.entries("new"):
-        body = {older if key == newer else key: value for key, value in entry.body.items()}
-        if "settings" in body:
-            body["settings"] = {older if key == newer else key: value for key, value in body["settings"].items()}
-        store.append("old", [(entry.kind, body)])
-    opened = Session.open("old", store=store)
-    assert opened.settings.format == "anthropic"
-    assert opened.notices == begun.notices
-    assert opened.messages == begun.messages
-
-
 def test_a_calibrated_session_goes_on_with_what_it_learnt(store):
     kept, never = Session(**asked(store=store, meter="chars/4")), Session(**asked(meter="chars/4"))
     for i in range(12):
@@ -88,7 +69,7 @@ def test_what_was_added_is_in_the_store_before_the_call_returns(store):
     talk.prompt()
     talk.record_usage(input_tokens=9)
     kinds = [entry.kind for entry in store.entries("s1")]
-    assert [kind for kind in kinds if kind != "meta"] == ["note", *["message"] * 4, "prompt", "usage"]
+    assert kinds == ["note", *["message"] * 4, "prompt", "usage"]
     row = store.sessions()[0]
     assert row.id == "s1"
     assert row.meta["status"]["used"] == talk.status().used
@@ -163,10 +144,10 @@ class Failing(MemoryStore):
 
     full = False
 
-    def append(self, session, entries, *, after=None):
+    def append(self, session, entries, *, after=None, meta=None):
         if self.full:
             raise StoreError(self.url, "the disk is full")
-        return super().append(session, entries, after=after)
+        return super().append(session, entries, after=after, meta=meta)
 
 
 def test_a_store_that_cannot_be_written_leaves_the_session_as_it_was():
@@ -323,19 +304,3 @@ def test_a_format_is_taken_if_the_messages_could_be_in_any(store):
     opened.add({"role": "assistant", "content": "It was the disk."})
     assert opened.format == "anthropic"
     assert [each["role"] for each in opened.prompt(system=SYSTEM).messages] == ["user", "assistant"]
-
-
-def test_the_messages_of_a_log_are_read_when_they_are_first_used(monkeypatch):
-    read, extend = [], Turns.extend
-    monkeypatch.setattr(Turns, "extend", lambda turns, raws: (read.extend(raws), extend(turns, raws)))
-    with brim.open_store("sqlite:///:memory:") as store:
-        begun = Session(**asked(store=store))
-        begun.add(turn(0))
-        begun.prompt(system=SYSTEM)
-        read.clear()
-        opened = Session.open(begun.id, store=store)
-        assert opened.settings == begun.settings
-        assert opened.number == begun.number
-        assert not read
-        assert opened.messages == begun.messages == read
-        assert opened.prompt(system=SYSTEM).messages == begun.prompt(system=SYSTEM).messages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import log
@@ -14,17 +14,9 @@ from types import TracebackType
 from typing import Self
 
 from brim.errors import Conflict, InvalidValue, LeaseLost, StoreError
-from brim.store.base import CONTINUATION, META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
-from brim.store.body import (
-    check_name,
-    check_seconds,
-    check_time,
-    check_whole,
-    decode_body,
-    decode_text,
-    encode_body,
-    encode_text,
-)
+from brim.store.base import Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
+from brim.store.texts import entry_handle, handle_of, said, texts_of
+from brim.store.values import check_name, check_seconds, check_time, check_whole, decode_body, encode_body
 from brim.store.words import excerpt, query_words, text_words
 
 
@@ -34,20 +26,20 @@ class _Log:
 
     created: float
     updated: float
-    entries: list[tuple[str, float, bytes]] = field(default_factory=list)
-    meta: bytes = b"{}"
+    entries: list[tuple[str, float, str]] = field(default_factory=list)
+    meta: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
     """One job, done or not."""
 
-    body: bytes
+    body: str
     worker: str = ""
     attempt: int = 0
     until: float = 0.0
     done: float | None = None
-    result: bytes = b"{}"
+    result: str = "{}"
 
 
 @dataclass(slots=True)
@@ -55,9 +47,7 @@ class _Tables:
     """Everything that is stored."""
 
     logs: dict[str, _Log] = field(default_factory=dict)
-    texts: dict[str, bytes] = field(default_factory=dict)
-    kept: dict[tuple[str, str], float] = field(default_factory=dict)
-    documents: dict[tuple[str, str], tuple[int, float, bytes]] = field(default_factory=dict)
+    documents: dict[tuple[str, str], tuple[int, float, str]] = field(default_factory=dict)
     jobs: dict[tuple[str, str], _Job] = field(default_factory=dict)
 
 
@@ -91,7 +81,14 @@ class DictionaryStore:
         if self._closed:
             raise StoreError(self.url, "the store is closed: open it again")
 
-    def append(self, session: str, entries: Iterable[tuple[str, Body]], *, after: int | None = None) -> int:
+    def append(
+        self,
+        session: str,
+        entries: Iterable[tuple[str, Body]],
+        *,
+        after: int | None = None,
+        meta: Body | None = None,
+    ) -> int:
         """Write entries at the end of a session's log, all or none, and return the last number."""
         check_name("session", session)
         given = [
@@ -104,15 +101,11 @@ class DictionaryStore:
             last = len(known.entries) if known else 0
             if after is not None and check_whole("after", after) != last:
                 raise Conflict(self.url, f"the log of session {session!r}", expected=after, found=last)
-            if given:
+            if given or meta is not None:
                 now = self._clock()
                 written = self._touched(session, now)
                 written.entries += [(kind, now, body) for kind, body in given]
-                for kind in (META, CONTINUATION):  # Only the newest has a body.
-                    places = [at for at, entry in enumerate(written.entries) if entry[0] == kind]
-                    for at in places[:-1]:
-                        written.entries[at] = (kind, written.entries[at][1], b"{}")
-                written.meta = next((body for kind, body in reversed(given) if kind == META), written.meta)
+                written.meta = written.meta if meta is None else encode_body("meta", meta)
             return last + len(given)
 
     def _touched(self, session: str, now: float) -> _Log:
@@ -129,7 +122,6 @@ class DictionaryStore:
         after: int = 0,
         limit: int | None = None,
         newest: bool = False,
-        later: Collection[str] = (),
     ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`.
 
@@ -166,59 +158,46 @@ class DictionaryStore:
             rows = [row for row in rows if row.updated < check_time("before", before)]
         return rows[: check_whole("limit", limit)]
 
-    def keep(
-        self,
-        session: str,
-        texts: Mapping[str, str],
-        *,
-        repeating: Mapping[str, Sequence[int]] | None = None,
-    ) -> None:
-        """Keep texts by their handles for a session."""
+    def session(self, session: str) -> SessionRow | None:
+        """Return one session, or `None`."""
         check_name("session", session)
-        given = {check_name("handle", handle): encode_text(text) for handle, text in texts.items()}
-        with self._lock:
-            self._ready()
-            for handle, content in sorted(given.items()):
-                if self._tables.texts.get(handle, content) != content:
-                    raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
-            if given:
-                now = self._clock()
-                self._touched(session, now)
-                self._tables.texts.update(given)
-                self._tables.kept.update({(session, handle): now for handle in given})
+        return next((row for row in self.sessions(limit=10**9) if row.id == session), None)
+
+    def _said(self, session: str | None) -> list[LogEntry]:
+        """Return the entries of a session, or of all, the oldest first."""
+        rows = self.sessions(limit=10**9)
+        found = [entry for row in rows if session in (None, row.id) for entry in self.entries(row.id)]
+        return sorted(found, key=lambda entry: (entry.at, entry.session))
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:
-        """Return the text of a handle that a session keeps, or `None`."""
-        if session is not None:
-            check_name("session", session)
-        with self._lock:
-            self._ready()
-            found = self._tables.texts.get(check_name("handle", handle))
-            if session is not None and (session, handle) not in self._tables.kept:
-                return None
-        return None if found is None else decode_text(self.url, found)
+        """Return the text of a handle, or `None`."""
+        check_name("handle", handle)
+        if len(handle) < 8 or not handle.startswith("b2:"):
+            return None
+        found = (text for entry in self._said(session) for text in texts_of(entry.kind, entry.body))
+        return next((text for text in found if text and handle_of(text).startswith(handle)), None)
 
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
-        """Return the kept texts that share words with a query, the best first."""
+        """Return the entries that share words with a query, the best first."""
         words = query_words(query)
         if session is not None:
             check_name("session", session)
-        with self._lock:
-            self._ready()
-            texts = {handle: decode_text(self.url, content) for handle, content in self._tables.texts.items()}
-            owners = {
-                handle: owner
-                for (owner, handle), _ in sorted(self._tables.kept.items(), key=_kept_order)
-                if session in (None, owner)
-            }
-        counts = {handle: Counter(text_words(text)) for handle, text in texts.items()}
+        texts = {entry: said(entry.kind, entry.body) for entry in map(_hashable, self._said(session))}
+        counts = {entry: Counter(text_words(text)) for entry, text in texts.items()}
         rare = {word: log(1 + len(counts) / (1 + sum(word in count for count in counts.values()))) for word in words}
-        found = [
-            SearchHit(handle, owners[handle], excerpt(texts[handle], words), rank)
-            for handle, count in counts.items()
-            if handle in owners and (rank := sum(rare[word] * count[word] / (1 + count[word]) for word in words)) > 0
-        ]
-        return sorted(found, key=lambda each: (-each.rank, each.handle))[: check_whole("limit", limit)]
+        found = {
+            entry_handle(entry.kind, entry.body): SearchHit(
+                entry_handle(entry.kind, entry.body),
+                entry.session,
+                entry.number,
+                entry.kind,
+                excerpt(texts[entry], words),
+                rank,
+            )
+            for entry, count in counts.items()
+            if (rank := sum(rare[word] * count[word] / (1 + count[word]) for word in words)) > 0
+        }
+        return sorted(found.values(), key=lambda each: (-each.rank, each.handle))[: check_whole("limit", limit)]
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version."""
@@ -321,11 +300,8 @@ class DictionaryStore:
             gone = {each: row for each, row in rows if session in (None, each) and row.updated < line}
             for dead in gone:
                 del tables.logs[dead]
-            tables.kept = {key: at for key, at in tables.kept.items() if key[0] not in gone}
-            wanted = {handle for _, handle in tables.kept}
-            texts = [tables.texts.pop(handle) for handle in list(tables.texts) if handle not in wanted]
             saved, done = self._purge_rest(before, documents)
-        return Purged(len(gone), sum(len(row.entries) for row in gone.values()), len(texts), saved, done)
+        return Purged(len(gone), sum(len(row.entries) for row in gone.values()), saved, done)
 
     def _purge_rest(self, before: float | None, kinds: Sequence[str]) -> tuple[int, int]:
         if before is None:
@@ -356,7 +332,15 @@ def _order(row: SessionRow) -> tuple[float, str]:
     return -row.updated, row.id
 
 
-def _kept_order(row: tuple[tuple[str, str], float]) -> tuple[float, list[int]]:
-    """Return an order in which the last of several sessions is the one that kept a text last, by name among equals."""
-    (owner, _), at = row
-    return at, [-ord(sign) for sign in owner]
+def _hashable(entry: LogEntry) -> _Entry:
+    return _Entry(entry)
+
+
+class _Entry(LogEntry):
+    """An entry that is the key of a dictionary."""
+
+    def __new__(cls, entry: LogEntry) -> Self:
+        return super().__new__(cls, *entry)
+
+    def __hash__(self) -> int:
+        return hash(self[:2])

@@ -9,10 +9,7 @@ import sys
 import pytest
 
 from brim.errors import StoreError
-from brim.store import open_store, sqlite
-from brim.store.body import encode_text
-from brim.store.sqlite import has_wal_bug
-from brim.store.words import text_words
+from brim.store import database, open_store
 
 
 @pytest.fixture
@@ -25,14 +22,6 @@ def url(path):
     return f"sqlite:///{path}"
 
 
-@pytest.fixture(params=["with the bug", "past the bug"])
-def build(request, monkeypatch):
-    """A SQLite that says of itself that it has the WAL-reset bug, or has not."""
-    version = (3, 51, 2) if request.param == "with the bug" else (3, 51, 3)
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
-    return request.param
-
-
 def mode(path):
     with sqlite3.connect(path) as connection:
         found = connection.execute("PRAGMA journal_mode").fetchone()[0]
@@ -40,65 +29,19 @@ def mode(path):
     return found
 
 
-@pytest.mark.parametrize(
-    ("version", "bad"),
-    [
-        ((3, 40, 1), True),
-        ((3, 44, 5), True),
-        ((3, 44, 6), False),
-        ((3, 45, 0), True),
-        ((3, 50, 6), True),
-        ((3, 50, 7), False),
-        ((3, 51, 2), True),
-        ((3, 51, 3), False),
-        ((3, 53, 0), False),
-        ((4, 0, 0), False),
-    ],
-    ids=str,
-)
-def test_the_versions_with_the_wal_reset_bug_are_known(version, bad):
-    assert has_wal_bug(version) is bad
-
-
-def test_a_write_ahead_log_is_used_only_where_it_is_safe(build, path, url):
+def test_the_file_has_a_rollback_journal_and_every_commit_is_synced(path, url):
     with open_store(url) as store:
         store.append("a", [("note", {})])
         asked = store._rows
-        assert asked("PRAGMA journal_mode") == [("wal" if build == "past the bug" else "persist",)]
+        assert asked("PRAGMA journal_mode") == [("persist",)]
         assert asked("PRAGMA synchronous") == [(3,)]
         assert asked("PRAGMA secure_delete") == [(1,)]
-    assert mode(path) == ("wal" if build == "past the bug" else "delete")
-
-
-def test_a_write_ahead_log_is_left_behind_by_a_sqlite_with_the_bug(path, url, monkeypatch):
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
-    with open_store(url) as store:
-        store.append("a", [("note", {})])
-        monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
-        monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
-        with pytest.raises(
-            StoreError, match=r"may damage the file \(WAL-reset bug\): close the other, or use SQLite 3\.51\.3"
-        ):
-            open_store(url)
-    with open_store(url) as store:
-        assert len(store.entries("a")) == 1
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 3))
-    with open_store(url) as store:
-        store.append("a", [("note", {})])
-    assert mode(path) == "delete"  # The two may take turns, and a log that comes and goes would catch one unawares.
-
-
-def test_a_write_ahead_log_that_comes_later_is_not_written_to_by_a_sqlite_with_the_bug(path, url, monkeypatch):
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
-    with open_store(url) as store:
-        store.append("a", [("note", {})])
-        other = sqlite3.connect(path, isolation_level=None)
-        other.execute("PRAGMA journal_mode = wal")
-        with pytest.raises(StoreError, match="WAL-reset bug"):
-            store.append("a", [("note", {})])
-        other.close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA journal_mode = wal")
+    other.close()
     with open_store(url) as store:
         assert store.append("a", [("note", {})]) == 2
+    assert mode(path) == "delete"
 
 
 def test_a_sqlite_that_is_too_old_is_refused(url, monkeypatch):
@@ -107,7 +50,7 @@ def test_a_sqlite_that_is_too_old_is_refused(url, monkeypatch):
         open_store(url)
 
 
-def test_the_file_and_what_stands_beside_it_are_for_the_owner_alone(build, path, url):
+def test_the_file_and_what_stands_beside_it_are_for_the_owner_alone(path, url):
     old = os.umask(0)
     try:
         with open_store(url) as store, store.transaction():
@@ -159,7 +102,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
 
 
 def test_a_writer_that_waits_too_long_is_told_who_is_in_the_way(url, path, monkeypatch):
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
     with open_store(url) as store:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
@@ -232,35 +175,18 @@ def test_a_damaged_file_is_told(url, path):
         store.append("b", [("note", {})])
 
 
-def test_after_a_purge_no_word_of_it_can_be_read_on_the_disk(build, path, url):
+def test_after_a_purge_no_word_of_it_can_be_read_on_the_disk(path, url):
     secret = "xylophonequartz"
     with open_store(url) as store:
         for i in range(5):
-            store.append("old", [("message", {"text": f"{secret} {i}"})])
-            store.keep("old", {f"h{i}": f"{secret}{i} {secret} in a text of {secret}"})
-        store.append("new", [("message", {"text": "still here"})])
-        store.keep("new", {"h": "still here"})
-        written = [secret.encode(), encode_text(f"{secret}3 {secret} in a text of {secret}")]
-        assert all(any(each in left.read_bytes() for left in path.parent.iterdir()) for each in written)
+            said = {"role": "user", "content": f"{secret}{i} {secret} in a text of {secret}"}
+            store.append("old", [("message", {"message": said})], meta={"title": secret})
+        store.append("new", [("text", {"text": "still here"})])
+        assert any(secret.encode() in left.read_bytes() for left in path.parent.iterdir())
         store.purge(session="old")
-        assert not any(each in left.read_bytes() for left in path.parent.iterdir() for each in written)
-        assert store.search("still")[0].handle == "h"
+        assert not any(secret.encode() in left.read_bytes() for left in path.parent.iterdir())
+        assert [hit.excerpt for hit in store.search("still")] == ["still here"]
         assert not store.search(secret)
-
-
-@pytest.mark.parametrize("checksums", ["unknown", "others"])
-def test_words_that_can_no_longer_be_found_in_a_text_leave_the_index_with_it(url, checksums, monkeypatch):
-    with open_store(url) as store:
-        store.keep("old", {"h1": "apples and pears"})
-        store.keep("new", {"h2": "pears and plums"})
-        if checksums == "unknown":  # A store of the first version has none.
-            store._rows("UPDATE brim_texts SET words = NULL")
-        else:  # Another Python may know fewer letters.
-            monkeypatch.setattr(sqlite, "text_words", lambda text: text_words(text)[1:])
-        store.purge(session="old")
-        assert not store._rows("SELECT rowid FROM brim_words WHERE brim_words MATCH 'appl'")
-        assert [each.handle for each in store.search("plums")] == ["h2"]
-        store._rows("INSERT INTO brim_words (brim_words) VALUES ('integrity-check')")
 
 
 _WRITER = """
@@ -292,7 +218,6 @@ def test_processes_that_make_and_write_one_file_lose_nothing(url):
         assert store.load("count", "1").body == {"n": 30}
 
 
-@pytest.mark.usefixtures("build")
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_file_that_is_removed_or_replaced_takes_nothing_more_and_the_error_says_so(tmp_path, path, url, how):
     other = open_store(f"sqlite:///{tmp_path}/other.db")

@@ -49,8 +49,7 @@ def test_every_word_of_a_text_can_be_stored_and_an_excerpt_be_printed(text, star
 
 
 def test_words_for_postgres_are_quoted_and_bounded():
-    assert _vector(["it's", "a\\b", "it's"]) == r"'it''s':1,3 'a\\b':2"
-    assert _vector(["x"] * 100).count(",") == 15
+    assert _vector(["it's", "a\\b", "it's"]) == r"'it''s' 'a\\b'"
     assert len(_vector([f"word{i}" for i in range(200_000)])) < 1_000_000
 
 

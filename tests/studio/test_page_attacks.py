@@ -134,7 +134,7 @@ def poisoned(folder):
     ]
     store.save(KIND, name, {"address": ALL, "since": 1.79e9, "ends": {ALL: 3, "ok": 1}, "requests": rows}, version=0)
     told = {"used": 5, "budget": 9, "unit": ALL, "exact": True, "messages": 1, "truncated": True, "model": ALL}
-    store.append(ALL[:150], [("prompt", told), ("meta", {"kind": "gateway", "status": told})])
+    store.append(ALL[:150], [("prompt", told)], meta={"kind": "gateway", "status": told})
     store.close()
     return name
 

@@ -221,7 +221,7 @@ def test_home_with_ten_thousand_sessions_is_painted_at_once(chromium, alone, cap
     status = brim.Session(4_000, model="gpt-5").status().to_dict()
     with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store, store.transaction():
         for i in range(10_000):
-            store.append(f"session-{i:05d}", [("meta", {"kind": "session", "status": {**status, "peak": i % 4_000}})])
+            store.append(f"session-{i:05d}", [], meta={"kind": "session", "status": {**status, "peak": i % 4_000}})
     firsts = []
     for _ in range(15):
         with tab(chromium, alone) as at:

@@ -24,7 +24,7 @@ def many(folder, count=10_000):
         for s in range(count // 100):
             name = f"{'billing' if s % 7 == 0 else 'orders'}-{s:03d}"
             entries = [("prompt", {**told, "used": 900 + i}) for i in range(50)]
-            store.append(name, [*entries, ("meta", {"kind": "session", "status": {"model": "gpt-5"}})])
+            store.append(name, entries, meta={"kind": "session", "status": {"model": "gpt-5"}})
     sections = [{"name": f"part-{k}", "state": "whole", "used_chars": 100} for k in range(8)]
     for flow in range(10):
         inside = folder / "runs" / f"flow{flow}" / "receipts"

@@ -25,11 +25,11 @@ def again(
     Raises:
         HttpProblem: what has to stay is too long.
     """
-    plan, route, shelf = work.plan, work.ask.route, last.request.shelf if last.request is not None else None
+    plan, route, dropped = work.plan, work.ask.route, last.request.dropped if last.request is not None else None
     assert plan is not None
-    assert shelf is not None
+    assert dropped is not None
     limit = max(_LEAST, (last.budget or _UNKNOWN) // _SHARE)
-    results = [(call.id, answered(call.arguments, shelf, limit, plan.scale) + _LAST * ends) for call in calls]
+    results = [(call.id, answered(call.arguments, dropped, limit, plan.scale) + _LAST * ends) for call in calls]
     body = recall.continued(route, last.body, answer, results)
     ask = client_request.read(route, body, work.settings.most_values, work.ask.model)
     given = ask.input()
@@ -39,5 +39,5 @@ def again(
         found = outcome.shortened(ask, plan, given, size, last.budget or size.tokens)
     made = found.request
     if made is not None:
-        made.shelf = shelf
+        made.dropped = dropped
     return replace(found, recalls=True, before=last.before, edits=last.edits, budget=last.budget)

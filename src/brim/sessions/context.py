@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from brim.errors import DoesNotFit
 from brim.history.compact import mark
@@ -12,11 +12,13 @@ from brim.history.history import History
 from brim.history.note import is_note
 from brim.history.options import Options
 from brim.history.prompt import note_place, note_units, sent_messages
+from brim.history.receipt import written
 from brim.history.result import Fitted
 from brim.history.spans import turns_at
 from brim.history.stable import HeldCut, Stable
 from brim.meter.base import BaseMeter
-from brim.sessions.read_ahead import LeftOut, ReadAhead
+from brim.receipts.receipt import handle
+from brim.sessions.read_ahead import ReadAhead
 from brim.wire import Format
 from brim.wire.message import Message
 
@@ -27,6 +29,16 @@ _NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
 
 _RESULT = 200
 """Tokens that are left to a newest turn with results before memory gives way to it."""
+
+
+class DroppedTurn(NamedTuple):
+    """A turn that is not sent as it came."""
+
+    handle: str
+    """The hash of its messages, which receipts name."""
+    messages: list[Any]
+    numbers: list[int]
+    """The entries of its messages; empty if the log does not have all of them as they were sent."""
 
 
 class Context:
@@ -52,11 +64,13 @@ class Context:
         self._sent: tuple[list[Any], dict[str, int]] = ([], {})
         """The messages of the last prompt that was cut, and their tokens by category."""
         self._kept = (0, dict[int, int]())
-        """The turns whose texts are kept, by first position and end, and the generation of the turns."""
+        """The generation of the turns, and those that the log has as dropped, by first position and end."""
         self._left = (0, dict[int, int]())
-        """How many messages were left out last, and those of their turns whose texts are to be kept."""
+        """How many messages were left out last, and those of their turns that are to be logged."""
         self._cut: Any = None
         """The cut by which `_left` was found."""
+        self.numbers: dict[int, int] = {}
+        """The numbers of the entries of messages, by their indexes, where known."""
         self.ahead = ReadAhead(self.history)
         self.extend(messages)
         turns = self.history.turns
@@ -97,7 +111,14 @@ class Context:
         if (fitted := made.history.stable) is not None and fitted.held is not None:
             made.history.rewind((replace(fitted, held=replace(fitted.held, extra=held.extra)), None))
         made.extend(turns.raws[held.length :])
+        made.take_numbers(self)
         return made
+
+    def take_numbers(self, before: Context) -> None:
+        """Take the numbers of the entries of messages that a context before has too."""
+        own = {id(raw): at for at, raw in enumerate(before.messages)}
+        found = ((at, before.numbers.get(own.get(id(raw), -1))) for at, raw in enumerate(self.messages))
+        self.numbers = {at: number for at, number in found if number is not None}
 
     def shortened(self, length: int) -> Context:
         """Return a context of the first messages, as it was before the others came."""
@@ -108,7 +129,7 @@ class Context:
         generation, kept = self._kept
         if generation == self.history.turns.generation:
             made._kept = made.history.turns.generation, {start: stop for start, stop in kept.items() if stop <= length}
-        made.ahead.numbers = {at: number for at, number in self.ahead.numbers.items() if at < length}
+        made.numbers = {at: number for at, number in self.numbers.items() if at < length}
         made.history.rewind(self.history.checkpoint())
         return made
 
@@ -218,16 +239,15 @@ class Context:
             sums[name] = sums.get(name, 0) + units
         return name
 
-    def left_out(self, sent: Sequence[Any], cut: Any = None) -> LeftOut:
-        """Return the turns that are not sent as they came, by the handles of a receipt, without those that are kept.
+    def left_out(self, sent: Sequence[Any], cut: Any = None) -> list[DroppedTurn]:
+        """Return the turns that are not sent as they came, without those that the log has noted as dropped.
 
-        Cleared results are also listed by the handles that replace them. `cut` is a value that stays the same as long
-        as the same messages are left out.
+        `cut` is a value that stays the same as long as the same messages are left out.
         """
         turns = self.history.turns
         cut = None if cut is None else (cut, turns.generation)
         if cut is not None and cut == self._cut and not self._left[1]:
-            return LeftOut({}, self.ahead.dropped(()), {})
+            return []
         self._cut = cut
         there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
@@ -236,10 +256,15 @@ class Context:
         if generation == turns.generation and kept:
             spans = {start: stop for start, stop in spans.items() if kept.get(start) != stop}
         self._left = len(gone), spans
-        stored, texts = self.ahead.stored(spans), dict[str, str]()
-        for start in spans.keys() - stored:
-            texts.update(self.ahead.turn_texts(turns.members(turns.turn_of(start))))
-        return LeftOut(texts, self.ahead.dropped(stored), {name: self.ahead.repeating.get(name, ()) for name in texts})
+        return [self._dropped_turn(turns.members(turns.turn_of(start))) for start in spans]
+
+    def _dropped_turn(self, members: list[int]) -> DroppedTurn:
+        turns = self.history.turns
+        raws, places = [turns.raws[at] for at in members], [turns.indexes[at] for at in members]
+        # A message that was repaired is not as the log has it.
+        same = all(raw is turns.source[at] for raw, at in zip(raws, places, strict=True))
+        numbers = [self.numbers.get(at, 0) if same else 0 for at in places]
+        return DroppedTurn(handle(written(raws)), raws, numbers if all(numbers) else [])
 
     @property
     def missing(self) -> int:
@@ -249,10 +274,10 @@ class Context:
     def remains(self) -> list[Any]:
         """Return what this context is made of, for a caller that frees it little by little."""
         turns = self.history.turns
-        return [*turns.messages, *turns.raws, *self.ahead.remains()]
+        return [*turns.messages, *turns.raws]
 
     def kept(self) -> None:
-        """Note that the texts which `left_out` returned last are kept."""
+        """Note that the log has the turns which `left_out` returned last."""
         generation, kept = self._kept
         now = self.history.turns.generation
         self._kept = now, (kept | self._left[1] if generation == now else self._left[1])

@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from operator import is_
 from typing import Any, NamedTuple, TypeVar
 
-from brim.errors import Conflict, StoreError
+from brim.errors import Conflict, SessionPurged, StoreError
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.sessions.beginning import Beginning, bare, leading, said
@@ -304,11 +305,13 @@ class LoggedConversation(Conversation):
 
     def refused(self, overflow: Overflow) -> None:
         """Note in the log that the newest prompt was refused as too long."""
-        self._followed(lambda: self.session.refused(overflow, retried=True))
+        with suppress(SessionPurged):  # The next request begins anew.
+            self._followed(lambda: self.session.refused(overflow, retried=True))
 
     def answered(self, request: FittedRequest, usage: Any) -> bool:
         """Record a usage in the session, if it is that of its newest prompt."""
-        self._followed(lambda: self.session.record_usage(usage) if self._newest is request.fitted else None)
+        with suppress(SessionPurged):
+            self._followed(lambda: self.session.record_usage(usage) if self._newest is request.fitted else None)
         return True
 
     def _followed(self, step: Callable[[], T]) -> T:
@@ -316,6 +319,7 @@ class LoggedConversation(Conversation):
 
         Raises:
             Conflict: others were faster each time.
+            SessionPurged: the session was purged.
         """
         for _ in range(_TRIES):
             try:
@@ -324,6 +328,8 @@ class LoggedConversation(Conversation):
                 return step()
             except Conflict:
                 self._behind = True
+            except SessionPurged:
+                raise
             except StoreError as error:
                 self._store.failed(error)
         return step()

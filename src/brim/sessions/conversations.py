@@ -7,12 +7,14 @@ kept, and what a refusal or a reported usage teaches. `brim.wrap`, the framework
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from types import TracebackType
+from typing import Any, Self, Unpack
 from uuid import uuid4
 
-from brim.errors import DoesNotFit, StoreError
+from brim.errors import DoesNotFit, SessionPurged, StoreError
 from brim.history.history import Tools
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
@@ -31,11 +33,11 @@ from brim.sessions.remembered import RememberedConversations
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
-from brim.sessions.session import Given, Session
+from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.usage import reported
 from brim.sessions.windows import Room, WindowLimits, Windows
-from brim.store import Store, open_store
+from brim.store import Store, opened_store
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
@@ -43,12 +45,14 @@ _MOST = 100_000
 """Conversations that are remembered; the longest unused is forgotten first, and first their memory is a limit."""
 _OPENINGS = 3
 """How often a log is opened before a request goes on without it; the next request tries again."""
+_PATIENCE = 1.0
+"""Seconds after which it is not: a store that is locked has kept the request waiting already."""
 _ENDLESS = 1 << 62
 """Tokens of a window that is unknown: without a log such a request is counted as the next one of its conversation."""
 
 
 class Conversations:
-    """The conversations of one program. Safe for threads."""
+    """The conversations of one program. Safe for threads. They can be used in a `with` block, which closes them."""
 
     def __init__(
         self,
@@ -94,19 +98,19 @@ class Conversations:
         self._window = window if window is None or isinstance(window, Window) else Window(window)
         self._limits = replace(limits or WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
         self._model, self._meter = model or "", meter
-        self._store = open_store(store) if isinstance(store, str) else store
+        self._store, self._owned = opened_store(store)
         self.store = TolerantStore(self._store)
         """The store as far as requests go on without it."""
         self.windows = Windows(self.store)
         """What is known of the windows of models."""
         self.meters = Meters(self._store)
         """What is known of how models count."""
-        self._settings: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers), **settings}
-        self._settings["on_notice"] = on_notice
+        given: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
+        self._settings, self._log = {**given, **settings}, log
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""
         self._prefixes = PrefixIndex(self.store, LOGGED if log else KIND)
-        self._lock, self._log = threading.Lock(), log
+        self._lock, self._opening = threading.Lock(), dict[str, threading.Lock]()  # The others while a name is opened.
         self._known = RememberedConversations(most, memory)
         self.last: FittedRequest | None = None
         """The newest request; none without a log."""
@@ -116,6 +120,19 @@ class Conversations:
 
     def __bool__(self) -> bool:
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
+
+    def close(self) -> None:
+        """Close the store that they have opened, if it was passed as a URL."""
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def sessions(self) -> list[Session]:
@@ -226,17 +243,14 @@ class Conversations:
         else:
             key = ConversationKey(request.model, request.format, owner)
             conversation = self._found(request, key, name, plan, room)
-            with conversation.lock:
-                if isinstance(conversation, HeldConversation):
-                    conversation.scale = plan.scale
-                self._recount(conversation)
-                try:
-                    made = conversation.fit(request, room, most)
-                except DoesNotFit:
-                    if most is not None or room.target == room.most:
-                        raise
-                    # Better less room for the answer than no request.
-                    made = conversation.fit(request, replace(room, fits=room.most, target=room.most))
+            try:
+                made = self._fitted(conversation, request, plan, room, most)
+            except SessionPurged:  # The request brings its whole history: it begins anew.
+                with self._lock:
+                    if self._known.get(conversation.name) is conversation:
+                        self._known.drop(conversation.name)
+                conversation = self._found(request, key, conversation.name, plan, room)
+                made = self._fitted(conversation, request, plan, room, most)
             if room.window == _ENDLESS:
                 made.room = None
             made.conversation, made.report = conversation.name, conversation.report
@@ -255,6 +269,22 @@ class Conversations:
         made.shrink, made.learn = shrink, lambda done, usage: self._answered(done, usage, plan, conversation)
         self.last = made if self._log else None
         return made
+
+    def _fitted(
+        self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
+    ) -> FittedRequest:
+        """Return a request of a conversation that fits; with less room for the answer, if it does not otherwise."""
+        with conversation.lock:
+            if isinstance(conversation, HeldConversation):
+                conversation.scale = plan.scale
+            self._recount(conversation)
+            try:
+                return conversation.fit(request, room, most)
+            except DoesNotFit:
+                if most is not None or room.target == room.most:
+                    raise
+                # Better less room for the answer than no request.
+                return conversation.fit(request, replace(room, fits=room.most, target=room.most))
 
     def learn(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         """Learn how a model counts from the tokens that its provider reported for a request that it accepted."""
@@ -336,27 +366,42 @@ class Conversations:
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
     ) -> Conversation:
         """Return the conversation of a name, or the one that the messages continue furthest, or a new one."""
+        begun = None
+        if name is None:
+            name, begun = self._continued(request, key)
+        name = name or uuid4().hex
+        found = self._named(name, key, plan, room)
+        while found.key != key:  # Another model has another window and meter, and may have another format.
+            name = f"{name}/{key.model or key.format}"
+            found = self._named(name, key, plan, room)
+        found.beginning = begun
+        return found
+
+    def _named(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+        """Return a conversation that is remembered as the newest, or one that the store has, or a new one.
+
+        A store may take long to answer. Whoever wants the same conversation waits for it, and nobody else.
+        """
         with self._lock:
-            begun = None
-            if name is None:
-                name, begun = self._continued(request, key)
-            name = name or uuid4().hex
-            found = self._known.get(name) or self._open(name, key, plan, room)
-            while found.key != key:  # Another model has another window and meter, and may have another format.
-                name = f"{name}/{key.model or key.format}"
-                found = self._known.get(name) or self._open(name, key, plan, room)
-            if not self._log or isinstance(found, LoggedConversation):
-                self._known.put(name, found)
-            found.beginning = begun
+            opening = self._opening.setdefault(name, threading.Lock())
+        with opening:
+            with self._lock:
+                found = self._known.get(name)
+            found = found or self._open(name, key, plan, room)
+            with self._lock:
+                self._opening.pop(name, None)
+                if found.key == key and (not self._log or isinstance(found, LoggedConversation)):
+                    self._known.put(name, found)
             return found
 
     def _continued(self, request: RequestInput, key: ConversationKey) -> tuple[str | None, Beginning | None]:
         """Return the name of the conversation that the messages continue furthest, and how they begin."""
         messages = request.messages
-        name = self._known.continued(messages, key)
+        with self._lock:
+            name = self._known.continued(messages, key)
+            known = None if name is None else self._known.get(name)
         if self._store is None or (name is not None and self._log):
             return name, None
-        known = None if name is None else self._known.get(name)
         begun = (known.begun(messages) if known is not None else None) or Beginning(key)
         marks = begun.read(messages)
         if self._log:
@@ -366,11 +411,14 @@ class Conversations:
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one; one without a log while the store fails."""
+        until = time.monotonic() + _PATIENCE
         for _ in range(_OPENINGS):
             try:
                 return self._opened(name, key, plan, room)
             except StoreError as error:
                 self.store.failed(error)
+            if time.monotonic() > until:
+                break
         return HeldConversation(name, key, TolerantStore(None), stable=self.stable)
 
     def _opened(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
@@ -380,12 +428,16 @@ class Conversations:
             return HeldConversation(name, key, self.store, stable=self.stable, capture=capture)
         store, window = self._store, self._window if self._window is not None else self._limits.window(room.window)
         first = store.entries(name, limit=1) if store is not None else []
-        if store is None or not first:
+        if not first:
             meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
             learned = self.meters.calibration(key.model, plan.chosen)
             own = {"meter": meter, "format": key.format, "calibration": learned, **self._settings}
-            session = Session(window, model=key.model or None, store=store, id=name, **own)
+            try:
+                session = Session(window, model=key.model or None, store=store, id=name, **own)
+            except SessionExists:  # Another process has begun it since it was looked for.
+                return self._opened(name, key, plan, room)
             return LoggedConversation(session, key, self.store)
+        assert store is not None
         began = first[0].body.get("settings") or {}
         size = window if self._window is not None or began.get("model") == (key.model or None) else None
         session = Session.open(name, store=store, meter=self._meter, window=size, **self._settings)

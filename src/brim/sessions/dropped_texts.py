@@ -1,75 +1,47 @@
 """Texts that were dropped from a prompt, found again by handle or by their words.
 
-This is the only way from a handle to a text: a handle is a hash that others may know, so a text is returned only to
-the session that keeps it.
-
-With a store they are kept there; without one in memory, so a session without a store grows with its history. Those
-that a store could not take yet are in memory too, until they are written.
+The log has every message, so a dropped text is one that is no longer in the view: entries of kind `dropped` say which
+messages those are. A handle is a hash that others may know, so a text is returned only to the session whose log has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Sequence
 
 from brim.errors import UnknownName
-from brim.history.term_index import TermIndex
 from brim.receipts.receipt import handle as handle_of
-from brim.sessions.ahead_log import DroppedTurns, dropped_handles
-from brim.store.base import SearchHit, Store
-from brim.store.repeated_text import SHOWN
+from brim.sessions.memory_log import MemoryLog
+from brim.store.base import Body, SearchHit, Store
+from brim.store.texts import DROPPED, SHOWN, sent_message, turn_text
 from brim.store.words import excerpt, query_words
-
-_SHORTEST = 8
-"""Characters of a handle that identify it; prompts show more."""
-_MOST_AHEAD = 200
-"""Texts that were read ahead and not dropped, past which a search looks."""
 
 
 class DroppedTexts:
     """The texts that were dropped from the prompts of one session."""
 
-    def __init__(self, store: Store | None, session: str) -> None:
-        self._store = store
-        self._session = session
-        self._texts: dict[str, str] = {}
-        """The texts in memory."""
-        self._order: list[str] = []
-        self._index: TermIndex | None = None
-        self._known: dict[str, None] | None = None if store is not None else {}
+    def __init__(self, store: Store | None, session: str, memory: Callable[[], MemoryLog] = MemoryLog) -> None:
+        """Look in a store, and in memory.
 
-    @property
-    def owed(self) -> Mapping[str, str]:
-        """The texts that the store could not take yet."""
-        return self._texts if self._store is not None else {}
-
-    def put(self, texts: Mapping[str, str]) -> None:
-        """Add texts by their handles; a store has kept them already."""
-        if self._store is None:
-            self.owe(texts)
-        elif self._texts:
-            self._texts = {name: text for name, text in self._texts.items() if name not in texts}
-            self._order, self._index = list(self._texts), None
-
-    def note(self, texts: Iterable[str], turns: DroppedTurns | None) -> None:
-        """Note which texts and turns were dropped; a store may have others that were read ahead."""
-        if self._known is not None:
-            self._known.update(dict.fromkeys([*(turns.handles if turns is not None else ()), *texts]))
-
-    def owe(self, texts: Mapping[str, str]) -> None:
-        """Keep texts in memory."""
-        self._order += [name for name in texts if name not in self._texts]
-        self._texts.update(texts)
-
-    def look_again(self) -> None:
-        """Read the handles from the store again: another writer has kept texts too."""
-        if self._store is not None:
-            self._known = None
+        Args:
+            store: where the log is; `None` if it is in memory.
+            session: the name of the session.
+            memory: returns the log in memory, or the lines that are not written yet.
+        """
+        self._store, self._session, self._memory = store, session, memory
+        self._read = 0
+        """The last entry of the log that was read for what was dropped."""
+        self._turns: dict[str, list[int]] = {}
+        """The entries of the messages of each dropped turn, by the handle of the turn."""
+        self._numbers: set[int] = set()
+        """The entries of all messages that were dropped."""
+        self._results: set[str] = set()
+        """The handles of messages with a result that was shortened when it came."""
 
     def text(self, handle: str) -> str:
         """Return the text of a handle, or of the start of one.
 
         Raises:
-            UnknownName: this session keeps no such text.
+            UnknownName: this session has no such text.
         """
         return self.find(handle)[1]
 
@@ -77,61 +49,94 @@ class DroppedTexts:
         """Return a handle by itself or its start, and its text.
 
         Raises:
-            UnknownName: this session keeps no such text.
+            UnknownName: this session has no such text.
         """
-        for name in (handle, *(self._named(handle) if len(handle) >= _SHORTEST else ())):
-            found = self._text(name)
-            if found is not None:
-                return handle_of(found), found
-        advice = "A handle is b2: and at least five characters; search() finds texts by their words"
-        raise UnknownName("kept text", handle, self.handles(), advice)
-
-    def _named(self, start: str) -> Iterator[str]:
-        """Yield the handles that begin with some characters."""
-        yield from (name for name in self.handles() if name.startswith(start))
+        found = self._text(handle)
+        if found is None:
+            advice = "A handle is b2: and at least five characters; search() finds texts by their words"
+            raise UnknownName("kept text", handle, self.handles(), advice)
+        return handle_of(found), found
 
     def texts(self, handles: Iterable[str]) -> dict[str, str]:
-        """Return texts by their handles, without those that the session does not keep."""
+        """Return texts by their handles, without those that the session does not have."""
         return {handle_of(text): text for name in handles if (text := self._text(name)) is not None}
 
-    def search(self, query: str, limit: int) -> list[SearchHit]:
-        """Return the texts that share words with a query, the best first."""
-        found = self._stored(query, limit)
-        known = {each.handle for each in found}
-        return [*found, *(each for each in self._searched(query, limit) if each.handle not in known)][:limit]
+    def handles(self) -> list[str]:
+        """Return the handles of the turns and results that were dropped, as prompts show them."""
+        self._refresh()
+        return [*self._turns, *self._results]
 
-    def _stored(self, query: str, limit: int) -> list[SearchHit]:
-        """Return the dropped texts in the store that share words with a query."""
-        if self._store is None:
-            return []
-        dropped = {name[:SHOWN] for name in self.handles()}
-        for more in (limit, limit + _MOST_AHEAD):
-            hits = self._store.search(query, session=self._session, limit=more)
-            found = [each for each in hits if each.handle[:SHOWN] in dropped]
-            if len(found) == limit or len(hits) < more:
-                break
+    def search(self, query: str, limit: int) -> list[SearchHit]:
+        """Return the dropped texts that share words with a query, the best first."""
+        self._refresh()
+        words, found = query_words(query), self._stored(query, limit)
+        known = {each.handle for each in found}
+        for line in self._memory().search(query, limit):
+            name = line.handle
+            if name not in known and self._is_dropped(line.kind, line.number, name):
+                hit = SearchHit(name, self._session, line.number, line.kind, excerpt(line.text, words), line.rank)
+                found.append(hit)
+                known.add(name)
         return found[:limit]
 
-    def _searched(self, query: str, limit: int) -> list[SearchHit]:
-        """Return the texts in memory that share words with a query."""
-        if self._index is None:
-            self._index = TermIndex()
-        for name in self._order[len(self._index) :]:
-            self._index.add(self._texts[name])
-        best = self._index.rank(query)[:limit] if self._order else []
-        names, words = [self._order[at] for at in best], query_words(query)
-        return [
-            SearchHit(name, self._session, excerpt(self._texts[name], words), 1 / (1 + rank))
-            for rank, name in enumerate(names)
-        ]
+    def includes(self, hit: SearchHit) -> bool:
+        """Return whether what a search of the store found was dropped from the prompts of this session."""
+        self._refresh()
+        return self._is_dropped(hit.kind, hit.number, hit.handle)
 
-    def handles(self) -> Iterable[str]:
-        """Return the handles of all texts of the session, some of them as prompts show them."""
-        if self._known is None:
-            noted = dropped_handles(self._store, self._session) if self._store is not None else ()
-            self._known = dict.fromkeys(name for _, names in noted for name in names)
-        return [*self._known, *(name for name in self._order if name not in self._known)]
+    def _stored(self, query: str, limit: int) -> list[SearchHit]:
+        """Return the dropped texts in the store that share words with a query: more are asked for until they are."""
+        asked = limit
+        while self._store is not None:
+            hits = self._store.search(query, session=self._session, limit=asked)
+            found = [hit for hit in hits if self._is_dropped(hit.kind, hit.number, hit.handle)]
+            if len(found) >= limit or len(hits) < asked:
+                return found[:limit]
+            asked *= 4
+        return []
+
+    def _is_dropped(self, kind: str, number: int, handle: str) -> bool:
+        return kind != "message" or number in self._numbers or handle[:SHOWN] in self._results
+
+    def _refresh(self) -> None:
+        """Read what was dropped since this was last asked."""
+        for number, body in self._dropped_since(self._read):
+            self._read = max(self._read, number)
+            turns = body.get("turns", {})
+            self._turns |= turns
+            self._numbers.update(entry for numbers in turns.values() for entry in numbers)
+            self._results.update(body.get("results", ()))
+
+    def _dropped_since(self, number: int) -> Iterable[tuple[int, Body]]:
+        if self._store is not None:
+            found = self._store.entries(self._session, kinds=[DROPPED], after=number)
+            yield from ((entry.number, entry.body) for entry in found)
+        lines = self._memory().lines
+        first = number if self._store is None else 0
+        for at, (kind, body) in enumerate(lines[first:], start=first + 1):
+            if kind == DROPPED:
+                yield at if self._store is None else 0, body
 
     def _text(self, handle: str) -> str | None:
-        found = self._texts.get(handle)
-        return found if found is not None or self._store is None else self._store.text(handle, session=self._session)
+        found = self._store.text(handle, session=self._session) if self._store is not None else None
+        if found is None:
+            found = self._memory().text(handle)
+        return self._turn_text(handle) if found is None else found
+
+    def _turn_text(self, handle: str) -> str | None:
+        """Return a dropped turn whose note is still in memory."""
+        if not self._memory().lines:
+            return None
+        self._refresh()
+        for name, numbers in self._turns.items():
+            if numbers and name.startswith(handle[:SHOWN]):
+                text = turn_text([sent_message(body) for body in self._messages(numbers)])
+                if handle_of(text).startswith(handle):
+                    return text
+        return None
+
+    def _messages(self, numbers: Sequence[int]) -> Iterable[Body]:
+        if self._store is None:
+            return [self._memory().lines[number - 1][1] for number in numbers]
+        found = [self._store.entries(self._session, after=number - 1, limit=1) for number in numbers]
+        return [entry.body for entries in found for entry in entries]

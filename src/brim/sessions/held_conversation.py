@@ -17,14 +17,14 @@ from brim.history.stable import Stable
 from brim.meter import BaseMeter
 from brim.sessions import recall_tool as recall
 from brim.sessions.beginning import bare, leading, said
-from brim.sessions.context import Context, held_dict, held_from
+from brim.sessions.context import Context, DroppedTurn, held_dict, held_from
 from brim.sessions.conversation import Conversation, ConversationKey, listed
 from brim.sessions.journal import Journal
+from brim.sessions.prompt_step import dropped_lines
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.sent_messages import folded
 from brim.sessions.tolerant_store import TolerantStore
 from brim.sessions.windows import Room
-from brim.store.base import META
 
 _MOST_CAPTURED = 4_000_000
 """Characters of a captured prompt in the log; a longer one has its sums alone."""
@@ -48,7 +48,7 @@ class HeldConversation(Conversation):
         self.scale: BaseMeter | None = None
         """The meter that counts the next request."""
         self._journal = Journal(store.store, name, on_failure=store.failed)
-        self.shelf = self._journal.shelf
+        self.dropped = self._journal.dropped
         """The texts that were dropped while the model could recall them."""
         self._store = store
         self._stable = stable
@@ -108,7 +108,7 @@ class HeldConversation(Conversation):
             pin=request.pin,
         )
         if request.recall:
-            self._shelve(context.left_out(fitted.messages).texts)
+            self._log_dropped(context.left_out(fitted.messages))
         places = self._places(fitted.messages, context.messages)
         made = FittedRequest(
             messages=[
@@ -122,7 +122,7 @@ class HeldConversation(Conversation):
             room=replace(room, target=target),
             correction=self.correction(fitted.used + request.extra, fitted.messages),
             exact=exact and self.reported is None,
-            shelf=self.shelf,
+            dropped=self.dropped,
             fitted=fitted,
             recalls=request.recall,
             cut=self._counted(),
@@ -157,10 +157,10 @@ class HeldConversation(Conversation):
         self._indexed = own, len(own), at
         return [at.get(id(raw)) for raw in sent]
 
-    def _shelve(self, texts: dict[str, str]) -> None:
-        """Keep dropped texts, so that the model can recall them."""
-        if texts:
-            self._journal.append([], texts)
+    def _log_dropped(self, turns: list[DroppedTurn]) -> None:
+        """Log what was dropped, so that the model can recall it."""
+        if turns:
+            self._journal.append(dropped_lines(turns))
             assert self._context is not None
             self._context.kept()
 
@@ -199,7 +199,7 @@ class HeldConversation(Conversation):
         if self._capture:
             receipt = _captured(fitted, context) or receipt
         meta = {"kind": "gateway", "status": status}
-        self._journal.append([("prompt", {**status, **receipt}), (META, meta)])
+        self._journal.append([("prompt", {**status, **receipt})], meta)
         if self._cut is None or self._cut == self._saved:
             return
         body = {"held": held_dict(context.history.stable), "cuts": self._cuts}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from brim.errors import InvalidType
 from brim.history.stable import Stable
-from brim.meter import DEFAULT, BaseMeter, name_of
+from brim.meter import DEFAULT, name_of
 from brim.meter.calibration import Calibration, CallSize
 from brim.meter.window import Window
 from brim.sessions.context import Context
@@ -15,7 +16,6 @@ from brim.sessions.counts import Counts
 from brim.sessions.cut_record import cut_from
 from brim.sessions.journal import SavedSession
 from brim.sessions.model_meter import ModelMeter
-from brim.sessions.saved_context import SavedContext
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import SessionState
 
@@ -59,23 +59,18 @@ def restored_state(saved: SavedSession, meter: Any) -> SessionState:
     model_meter = ModelMeter(given, settings.model, known)
     for body in saved.learnt:
         model_meter.record(CallSize(**body["mix"]), body["input"])
-    held = cut_from(saved.cut)
-    stable: Stable | bool = Stable(high=settings.high, low=settings.low, held=held) if settings.stable else False
+    stable = Stable(high=settings.high, low=settings.low) if settings.stable else None
     format, summary = settings.format or saved.format, saved.compacted.marked if saved.compacted is not None else None
 
-    def read(scale: BaseMeter = model_meter.meter) -> Context:
-        context = Context(scale, saved.context, stable=stable, format=format, summary=summary)
-        context.extend(saved.messages)
-        if held is not None:
-            context.history.turns.trust({held.bound: held.start, held.length: held.check})
-        context.ahead.log = saved.ahead
-        context.ahead.numbers = {at: entry.number for at, entry in enumerate(saved.added, start=len(saved.context))}
-        context.ahead.take(saved.repeats)
-        return context
-
+    context = Context(model_meter.meter, saved.context, stable=stable or False, format=format, summary=summary)
+    context.extend(saved.messages)
+    context.numbers = saved.numbered()
+    held = cut_from(saved.cut, context.history.turns)
+    if stable is not None and held is not None:
+        context.history.rewind((replace(stable, held=held), None))
     return SessionState(
         settings=settings,
-        context=SavedContext(read),
+        context=context,
         model_meter=model_meter,
         counts=saved.counts,
         compacted=saved.compacted,

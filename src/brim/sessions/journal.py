@@ -9,35 +9,34 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
-from brim.errors import Conflict, InvalidValue, StoreError
+from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError
 from brim.history.compact.plan import Compacted
-from brim.sessions.ahead_log import AHEAD, AheadLog, DroppedTurns
 from brim.sessions.counts import Counts
 from brim.sessions.cut_record import Record, whole_record
 from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.memory_log import Line, MemoryLog
 from brim.sessions.model_meter import load_calibration
-from brim.sessions.read_ahead import Repeating
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Last
-from brim.store.base import META, Body, LogEntry, RepeatedText, Store
-from brim.store.body import encode_body
+from brim.store.base import Body, LogEntry, Store
+from brim.store.texts import DROPPED, sent_message
+from brim.store.values import encode_body
 from brim.wire import Format, format_of
 
-Lines = Sequence[tuple[str, Body]]
-
-_NONE: Repeating = MappingProxyType({})
+Lines = Sequence[Line]
 
 _TRIES = 2
 """How often a write that failed is tried again at once, if failures of the store are not raised."""
 _PATIENCE = 1.0
 """Seconds after which it is not: a store that is locked has kept the request waiting already."""
+_KEPT = ("turn", "text", DROPPED)
+"""The kinds of entries that hold what was dropped."""
 
 
 class Journal:
-    """Writes to the log of one session; without a store it keeps only the dropped texts.
+    """Writes to the log of one session; without a store the log is in memory.
 
     A write that failed may still have arrived: the store is asked, and if it does not answer, it is asked again before
     the next write. So nothing is written twice, and nothing that was written counts as failed.
@@ -63,54 +62,37 @@ class Journal:
         self.session = session
         self.number = number
         """The number of the last entry."""
-        self.shelf = DroppedTexts(store, session)
         self.on_failure = on_failure
-        self.owed: list[tuple[str, Body]] = []
+        self.owed: list[Line] = []
         """Entries that could not be written yet."""
-        self._unsure: list[tuple[str, Body]] = []
+        self._unsure: list[Line] = []
         """Entries of a write that failed, of which it is not known whether they were written."""
+        self._meta: Body | None = None
+        """What the list of sessions is to show, as last passed to `write`."""
+        self._memory = MemoryLog()
+        self.dropped = DroppedTexts(store, session, lambda: MemoryLog(self.owed) if store else self._memory)
 
-    def write(
-        self,
-        lines: Lines,
-        texts: Mapping[str, str] | None = None,
-        ahead: Mapping[str, str] | None = None,
-        turns: DroppedTurns | None = None,
-        repeating: Repeating | None = None,
-    ) -> bool:
-        """Write entries and dropped texts, all or none.
-
-        What was read ahead may differ if a write is tried again, so it is not compared then.
-
-        Args:
-            lines: the entries.
-            texts: texts that were dropped, by their handles.
-            ahead: texts that may be dropped later.
-            turns: turns that were dropped, whose texts were written ahead.
-            repeating: the numbers of the entries that a text repeats, by its handle.
+    def write(self, lines: Lines, meta: Body | None = None) -> int | None:
+        """Write entries, all or none, and what the list of sessions shows.
 
         Returns:
-            whether what was read ahead is written; not if the entries have arrived with an earlier try, or the store
-            has failed.
+            the number of the first of the entries; `None` if the store has failed, and they are written later.
 
         Raises:
             Conflict: another writer has written to this session.
             StoreError: the store cannot be written, and `on_failure` is `None`.
         """
-        texts = texts or {}
-        fresh = {**(ahead or {}), **texts}
-        if self.store is None:
-            self.shelf.put(fresh)
-            return True
         more = list(lines)
-        if texts or (turns is not None and turns.names):
-            more.append(("note", {"kept": list(texts), **(_dropped(turns) if turns is not None else {})}))
+        if self.store is None:
+            first = len(self._memory.lines) + 1
+            self.number = self._memory.add(more)
+            return first
+        self._meta = self._meta if meta is None else meta
         if not more and not self.owed:
-            return True
+            return self.number + 1
         until = time.monotonic() + _PATIENCE
         try:
-            written = self._write(self.store, more, fresh, repeating or {})
-            self.shelf.note(texts, turns)
+            self._write(self.store, more)
         except Conflict:
             raise
         except StoreError as error:
@@ -118,10 +100,9 @@ class Journal:
                 raise
             self.on_failure(error)
             self.owed = [*self.owed, *more]
-            self.shelf.owe(fresh)
             self._write_owed(self.store, self.on_failure, until)
-            return False
-        return written
+            return None
+        return self.number - len(more) + 1
 
     def _write_owed(self, store: Store, on_failure: Callable[[StoreError], object], until: float) -> None:
         """Try again at once, so that little is owed if another process takes the session over, or this one ends."""
@@ -129,17 +110,17 @@ class Journal:
             if not self.owed or time.monotonic() > until:
                 return
             try:
-                self._write(store, [], {})
+                self._write(store, [])
             except Conflict:
                 return  # The next write meets it too, and its caller reads the log then.
             except StoreError as error:
                 on_failure(error)
 
-    def append(self, lines: Lines, texts: Mapping[str, str] | None = None) -> None:
+    def append(self, lines: Lines, meta: Body | None = None) -> None:
         """Write as `write` does, after whatever others have written."""
         while True:
             try:
-                self.write(lines, texts)
+                self.write(lines, meta)
             except Conflict as error:
                 self.number = error.found
             else:
@@ -149,31 +130,27 @@ class Journal:
         """Return the entries that others have written since the last one that is known here."""
         return [] if self.store is None else self.store.entries(self.session, after=self.number)
 
-    def _write(
-        self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str], repeating: Repeating = _NONE
-    ) -> bool:
-        """Write lines and texts after those that could not be written yet; return whether they had not arrived."""
-        if self._settled(lines):
-            self.shelf.put(texts)
-            return False
-        lines, texts = [*self.owed, *lines], {**self.shelf.owed, **texts}
-        if lines:
-            self._append(store, lines, texts, repeating)
-        self.owed = []
-        self.shelf.put(texts)
-        return True
+    def forget_owed(self) -> None:
+        """Drop entries that could not be written yet, for a caller that brings them again; dropped texts stay."""
+        self.owed = [line for line in self.owed if line[0] in _KEPT]
 
-    def _append(
-        self, store: Store, lines: list[tuple[str, Body]], texts: Mapping[str, str], repeating: Repeating
-    ) -> None:
+    def purged(self) -> SessionPurged:
+        """Return the error of a log that is gone."""
+        place = "" if self.store is None else self.store.url
+        return SessionPurged(place, f"session {self.session!r} was purged: begin a new one")
+
+    def _write(self, store: Store, lines: list[Line]) -> None:
+        """Write lines after those that could not be written yet, unless they have arrived."""
+        if self._settled(lines):
+            return
+        lines = [*self.owed, *lines]
+        if lines:
+            self._append(store, lines)
+        self.owed = []
+
+    def _append(self, store: Store, lines: list[Line]) -> None:
         try:
-            if texts:
-                with store.transaction():
-                    number = store.append(self.session, lines, after=self.number)
-                    store.keep(self.session, texts, repeating=repeating)
-            else:
-                number = store.append(self.session, lines, after=self.number)
-            self.number = number
+            self.number = store.append(self.session, lines, after=self.number, meta=self._meta)
         except (Conflict, InvalidValue):
             raise
         except BaseException as error:  # Whatever ended it, it may have been written.
@@ -181,7 +158,7 @@ class Journal:
             if self.on_failure is not None or not isinstance(error, StoreError) or not self._settled(lines):
                 raise
 
-    def _settled(self, lines: list[tuple[str, Body]]) -> bool:
+    def _settled(self, lines: list[Line]) -> bool:
         """Find out whether the last write that failed has arrived; return whether these lines need not be written.
 
         Raises:
@@ -198,24 +175,14 @@ class Journal:
         if self.on_failure is not None and self.owed[: len(unsure)] == unsure:
             self.number, self.owed = found[-1].number, self.owed[len(unsure) :]
             return False
-        told = [entry for entry in found if entry.kind != AHEAD]
-        again = [line for line in lines if line[0] != AHEAD]
-        if len(told) == len(again) and all(map(_same, told, again)):
+        if len(found) == len(lines) and all(map(_same, found, lines)):
             self.number = found[-1].number
             return True
         log = f"the log of session {self.session!r}"
         raise Conflict(self.store.url, log, expected=self.number, found=found[-1].number)
 
 
-def _dropped(turns: DroppedTurns) -> dict[str, Any]:
-    """Return the fields of a note that name turns whose texts were written ahead."""
-    fields = {"kept_turns": turns.chosen if turns.chosen[1] else None, "dropped": turns.numbers}
-    return {name: value for name, value in fields.items() if value}
-
-
-def _same(entry: LogEntry, line: tuple[str, Body]) -> bool:
-    if entry.kind == line[0] == META and not entry.body:
-        return True  # There is a newer one by now.
+def _same(entry: LogEntry, line: Line) -> bool:
     return entry.kind == line[0] and encode_body("body", entry.body) == encode_body("body", line[1])
 
 
@@ -227,8 +194,10 @@ class SavedSession:
     number: int = 0
     context: list[Any] = field(default_factory=list)
     """The messages at the last compaction."""
-    added: list[LogEntry] = field(default_factory=list)
-    """The entries of the messages since."""
+    messages: list[Any] = field(default_factory=list)
+    """The messages since."""
+    added: list[int] = field(default_factory=list)
+    """The numbers of their entries."""
     format: str | None = None
     """The format of the messages at the last compaction."""
     counts: Counts = field(default_factory=Counts)
@@ -240,26 +209,16 @@ class SavedSession:
     """What was known of how the model counts when the history was last counted."""
     learnt: list[Body] = field(default_factory=list)
     """The usage entries since."""
-    ahead: AheadLog = field(default_factory=AheadLog)
-    """What the log has of messages that were read ahead."""
-    repeats: Sequence[RepeatedText] = ()
-    """The texts that the store has of messages since the last compaction."""
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    """The numbers of the entries of messages at the last compaction, by their indexes, where known."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
     about: Body = field(default_factory=dict)
     """What the store's list of sessions shows of it, beside its status."""
-    _messages: list[Any] | None = None
 
-    @property
-    def messages(self) -> list[Any]:
-        """The messages since the last compaction; they are decoded when this is first asked for."""
-        if self._messages is None:
-            self._messages = [entry.body.get("sent", entry.body["message"]) for entry in self.added]
-        return self._messages
-
-    @messages.setter
-    def messages(self, own: list[Any]) -> None:
-        self._messages = own
+    def numbered(self) -> dict[int, int]:
+        """Return the numbers of the entries of messages by their indexes, where known."""
+        return {**self.numbers, **dict(enumerate(self.added, start=len(self.context)))}
 
     def change(self, settings: Mapping[str, Any], store: Store) -> None:
         """Take other settings; what was counted for another model is forgotten: the held cut, the last prompt, usage.
@@ -290,56 +249,53 @@ class SavedSession:
         kind, body = entry.kind, entry.body
         self.number = entry.number
         if kind == "message":
-            self.added.append(entry)
-            self.counts.messages += 1
+            self.messages.append(sent_message(body))
+            self.added.append(entry.number)
             return  # It has nothing of what follows, and most entries are messages.
         if kind == "compaction":
-            self.context, self.added, self.format, self.cut = body["view"], [], format_in(body), None
+            self.context, self.messages, self.added = body["view"], [], []
+            self.format, self.cut = body["format"], None
+            self.numbers = {int(at): number for at, number in body["numbers"].items()}
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
             self.last, self.calibration, self.learnt = None, body["calibration"], []
-            self.ahead = AheadLog()
-        elif kind == AHEAD:
-            self.ahead.take(body)
         elif kind == "prompt":
-            self.cut = whole_record(body["held"], self.cut, self.ahead.forms)
+            self.cut = whole_record(body.get("held"), self.cut)
             self.last = Last(body["used"], body["units"], body["categories"], body.get("exact", True))
         elif kind == "usage":
-            if body["calibration"] is not None:
+            if "calibration" in body:
                 self.calibration, self.learnt = body["calibration"], []
-            elif body["mix"] is not None:
+            elif "mix" in body:
                 self.learnt.append(body)
             if self.last is not None and "units" in body:
                 self.last = self.last._replace(units=body["units"])
-        elif kind == META:
-            self.about = {name: value for name, value in body.items() if name != "status"}
         if "settings" in body:
             self.settings = SessionSettings.from_dict(body["settings"])
         if "pins" in body:
-            self.pins = dict.fromkeys(body["pins"], "")
-        if "counts" in body:
-            self.counts = Counts.from_dict(body["counts"])
+            self.pins = body["pins"]
 
 
-def format_in(body: Body) -> str | None:
-    """Return the format of the messages that an entry holds; version 0.1 wrote it as `shape`."""
-    found: str | None = body["format"] if "format" in body else body["shape"]
-    return found
+def read(store: Store, session: str) -> SavedSession | None:
+    """Return a session as its log describes it; `None` if there is none.
 
-
-def read(store: Store, session: str, more: Lines = ()) -> SavedSession | None:
-    """Return a session as its log describes it, with entries that are not written yet; `None` if there is none."""
-    first = store.entries(session, limit=1)
-    if not first or "settings" not in first[0].body:
-        return None
-    made = SavedSession(SessionSettings.from_dict(first[0].body["settings"]), calibration=first[0].body["calibration"])
-    compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
-    start = made.number = compactions[0].number if compactions else 1
-    for entry in [*compactions, *store.entries(session, after=start, later=["message"])]:  # The longest is read once.
-        made.take(entry)
-    number = made.number
-    for at, (kind, body) in enumerate(more, start=number + 1):
-        made.take(LogEntry(session, at, kind, 0.0, body))
-    made.number = number
-    made.repeats = store.repeats(session, after=start)
-    made.pins = DroppedTexts(store, session).texts(made.pins)
-    return made
+    Raises:
+        InvalidValue: it is a log that no session wrote.
+    """
+    while True:
+        row, first = store.session(session), store.entries(session, limit=1)
+        if row is None or not first:
+            return None
+        if "settings" not in first[0].body:
+            raise InvalidValue("id", session, "that of a session: the log of this name was not written by one")
+        made = SavedSession(
+            SessionSettings.from_dict(first[0].body["settings"]),
+            calibration=first[0].body["calibration"],
+            counts=Counts.from_dict(row.meta.get("counts", {})),
+            about={name: value for name, value in row.meta.items() if name not in ("status", "counts")},
+        )
+        compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
+        start = made.number = compactions[0].number if compactions else 1
+        for entry in [*compactions, *store.entries(session, after=start)]:  # The longest is read once.
+            if entry.number <= row.entries:  # Others came since the row was read; its counts are without them.
+                made.take(entry)
+        if made.number == row.entries:  # If not, another writer has compacted or purged it since.
+            return made

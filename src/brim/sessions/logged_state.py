@@ -12,21 +12,22 @@ from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from brim.amounts import units
-from brim.errors import Conflict, StoreError
+from brim.errors import Conflict, SessionPurged, StoreError
 from brim.sessions import compaction
-from brim.sessions.ahead_log import AHEAD
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.initial_state import restored_state
 from brim.sessions.journal import Journal, Lines, read
+from brim.sessions.log_value import storable
+from brim.sessions.memory_log import Line
 from brim.sessions.notices import Notifier
 from brim.sessions.prompt_ahead import PromptAhead
 from brim.sessions.prompt_step import PromptStep, compaction_entry
 from brim.sessions.result_limit import bounded
 from brim.sessions.state import SessionState
-from brim.store.base import META, LogEntry
+from brim.store.base import LogEntry
+from brim.store.texts import DROPPED, SHOWN, entry_handle
 from brim.wire import format_of, wire
-from brim.wire.base import jsonable
 
 _TRIES = 50
 """How often a step is made again because another writer was faster."""
@@ -36,10 +37,6 @@ _FREED = 64
 """Objects of a context that was replaced that are freed for each message that comes, and once more."""
 ANOTHER_MODEL = "another model"
 """Why a history begins anew in the log: it is counted for another model from here on."""
-_SHAPING = ("message", "compaction", "prompt", "usage")
-"""Kinds of entries that change what the next prompt is made of."""
-_KEYS = frozenset(("settings", "counts", "progress"))
-"""Fields of other entries that do so too."""
 
 T = TypeVar("T")
 
@@ -82,35 +79,31 @@ class LoggedState:
 
     def meta(self, state: SessionState | None = None) -> dict[str, Any]:
         """Return what the store's list of sessions shows of it."""
-        return {**self.about, "status": (state or self._state).status(self.id).to_dict()}
+        state = state or self._state
+        return {**self.about, "status": state.status(self.id).to_dict(), "counts": state.counts.to_dict()}
 
     def tolerate(self, on_failure: Callable[[StoreError], object]) -> None:
         """Go on while the store fails: failures are passed on, and what was not written is written later."""
         self._journal.on_failure = on_failure
 
     def reload(self) -> None:
-        """Read the log again, and continue as it says; a log that was purged begins again with the state of now.
+        """Read the log again, and continue as it says.
 
         Raises:
+            SessionPurged: there is no log any more.
             StoreError: the store cannot be read.
         """
         journal, before = self._journal, self._state
         if journal.store is None:
             return
-        saved = read(journal.store, self.id, journal.owed)
+        saved = read(journal.store, self.id)
         if saved is None:
-            journal.number = 0
-            before.context.ahead.forget()
-            before.context.ahead.numbers = {}
-            first = {"settings": before.settings.to_dict(), "calibration": before.model_meter.to_dict()}
-            self._write([("note", first), ("compaction", compaction_entry(before, "purged"))])
-            return
+            raise journal.purged()
         own = _pool(before.context.messages)
         saved.context, saved.messages = (_own(raws, own) for raws in (saved.context, saved.messages))
         self._state = restored_state(saved, self._meter)
         self._state.model_meter.sent = before.model_meter.sent
         journal.number = saved.number
-        journal.shelf.look_again()
 
     def refresh(self) -> None:
         """Take over what others have written to its log.
@@ -123,7 +116,7 @@ class LoggedState:
 
     def forget_owed(self) -> None:
         """Drop entries that could not be written yet, for a caller that brings them again; dropped texts stay."""
-        self._journal.owed = [line for line in self._journal.owed if line[0] == AHEAD or "kept" in line[1]]
+        self._journal.forget_owed()
 
     def _work(self, parts: FixedParts, query: str | None = None, most: int | None = None) -> PromptStep:
         """Return a step on a copy of the state."""
@@ -175,6 +168,7 @@ class LoggedState:
 
         Raises:
             Conflict: it wrote messages, and this must be the only writer.
+            SessionPurged: it purged the session.
             StoreError: the store cannot be read, and its failures are not tolerated.
         """
         journal = self._journal
@@ -183,11 +177,13 @@ class LoggedState:
             if entries and not any(map(_shapes, entries)):
                 self._take_notes(entries)
                 return
+            if not entries and journal.store is not None and journal.store.session(self.id) is None:
+                raise journal.purged()
             if self.sole_writer and journal.store is not None:
                 log, last = f"the log of session {self.id!r}", entries[-1].number if entries else 0
                 raise Conflict(journal.store.url, log, expected=journal.number, found=last)
             self.reload()
-        except Conflict:
+        except (Conflict, SessionPurged):
             raise
         except StoreError as error:
             if journal.on_failure is None:
@@ -195,13 +191,11 @@ class LoggedState:
             journal.on_failure(error)
 
     def _take_notes(self, entries: Sequence[LogEntry]) -> None:
-        """Take over pins, and the handles of texts that were dropped elsewhere."""
-        journal, pins = self._journal, [entry.body["pins"] for entry in entries if "pins" in entry.body]
-        if pins and journal.store is not None:
-            self._state.pins = journal.shelf.texts(pins[-1])
-        if any("kept" in entry.body for entry in entries):
-            journal.shelf.look_again()
-        journal.number = entries[-1].number
+        """Take over pins, which are all that such entries change."""
+        pins = [entry.body["pins"] for entry in entries if "pins" in entry.body]
+        if pins:
+            self._state.pins = pins[-1]
+        self._journal.number = entries[-1].number
 
     def _add(self, given: list[Any], also: Lines = (), marks: Mapping[str, str] = MappingProxyType({})) -> None:
         """Add messages at the end, with `marks` in their entries."""
@@ -212,27 +206,22 @@ class LoggedState:
         format = wire(state.settings.format or format_of(given) or state.context.history.turns.wire.name)
         cap = state.settings.longest_result
         cut = [bounded(raw, had + i, format, cap, state.model_meter.meter) for i, raw in enumerate(given)]
-        lines: list[tuple[str, Mapping[str, Any]]] = []
+        lines: list[Line] = []
+        copied = storable if self._journal.store is not None else lambda raw: raw
         for raw, (sent, _) in zip(given, cut, strict=True):
-            body = {"message": jsonable(raw), **marks}
-            lines.append(("message", body if sent is raw else {**body, "sent": jsonable(sent)}))
+            body = {"message": copied(raw), **marks}
+            lines.append(("message", body if sent is raw else {**body, "sent": copied(sent)}))
+        whole = [entry_handle(*line)[:SHOWN] for line in lines if "sent" in line[1]]
+        results: list[Line] = [(DROPPED, {"results": whole})] if whole else []
         state.context.extend([sent for sent, _ in cut])
-        next_number = self._journal.number + len(self._journal.owed) + 1
-        state.context.ahead.numbers |= {had + i: next_number + i for i in range(len(given))}
         state.context.categories()
         state.counts.messages += len(given)
         try:
-            store, summaries = self._journal.store is not None, self._summarise is not None
-            keep = state.settings.keep_turns if summaries else 1
-            ahead = state.context.ahead.run(len(given), state.budget, summaries=summaries, store=store, keep=keep)
-            texts = {name: text for each in cut for name, text in each.texts.items()}
-            repeating: dict[str, Sequence[int]] = {
-                name: [next_number + i] for i, each in enumerate(cut) for name in each.texts
-            }
-            repeating |= state.context.ahead.repeating
-            written = [*lines, *also, *state.context.ahead.lines()]
-            if not self._journal.write(written, texts, ahead, repeating=repeating):
-                state.context.ahead.forget()  # The log may have other turns of an earlier try.
+            if self._summarise is None:
+                state.context.ahead.run(len(given), state.budget)
+            first = self._write([*lines, *results, *also])
+            if first is not None:
+                state.context.numbers |= {had + i: first + i for i in range(len(given))}
         except BaseException:  # Whatever ended it, what was not written is not there.
             state.counts.messages -= len(given)
             state.context = state.context.shortened(had)
@@ -240,10 +229,9 @@ class LoggedState:
         if self._summarise in (None, compaction.EXTRACT):  # Whoever brings a summariser expects it to be asked later.
             self._ahead.prepare(state, self._work)
 
-    def _done(self, work: PromptStep, ahead: Mapping[str, str] | None = None) -> None:
+    def _done(self, work: PromptStep) -> None:
         """Write what a step has gathered, take over its state, and emit its events."""
-        lines = work.lines if self._journal.store is None else [*work.lines, (META, self.meta(work.state))]
-        self._journal.write(lines, work.texts, ahead, turns=work.turns, repeating=work.repeating)
+        self._write([*work.lines, *work.dropped], work.state)
         if work.state.context is not self._state.context:
             self._remains = self._state.context.remains()
         self._state = work.state
@@ -268,23 +256,28 @@ class LoggedState:
         else:
             self._write([("compaction", compaction_entry(state, ANOTHER_MODEL))])
 
-    def _write(self, lines: Lines) -> None:
-        self._journal.write([*lines, (META, self.meta())])
+    def _write(self, lines: Lines, state: SessionState | None = None) -> int | None:
+        """Write entries, and the status that goes with them; return the number of the first if they are written."""
+        return self._journal.write(lines, None if self._journal.store is None else self.meta(state))
 
 
 def _shapes(entry: LogEntry) -> bool:
     """Return whether an entry changes what the next prompt is made of, beside its pins."""
-    return entry.kind in _SHAPING or not _KEYS.isdisjoint(entry.body)
+    return entry.kind != "note" or not entry.body.keys() <= {"pins"}
 
 
 def _pool(raws: Sequence[Any]) -> dict[str, list[Any]]:
     """Return messages by what they say."""
     found: dict[str, list[Any]] = {}
     for raw in reversed(raws):
-        found.setdefault(json.dumps(jsonable(raw), sort_keys=True), []).append(raw)
+        found.setdefault(_key(raw), []).append(raw)
     return found
 
 
 def _own(raws: Sequence[Any], pool: dict[str, list[Any]]) -> list[Any]:
     """Return messages of a log, the caller's own objects in place of their equals."""
-    return [same.pop() if (same := pool.get(json.dumps(raw, sort_keys=True))) else raw for raw in raws]
+    return [same.pop() if (same := pool.get(_key(raw))) else raw for raw in raws]
+
+
+def _key(raw: Any) -> str:
+    return json.dumps(storable(raw), sort_keys=True, default=repr)

@@ -7,21 +7,25 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from brim.errors import NoProgress
+from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
 from brim.sessions import compaction
-from brim.sessions.ahead_log import DroppedTurns
+from brim.sessions.context import DroppedTurn
 from brim.sessions.cut_record import cut_record
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.read_ahead import LeftOut
+from brim.sessions.log_value import storable
+from brim.sessions.memory_log import Line
 from brim.sessions.sent_messages import folded
 from brim.sessions.state import Last, SessionState
 from brim.sessions.usage import ReportedUsage
-from brim.wire.base import jsonable
+from brim.store.texts import DROPPED, SHOWN
 from brim.wire.overflow import Overflow
 
 CUT = "cut"
 """The trigger of an entry by which the history continues as it was last sent."""
+PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False, "cut": None, "held": None}
+"""The fields of a prompt's entry that are not written, and their values then."""
 _HELD = 8
 """How many times the budget the history may take before what was cut off leaves memory."""
 _GROWTH = 20
@@ -41,14 +45,10 @@ class PromptStep:
     """Tokens that this one prompt may take, if fewer than the session's budget."""
     logged: bool = True
     """Whether there is a log; otherwise prompts, which are many, gather no entry for it."""
-    lines: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     """Entries for the log."""
-    texts: dict[str, str] = field(default_factory=dict)
-    """Texts that were dropped, by handle."""
-    repeating: dict[str, Sequence[int]] = field(default_factory=dict)
-    """The numbers of the entries that texts repeat, by their handles."""
-    turns: DroppedTurns | None = None
-    """Turns that were dropped, whose texts the store has already."""
+    dropped: list[Line] = field(default_factory=list)
+    """Entries that follow them: what left the prompt."""
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """Events that are emitted once the entries are written."""
 
@@ -77,16 +77,9 @@ class PromptStep:
         state = self.state
         context = state.context.as_sent()
         if context is not None:
-            self._drop(state.context.left_out(context.messages))
+            self.dropped += dropped_lines(state.context.left_out(context.messages))
             state.context, state.counts.cut, state.counts.saved = context, 0, 0
             self.lines.append(("compaction", compaction_entry(state, CUT)))
-
-    def _drop(self, left: LeftOut) -> None:
-        """Note texts that are dropped, and turns whose texts the store has."""
-        self.texts.update(left.texts)
-        self.repeating.update(left.repeating)
-        if left.turns.names:  # A history that begins anew in this step has none.
-            self.turns = left.turns
 
     def warn(self, estimate: int) -> None:
         """Note the use, and warn if it crosses the warning line from below."""
@@ -118,7 +111,10 @@ class PromptStep:
     def take(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
         state = self.state
-        self._drop(state.context.ahead.replaced(compacted.texts))
+        self.dropped += dropped_lines(state.context.left_out(compacted.messages))
+        said = {one.handle for one in map(said_in, state.context.history.turns.messages) if one is not None}
+        index = [text for name, text in compacted.texts.items() if name not in said]
+        self.dropped += [("text", {"text": text}) for text in index]
         state.compacted, state.last = compacted, None
         state.show(compacted.messages)
         state.counts.compactions += 1
@@ -136,7 +132,7 @@ class PromptStep:
     def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None) -> None:
         """Continue with other messages; all that was there is dropped."""
         state = self.state
-        self._drop(state.context.left_out([]))
+        self.dropped += dropped_lines(state.context.left_out([]))
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
         state.show(list(messages))
         if trigger == "sub_tick":
@@ -159,13 +155,13 @@ class PromptStep:
                 state.last = None if state.last is None else state.last._replace(units=state.context.units)
             if usage.input >= state.settings.window.warning:
                 self.warn(usage.input)
-        body = {
-            **usage.to_dict(),
-            "mix": None if mix is None else asdict(mix),
-            "calibration": state.model_meter.to_dict() if recount else None,
-            "units": state.context.units,
-            "counts": state.counts.to_dict(),
-        }
+        body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
+        if usage.passes == 1:
+            del body["passes"]
+        if recount:
+            body |= {"calibration": state.model_meter.to_dict(), "units": state.context.units}
+        elif mix is not None:
+            body["mix"] = asdict(mix)
         self.lines.append(("usage", body))
         return recount
 
@@ -182,7 +178,7 @@ class PromptStep:
             "budget_tokens": state.budget,
             "retried": retried,
         }
-        self.lines.append(("event", {"event": "overflow", **fields, "counts": state.counts.to_dict()}))
+        self.lines.append(("event", {"event": "overflow", **fields}))
         self.events.append(("overflow", fields))
 
     def _fit(self) -> Fitted:
@@ -192,7 +188,7 @@ class PromptStep:
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left:
-            self._drop(context.left_out(fitted.messages, _identity(fitted)))
+            self.dropped += dropped_lines(context.left_out(fitted.messages, _identity(fitted)))
         placed = parts.placed(fitted, context, budget)
         cut = self._cut(placed, left=left)
         self._note_saved(whole - placed.used, fitted, moved=cut is not None)
@@ -257,7 +253,10 @@ class PromptStep:
         self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
 
     def _entry(self, placed: Fitted, fields: Mapping[str, Any], cut: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the log entry of a prompt; it has the receipt only if prompts are captured."""
+        """Return the log entry of a prompt; it has the receipt only if prompts are captured.
+
+        There is one for each prompt, so what is as in most of them is left out: see `PROMPT`.
+        """
         state, held = self.state, placed.stable.held if placed.stable is not None else None
         body: dict[str, Any] = {
             "used": placed.used,
@@ -268,9 +267,9 @@ class PromptStep:
             **fields,
             "units": state.context.units,
             "cut": cut,
-            "held": cut_record(held, state.logged_cut, state.context.ahead.log.forms),
-            "counts": state.counts.to_dict(),
+            "held": cut_record(held, state.logged_cut),
         }
+        body = {name: value for name, value in body.items() if name not in PROMPT or value != PROMPT[name]}
         state.logged_cut = held
         if self.capture:
             body["receipt"] = placed.receipt.to_dict()
@@ -287,16 +286,29 @@ def _identity(fitted: Fitted) -> Any:
     return None if held is None else (held.identity, held.unanswered)
 
 
+def prompt_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a prompt's entry with the fields that were not written."""
+    return {**PROMPT, **body}
+
+
+def dropped_lines(turns: Sequence[DroppedTurn]) -> list[Line]:
+    """Return the entries of turns that left the prompt: which messages they are, and those that the log has not."""
+    if not turns:
+        return []
+    unknown: list[Line] = [("turn", {"messages": storable(turn.messages)}) for turn in turns if not turn.numbers]
+    return [*unknown, (DROPPED, {"turns": {turn.handle[:SHOWN]: turn.numbers for turn in turns}})]
+
+
 def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
     """Return the log entry of a history that begins anew: all that it continues with."""
     state.logged_cut = None
     return {
         "trigger": trigger,
-        "view": [jsonable(raw) for raw in state.context.messages],
+        "view": storable(state.context.messages),
+        "numbers": {str(at): number for at, number in state.context.numbers.items()},
         "format": state.context.history.turns.format,
         "compacted": state.compacted.to_dict() if state.compacted is not None else None,
-        "counts": state.counts.to_dict(),
         "calibration": state.model_meter.to_dict(),
-        "pins": list(state.pins),
+        "pins": dict(state.pins),
         "settings": state.settings.to_dict(),
     }

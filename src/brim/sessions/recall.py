@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import InvalidValue, UnknownName
@@ -24,11 +23,11 @@ class Recall(LoggedState):
         Raises:
             UnknownName: this session keeps no such text.
         """
-        return self._journal.shelf.text(handle)
+        return self._journal.dropped.text(handle)
 
     def search(self, query: str, limit: int = 20) -> list[SearchHit]:
         """Return the dropped texts that share words with a query, the best first."""
-        return self._journal.shelf.search(query, limit)
+        return self._journal.dropped.search(query, limit)
 
     def recall_tool(self, format: str | None = None) -> dict[str, Any]:
         """Return the definition of the tool by which a model recalls dropped texts."""
@@ -37,7 +36,7 @@ class Recall(LoggedState):
     def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
         """Return the result of a call of that tool, in at most `budget` tokens."""
         limit = self._state.settings.longest_result if budget is None else budget
-        return recall_tool.answered(arguments, self._journal.shelf, limit, self._state.model_meter.meter)
+        return recall_tool.answered(arguments, self._journal.dropped, limit, self._state.model_meter.meter)
 
     def restore(self, handle: str) -> None:
         """Add a dropped text as the newest message, which the next prompt always includes.
@@ -47,7 +46,7 @@ class Recall(LoggedState):
             InvalidValue: a tool call has no result yet, so no message can follow it.
             StoreError: the store cannot be written; nothing is added then.
         """
-        name, text = self._journal.shelf.find(handle)
+        name, text = self._journal.dropped.find(handle)
         self.refresh()
 
         def step() -> None:
@@ -73,12 +72,12 @@ class Recall(LoggedState):
             InvalidValue: the pins would take more than a quarter of the budget.
             StoreError: the store cannot be written; nothing is pinned then.
         """
-        name, text = self._journal.shelf.find(handle)
+        name, text = self._journal.dropped.find(handle)
 
         def step() -> None:
             state = self._state
             pinned = pins.added(state.pins, name, text, state.budget, state.model_meter.meter)
-            self._pin(pinned, ahead={name: text})  # Whole, so that a session that is opened finds it at once.
+            self._pin(pinned)
 
         self._agreed(step)
 
@@ -96,8 +95,8 @@ class Recall(LoggedState):
 
         self._agreed(step)
 
-    def _pin(self, pinned: dict[str, str], ahead: Mapping[str, str] | None = None) -> None:
+    def _pin(self, pinned: dict[str, str]) -> None:
         work = self._work(FixedParts())
         work.state.pins = pinned
-        work.lines.append(("note", {"pins": list(pinned)}))
-        self._done(work, ahead)
+        work.lines.append(("note", {"pins": pinned}))
+        self._done(work)

@@ -97,16 +97,17 @@ class RememberedConversations:
             self._find_by(newest.name, _openings_of(newest))
         most = _MOST_BYTES if self._memory is None else self._memory
         if size > most * share and not logged and own:
-            self._drop(newest.name)
+            self.drop(newest.name)
         if len(self) > self.most or self._total > most:
             for name, each in list(self._known.items()):
                 if len(self) <= self.most and self._total <= most:
                     break
                 if each is not newest and not each.lock.locked():
-                    gone.append(self._drop(name))
+                    gone.append(self.drop(name))
         return gone
 
-    def _drop(self, name: str) -> Conversation:
+    def drop(self, name: str) -> Conversation:
+        """Forget a conversation, and return it."""
         dropped = self._known.pop(name)
         self._total -= dropped.size
         self._find_by(name, ())

@@ -71,7 +71,7 @@ class FittedRequest:
     """Tokens by which its system messages are longer than those that the session has."""
     exact: bool = True
     """Whether the tokens are an exact count."""
-    shelf: DroppedTexts | None = field(default=None, repr=False)
+    dropped: DroppedTexts | None = field(default=None, repr=False)
     """The texts that were dropped from the conversation, if the model can recall them."""
     conversation: str = ""
     """The name of its conversation; empty if it continues none."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Unpack
+from types import TracebackType
+from typing import Any, Literal, Self, Unpack
 from uuid import uuid4
 
-from brim.errors import InvalidValue, StoreError, UnknownName
+from brim.errors import Conflict, InvalidValue, StoreError, UnknownName
 from brim.history.compact.plan import CompactionPlan, apply
 from brim.history.history import Tools
 from brim.history.result import Fitted
@@ -35,15 +36,22 @@ from brim.sessions.settings import SessionSettings
 from brim.sessions.status import Status
 from brim.sessions.unread import unread_messages
 from brim.sessions.usage import ReportedUsage, reported
-from brim.store.base import Store
+from brim.store import Store, opened_store
 from brim.wire.base import Format
 from brim.wire.overflow import Overflow
 
 Given = Meter | str | Callable[[str], int] | None
 
 
+class SessionExists(InvalidValue):
+    """The store has a session of this id."""
+
+
 class Session(Recall):
-    """A conversation that lasts."""
+    """A conversation that lasts. It can be used in a `with` block, which closes it."""
+
+    _owned: Store | None
+    """The store, if the session has opened it."""
 
     def __init__(
         self,
@@ -51,7 +59,7 @@ class Session(Recall):
         *,
         model: str | None = None,
         meter: Given = None,
-        store: Store | None = None,
+        store: Store | str | None = None,
         id: str | None = None,
         summarise: Summariser | None = None,
         keep_turns: int = 3,
@@ -74,7 +82,7 @@ class Session(Recall):
             window: what the model holds and how much of it a prompt may use; without it, the window of `model`.
             model: the model that is called.
             meter: the meter, or its name; without it, the meter of the model.
-            store: where everything is kept. Without one the session lives in memory, and grows there.
+            store: where everything is kept, or its URL. Without one the session lives in memory, and grows there.
             id: its name in the store; without it, one is made up.
             summarise: a function from a text and a limit to a summary, a model, or `extract`; else excerpts stay.
             keep_turns: how many of the newest turns a summary leaves as they are, at the least.
@@ -95,23 +103,21 @@ class Session(Recall):
             InvalidValue: an argument is invalid, or the store has a session of this id.
             UnknownName: there is no such model or meter.
         """
+        kept, self._owned = opened_store(store)
         lines: dict[str, Any] = {"compact_at": compact_at, "tool_limit": tool_limit, "memory_limit": memory_limit}
         more = {**lines, "keep_turns": keep_turns, "stable": stable, "format": format, "summary_share": summary_share}
-        state = new_state(window, model, meter, calibration or load_calibration(store, model), more)
+        state = new_state(window, model, meter, calibration or load_calibration(kept, model), more)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, clock, observers, on_notice)
-        self._set_up(Journal(store, name), state, notifier, summarise, capture=capture, meter=meter)
-        if store is not None and store.entries(name, limit=1):
-            raise InvalidValue("id", id, "new in this store: brim.Session.open(id, store=...) continues a session")
-        first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
-        self._write([("note", first), *also])
+        self._set_up(Journal(kept, name), state, notifier, summarise, capture=capture, meter=meter)
+        self._begin_log(also)
 
     @classmethod
     def open(
         cls,
         id: str,
         *,
-        store: Store,
+        store: Store | str,
         meter: Given = None,
         summarise: Summariser | None = None,
         clock: Callable[[], float] = time.time,
@@ -134,16 +140,26 @@ class Session(Recall):
                 format than `format`; or a setting is invalid.
         """
         check_options(settings, OpenOptions)
-        saved = read(store, id)
-        if saved is None:
-            if not create:
-                raise UnknownName("session", id, [row.id for row in store.sessions(limit=1_000)])
+        kept, owned = opened_store(store)
+        assert kept is not None
+        saved = read(kept, id)
+        if saved is None and create:
             more: dict[str, Any] = {"summarise": summarise, "clock": clock, "observers": observers}
-            return cls(store=store, id=id, meter=meter, capture=capture, on_notice=on_notice, **more, **settings)
+            more |= {"meter": meter, "capture": capture, "on_notice": on_notice}
+            try:
+                begun = cls(store=kept, id=id, **more, **settings)
+            except SessionExists:  # Another caller has begun it since it was looked for.
+                saved = read(kept, id)
+            else:
+                begun._owned = owned
+                return begun
+        if saved is None:
+            raise UnknownName("session", id, [row.id for row in kept.sessions(limit=1_000)])
         made, before = cls.__new__(cls), saved.settings
-        saved.change(settings, store)
+        made._owned = owned
+        saved.change(settings, kept)
         notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
-        journal, state = Journal(store, id, saved.number), restored_state(saved, meter)
+        journal, state = Journal(kept, id, saved.number), restored_state(saved, meter)
         notifier.restore(saved.counts.compactions)
         made._set_up(journal, state, notifier, summarise, capture=capture, meter=meter)
         made.about |= saved.about
@@ -151,10 +167,41 @@ class Session(Recall):
             made._agreed(lambda: made._write_settings(settings, before.model))
         return made
 
+    def _begin_log(self, also: Lines) -> None:
+        """Write the first entries.
+
+        Raises:
+            SessionExists: the store has a session of this id.
+        """
+        state = self._state
+        first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
+        try:
+            self._write([("note", first), *also])
+        except Conflict as error:
+            raise SessionExists("id", self.id, "new: brim.Session.open(id, store=...) continues a session") from error
+
+    def close(self) -> None:
+        """Close the store that the session has opened, if it was passed as a URL."""
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     @property
     def settings(self) -> SessionSettings:
         """How it keeps within its window."""
         return self._state.settings
+
+    @property
+    def store(self) -> Store | None:
+        """Where everything is kept; `None` if it lives in memory."""
+        return self._journal.store
 
     @property
     def meter(self) -> BaseMeter:

@@ -154,6 +154,5 @@ class SessionSettings:
     def from_dict(cls, values: Mapping[str, Any]) -> SessionSettings:
         """Return what `to_dict` wrote; fields of another version are ignored."""
         known = {slot.name for slot in fields(cls)}
-        values = {"format": values.get("shape"), **values}  # As version 0.1 wrote it.
         told = {name: value for name, value in values.items() if name in known}
         return cls(**{**told, "window": Window(**values["window"])})

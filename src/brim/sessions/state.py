@@ -64,7 +64,9 @@ class SessionState:
         self.model_meter.recount()
         summary = None if self.compacted is None else self.compacted.marked
         self.counts.saved = 0 if messages is not self.context.messages else self.counts.saved
-        self.context = self.context.anew(self.model_meter.meter, messages, summary)
+        before = self.context
+        self.context = before.anew(self.model_meter.meter, messages, summary)
+        self.context.take_numbers(before)
 
     def estimate(self, parts: FixedParts) -> int:
         """Return the tokens of the next prompt, if nothing more is cut."""

@@ -121,11 +121,8 @@ class Resolved(Builder):
         """
         from brim.store import open_store
 
-        url = self.value("store.url")
-        try:
-            return None if url is None else open_store(url)
-        except InvalidValue as error:
-            raise self.blame("store.url", error) from error
+        url = self._store_url()
+        return None if url is None else open_store(url)
 
     def _arguments(self, table: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a session or a loop."""
@@ -135,7 +132,19 @@ class Resolved(Builder):
     def _shared(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of sessions, conversations and loops alike that are not among the options."""
         made = {name: self.value(name) for name in ("model", "meter") if name not in options}
-        return made if "store" in options else {**made, "store": self.store()}
+        return made if "store" in options else {**made, "store": self._store_url()}
+
+    def _store_url(self) -> str | None:
+        """Return the address of the store, which whoever opens it closes; `None` if it is not set."""
+        from brim.store import check_url
+
+        url: str | None = self.value("store.url")
+        try:
+            if url is not None:
+                check_url(url)
+        except InvalidValue as error:
+            raise self.blame("store.url", error) from error
+        return url
 
     def _margined_window(self, options: Mapping[str, Any]) -> Window:
         """Return the window of the options, of their model or of the settings, without the safety margin."""

@@ -1,15 +1,13 @@
-"""Stores of sessions, receipts and dropped texts: SQLite, or PostgreSQL if several machines share one."""
+"""Stores of sessions: SQLite, or PostgreSQL if several machines share one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from brim.errors import InvalidType, InvalidValue
-from brim.store.address import FILE, SERVER, shown_url
-from brim.store.base import META, Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
+from brim.store.address import FILE, check_url, shown_url
+from brim.store.base import Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
 
 __all__ = [
-    "META",
     "Body",
     "Lease",
     "LogEntry",
@@ -18,7 +16,9 @@ __all__ = [
     "SearchHit",
     "SessionRow",
     "Store",
+    "check_url",
     "open_store",
+    "opened_store",
     "shown_url",
 ]
 
@@ -34,15 +34,24 @@ def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
         InvalidValue: the address is invalid.
         StoreError: it cannot be opened, or it is not a brim store, or a newer one.
     """
-    if not isinstance(url, str):
-        raise InvalidType("the address of a store", url, "a text such as 'sqlite:///brim.db'")
-    if url.startswith(FILE) and len(url) > len(FILE):
+    check_url(url)
+    if url.startswith(FILE):
         from brim.store.sqlite import Sqlite
 
         return Sqlite(url.removeprefix(FILE), clock)
-    if url.startswith(SERVER):
-        from brim.store.postgres import Postgres
+    from brim.store.postgres import Postgres
 
-        return Postgres(url, clock)
-    known = "'sqlite:///brim.db', 'sqlite:///:memory:' or 'postgresql://user@host/db'"
-    raise InvalidValue("the address of a store", shown_url(url), f"like {known}")
+    return Postgres(url, clock)
+
+
+def opened_store(store: Store | str | None) -> tuple[Store | None, Store | None]:
+    """Return a store that is given as itself or by its address, and once more if it was opened here.
+
+    Raises:
+        InvalidValue: the address is invalid.
+        StoreError: it cannot be opened.
+    """
+    if not isinstance(store, str):
+        return store, None
+    opened = open_store(store)
+    return opened, opened

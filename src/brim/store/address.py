@@ -1,12 +1,27 @@
-"""The address of a store as it may be shown: without a password."""
+"""The address of a store: checked, and shown without its password."""
 
 from __future__ import annotations
 
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from brim.errors import InvalidType, InvalidValue
+
 FILE = "sqlite:///"
 SERVER = ("postgresql://", "postgres://")
 _HIDDEN = "***"
+
+
+def check_url(url: object) -> None:
+    """Check the address of a store.
+
+    Raises:
+        InvalidValue: it is invalid.
+    """
+    if not isinstance(url, str):
+        raise InvalidType("the address of a store", url, "a text such as 'sqlite:///brim.db'")
+    if not url.startswith(SERVER) and (not url.startswith(FILE) or url == FILE):
+        known = "'sqlite:///brim.db', 'sqlite:///:memory:' or 'postgresql://user@host/db'"
+        raise InvalidValue("the address of a store", shown_url(url), f"like {known}")
 
 
 def shown_url(url: str) -> str:

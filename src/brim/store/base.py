@@ -1,24 +1,17 @@
-"""The interface of a store: a log for each session, texts by their handle, small documents, and jobs that run once.
+"""The interface of a store: a log for each session, small documents, and jobs that run once.
 
 A session is an append-only log; everything else is derived from it. A write is durable before its method returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 Body = Mapping[str, Any]
-"""A JSON object. Every text in it comes back as it was, whatever its characters."""
-
-META = "meta"
-"""The kind of entry whose newest body `sessions` shows; those before it have no body any more."""
-
-
-CONTINUATION = "continuation"
-"""The kind of entry of which only the newest has a body too: what a loop hands over to its next context."""
+"""A JSON object, which may also hold bytes. Every value in it comes back as it was, whatever its characters."""
 
 
 class LogEntry(NamedTuple):
@@ -28,7 +21,7 @@ class LogEntry(NamedTuple):
     number: int
     """1, 2, 3 and so on within the session, without gaps."""
     kind: str
-    """What the body is: message, prompt, usage, warning, compaction, summary, event, note or meta."""
+    """What the body is: message, prompt, usage, warning, compaction, dropped, turn, text, event or note."""
     at: float
     """When it was written, in seconds since 1970."""
     body: Body
@@ -43,33 +36,22 @@ class SessionRow(NamedTuple):
     entries: int
     """How many entries its log has; the number of the last one."""
     meta: Body
-    """The body of its newest entry of kind `meta`; empty if there is none."""
+    """What was last written about it; empty if nothing was."""
 
 
 class SearchHit(NamedTuple):
-    """One text that a search found."""
+    """One entry that a search found."""
 
     handle: str
+    """The hash of its text, by which `text` returns it."""
     session: str
-    """The session that keeps it; of several, the last one that wrote it."""
+    number: int
+    kind: str
+    """`message`, `turn` or `text`."""
     excerpt: str
     """The excerpt that has most words of the query, on one line."""
     rank: float
-    """How well it matches: higher is better. Ranks of two searches, or of two kinds of store, are not comparable."""
-
-
-class RepeatedText(NamedTuple):
-    """A kept text that repeats messages of its session's log."""
-
-    first: int
-    """The number of the first entry."""
-    last: int
-    handle: str
-    """The first eleven characters of its handle, as prompts show them."""
-    turn: bool = False
-    """Whether it is all messages from the first to the last entry as JSON, instead of a text in one of them."""
-    packed: bytes = b""
-    """How it is written beside its entries, if they do not have all of it."""
+    """How well it matches: higher is better. Ranks of two searches are not comparable."""
 
 
 class Saved(NamedTuple):
@@ -101,22 +83,29 @@ class Purged(NamedTuple):
 
     sessions: int
     entries: int
-    texts: int
     documents: int
     jobs: int
 
 
 class Store(Protocol):
-    """Sessions, dropped texts, documents and jobs. Safe for threads; each process opens its own."""
+    """Sessions, documents and jobs. Safe for threads; each process opens its own."""
 
     @property
     def url(self) -> str:
         """The address of the store, without a password."""
 
-    def append(self, session: str, entries: Iterable[tuple[str, Body]], *, after: int | None = None) -> int:
+    def append(
+        self,
+        session: str,
+        entries: Iterable[tuple[str, Body]],
+        *,
+        after: int | None = None,
+        meta: Body | None = None,
+    ) -> int:
         """Write entries of a kind and a body at the end of a session's log, all or none, and return the last number.
 
-        With `after` they are written only if that is the last number so far; 0 is a session without entries.
+        With `after` they are written only if that is the last number so far; 0 is a session without entries. `meta`
+        replaces what `sessions` shows of the session. Messages, turns and texts are indexed by their words and hashes.
 
         Raises:
             Conflict: `after` is not the last number.
@@ -132,40 +121,30 @@ class Store(Protocol):
         after: int = 0,
         limit: int | None = None,
         newest: bool = False,
-        later: Collection[str] = (),
     ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`.
 
-        Of more than `limit` the first are returned, or the last if `newest`. The bodies of the kinds `later` are
-        decoded when one of them is used; until then an error in them is not found.
+        Of more than `limit` the first are returned, or the last if `newest`.
         """
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
         """Return sessions, the last written first; only those written before a time, or those after a row."""
 
-    def keep(
-        self, session: str, texts: Mapping[str, str], *, repeating: Mapping[str, Sequence[int]] | None = None
-    ) -> None:
-        """Keep texts by their handles for a session. A text that is known is stored once.
-
-        `repeating` are the numbers of the entries of the session that a text repeats, by its handle. If that is the
-        hash of the text, all that is written is what the entries do not have.
-
-        Raises:
-            InvalidValue: the store has another text under a handle.
-        """
+    def session(self, session: str) -> SessionRow | None:
+        """Return one session, or `None`."""
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:
-        """Return the text of a handle; `None` if this session does not keep it, or without one, if none does.
+        """Return the text of a handle in the log of a session, or without one, of any; `None` if there is none.
 
-        A handle that is a hash may be shortened to its first eleven characters, as prompts show it.
+        A handle is `b2:` and the hash of the text, or at least its first five digits. The text is that of a message,
+        of one of its results, of an entry of kind `text`, or of a dropped turn as JSON.
         """
 
-    def repeats(self, session: str, *, after: int = 0) -> list[RepeatedText]:
-        """Return the kept texts that repeat entries of a session, with the last above `after`, in the order of that."""
-
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
-        """Return the kept texts that share words with a query, the best first. A query may have any characters."""
+        """Return the messages and texts that share words with a query, the best first; each text once.
+
+        A query may have any characters.
+        """
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version.
@@ -211,8 +190,7 @@ class Store(Protocol):
     ) -> Purged:
         """Remove the sessions last written before a time, or one session, and return the counts.
 
-        Texts that no other session keeps are removed too, and those that repeat its log; with `before`, also jobs done
-        before it, and documents of the given kinds.
+        With `before`, jobs done before it are removed too, and documents of the given kinds.
 
         Raises:
             InvalidValue: neither a time nor a session is given.
@@ -220,7 +198,10 @@ class Store(Protocol):
         """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a context in which all writes of this thread are written together, or none."""
+        """Return a context in which all writes of this thread are written together, or none.
+
+        Another task of the same thread cannot write or read meanwhile: await nothing inside.
+        """
 
     def close(self) -> None:
         """Close the file or the connection. Closing twice does nothing."""

@@ -10,14 +10,29 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import RLock
 from types import TracebackType
 from typing import Any, Self
 
 from brim.errors import StoreError
-from brim.store.schema import VERSIONS, Version, statements
+from brim.store.schema import VERSION, statements
+from brim.store.values import encode_body
 
 Row = tuple[Any, ...]
+
+BUSY_SECONDS = 10.0
+"""Seconds that a call waits for another program."""
+_POLL_SECONDS = 0.002
+"""Seconds between two tries. SQLite itself tries ever less often, and next to a program that writes without a pause it
+may never get the lock."""
+
+_open: ContextVar[tuple[object, ...]] = ContextVar("brim_open_transactions", default=())
+"""The transactions that this task has opened. The tasks of a thread share its lock, but not this."""
+
+
+class StoreBusy(StoreError):
+    """Another program locks the database."""
 
 
 class Database(ABC):
@@ -25,8 +40,6 @@ class Database(ABC):
 
     _kind: str
     """The name of its types in the schema: sqlite or postgres."""
-    _reading: str
-    """The statement that begins a transaction which reads."""
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self.url = url
@@ -35,38 +48,76 @@ class Database(ABC):
         self._lock = RLock()
         self._depth = 0
         """How many transactions and savepoints are open; guarded by the lock."""
+        self._current: object = None
+        """The open transaction, by which the task that opened it is known."""
         self._process = os.getpid()
         self._closed = False
         self._connection: Any = self._connect()
         try:
-            self._set_up()
-            self._migrate()
+            self._acquire(self._set_up)
+            self._lock.release()
+            self._create_tables()
         except BaseException:  # Nothing is left open, whatever the error.
+            self._closed = True
             self._connection.close()
             raise
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Write everything inside together, or nothing of it. Other threads wait."""
-        with self._lock, self._savepoint() if self._depth else self._transaction(alone=False):
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
+        with self._lock:
+            self._ready()
+            if self._depth:
+                with self._savepoint():
+                    yield
+                return
+        with self._transaction(alone=False):
+            yield
 
     @contextmanager
     def _transaction(self, *, alone: bool) -> Iterator[None]:
         """Run a transaction; with `alone`, all others wait until it ends."""
-        self._ready()
-        self._begin(alone=alone)
+        self._acquire(lambda: self._begin(alone=alone))
         try:
-            yield
-            self._commit()
-        except BaseException:  # Nothing half-written stays, whatever the error.
-            if self._inside():
-                self._rows("ROLLBACK")
-            raise
+            self._current = object()
+            self._depth = 1
+            opened = _open.set((*_open.get(), self._current))
+            try:
+                yield
+                self._commit()
+            except BaseException:  # Nothing half-written stays, whatever the error.
+                if self._inside():
+                    self._rows("ROLLBACK")
+                raise
+            finally:
+                self._depth = 0
+                _open.reset(opened)
+                self._ended()
+        finally:
+            self._lock.release()
+
+    def _acquire(self, begin: Callable[[], object]) -> None:
+        """Take the lock and begin to read or write; while another program locks the database, wait without the lock.
+
+        Raises:
+            StoreError: the database cannot be used, or was locked for too long.
+        """
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            self._lock.acquire()
+            try:
+                self._ready()
+                begin()
+            except StoreBusy:
+                self._lock.release()
+                if self._depth or time.monotonic() > until:
+                    raise
+            except BaseException:
+                self._lock.release()
+                raise
+            else:
+                return
+            time.sleep(_POLL_SECONDS)
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
@@ -75,6 +126,7 @@ class Database(ABC):
             raise StoreError(self.url, "an earlier error has ended the transaction: begin it again")
         point = f"brim_{self._depth}"
         self._rows(f"SAVEPOINT {point}")
+        self._depth += 1
         try:
             yield
         except BaseException:  # Nothing half-written stays, whatever the error.
@@ -82,15 +134,20 @@ class Database(ABC):
                 self._rows(f"ROLLBACK TO SAVEPOINT {point}")
                 self._rows(f"RELEASE SAVEPOINT {point}")
             raise
+        finally:
+            self._depth -= 1
         self._rows(f"RELEASE SAVEPOINT {point}")
 
     def _ready(self) -> None:
-        """Check that the connection can be used, and roll back a transaction that was interrupted.
+        """Check that the connection can be used here, and roll back a transaction that was interrupted.
 
         Raises:
-            StoreError: it was closed, or belongs to another process.
+            StoreError: it was closed, belongs to another process, or is in a transaction of another task.
         """
         if self._depth:
+            if self._current not in _open.get():
+                problem = "another task of this thread is in a transaction: await nothing inside of `transaction()`"
+                raise StoreError(self.url, problem)
             return
         if self._closed:
             raise StoreError(self.url, "the store is closed: open it again")
@@ -102,23 +159,20 @@ class Database(ABC):
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
         """Read the store as it is at one moment, whatever others write meanwhile."""
-        with self._lock:
-            self._ready()
-            if self._depth:
-                yield
-                return
-            self._rows(self._reading)
-            try:
-                yield
-            finally:
-                if self._inside():
-                    self._rows("COMMIT")
+        self._acquire(lambda: None if self._depth else self._begin_reading())
+        try:
+            yield
+        finally:
+            if not self._depth and self._inside():
+                self._rows("COMMIT")
+            self._lock.release()
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of one reading statement, which may be outside of a transaction."""
-        with self._lock:
-            self._ready()
-            return self._rows(statement, values)
+        rows: list[Row] = []
+        self._acquire(lambda: rows.extend(self._rows(statement, values)))
+        self._lock.release()
+        return rows
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run a statement and return its rows."""
@@ -129,31 +183,36 @@ class Database(ABC):
         """Run a statement and return how many rows it changed."""
         return int(self._run(statement, values).rowcount)
 
-    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row of values."""
-        for row in values:
-            self._run(statement, row)
-
-    def _migrate(self, versions: tuple[Version, ...] = VERSIONS) -> None:
-        """Bring the tables to the last version, in one transaction.
+    def _written(self, place: str, body: object) -> str | bytes:
+        """Return a JSON object as the value of a column.
 
         Raises:
-            StoreError: they are of a newer version, or of another program.
+            InvalidValue: it is not a mapping, or has values that JSON cannot represent.
         """
-        if self._known_version(versions) == len(versions):
+        return self._column(encode_body(place, body))
+
+    def _create_tables(self) -> None:
+        """Create the tables of a new store, in one transaction.
+
+        Raises:
+            StoreError: there are tables of another version, or of another program.
+        """
+        found: list[bool] = []
+        self._acquire(lambda: found.append(self._has_tables()))
+        self._lock.release()
+        if found[0]:
             return
         with self._transaction(alone=True):
-            # Another process may have done it while this one waited.
-            for version in range(self._known_version(versions) + 1, len(versions) + 1):
-                for statement in statements(version, self._kind, versions):
+            if not self._has_tables():  # Another process may have made them while this one waited.
+                for statement in statements(self._kind):
                     self._rows(statement)
 
-    def _known_version(self, versions: tuple[Version, ...]) -> int:
+    def _has_tables(self) -> bool:
         found = self._version()
-        if found > len(versions):
-            problem = f"it was written by a newer brim (tables of version {found}; this one knows {len(versions)})"
+        if found not in (0, VERSION):
+            problem = f"it was written by another brim (tables of version {found}; this one knows {VERSION})"
             raise StoreError(self.url, f"{problem}: update brim, or open another store")
-        return found
+        return found > 0
 
     def _now(self) -> float:
         """Return the time in seconds since 1970; in a transaction it may be the time of its beginning."""
@@ -162,9 +221,12 @@ class Database(ABC):
     def close(self) -> None:
         """Close the file or the connection, unless it belongs to the parent of this process."""
         with self._lock:
+            if not self._closed and os.getpid() == self._process:
+                self._disconnect()
             self._closed = True
-            if os.getpid() == self._process:
-                self._connection.close()
+
+    def _disconnect(self) -> None:
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -173,6 +235,10 @@ class Database(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_connection", None) is not None and not self._closed:
+            self.close()
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -185,6 +251,13 @@ class Database(ABC):
     def _set_up(self) -> None:  # noqa: B027 - PostgreSQL needs nothing
         """Prepare a new connection."""
 
+    def _ended(self) -> None:  # noqa: B027 - PostgreSQL needs nothing
+        """Do what has to be done after a transaction."""
+
+    @abstractmethod
+    def _column(self, text: str) -> str | bytes:
+        """Return a text of any characters as the value of a column."""
+
     @abstractmethod
     def _run(self, statement: str, values: Sequence[Any]) -> Any:
         """Run a statement and return its cursor.
@@ -194,8 +267,20 @@ class Database(ABC):
         """
 
     @abstractmethod
+    def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row of values."""
+
+    @abstractmethod
     def _begin(self, *, alone: bool) -> None:
-        """Begin a transaction that is going to write; with `alone`, all others wait until it ends."""
+        """Begin a transaction that is going to write; with `alone`, all others wait until it ends.
+
+        Raises:
+            StoreBusy: another program writes.
+        """
+
+    @abstractmethod
+    def _begin_reading(self) -> None:
+        """Begin a transaction that reads the database as it is now."""
 
     @abstractmethod
     def _commit(self) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from brim.errors import LeaseLost
 from brim.store.base import Body, Lease
-from brim.store.body import check_name, check_seconds, decode_body, encode_body
 from brim.store.database import Database
+from brim.store.values import check_name, check_seconds, decode_body
 
 _FREE = "queue = ? AND done IS NULL AND (until IS NULL OR until <= ?)"
 
@@ -24,7 +24,7 @@ class JobStore(Database):
 
     def enqueue(self, queue: str, id: str, body: Body) -> bool:
         """Add a job, and return whether it is new."""
-        content = encode_body("body", body)
+        content = self._written("body", body)
         with self.transaction():
             added = self._changed(
                 "INSERT INTO brim_jobs (queue, id, body, added, attempt) VALUES (?, ?, ?, ?, 0) ON CONFLICT DO NOTHING",
@@ -39,11 +39,12 @@ class JobStore(Database):
         check_seconds("seconds", seconds)
         with self._lock:
             self._ready()
-            # Workers poll far more often than there is work, and should not block writers.
-            if not self._rows(f"SELECT 1 FROM brim_jobs WHERE {_FREE} LIMIT 1", (queue, self._now())):
-                return None
-            with self.transaction():
-                return self._lease(queue, worker, seconds)
+            now = self._now()
+        # Workers poll far more often than there is work, and should not block writers.
+        if not self._read(f"SELECT 1 FROM brim_jobs WHERE {_FREE} LIMIT 1", (queue, now)):
+            return None
+        with self.transaction():
+            return self._lease(queue, worker, seconds)
 
     def _lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
         now = self._now()
@@ -71,7 +72,7 @@ class JobStore(Database):
 
     def complete(self, lease: Lease, result: Body) -> None:
         """Write the result of a job. It never runs again."""
-        content = encode_body("result", result)
+        content = self._written("result", result)
         with self.transaction():
             self._update(lease, "done = ?, result = ?", self._now(), content)
 

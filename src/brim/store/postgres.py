@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 from brim.errors import StoreError
 from brim.store.address import shown_url, without_secrets
 from brim.store.database import Row
-from brim.store.repeats import LOG, TextRow
-from brim.store.sql import SqlStore
-from brim.store.texts import FoundText
-from brim.store.words import text_words
+from brim.store.sql import Range, SqlStore
 
 if TYPE_CHECKING:
     import psycopg
@@ -23,10 +20,7 @@ if TYPE_CHECKING:
 _GUARD = 0x6272696D
 """The number of the lock that purges and migrations take exclusively."""
 _WORDS_BYTES = 500_000
-"""Bytes of the different words of one text. PostgreSQL accepts at most a megabyte, positions included."""
-_PLACES = 16
-"""Positions that are indexed of one word; more hardly raise its rank."""
-_LAST_PLACE = 16_383
+"""Bytes of the different words of one text. PostgreSQL accepts at most a megabyte."""
 _CONNECT_SECONDS = 10
 _TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
@@ -36,8 +30,6 @@ class Postgres(SqlStore):
 
     _kind = "postgres"
     _skip_locked = " FOR UPDATE SKIP LOCKED"
-    _reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    _holds = "position(? IN texts) > 0"
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self._address = url
@@ -72,6 +64,9 @@ class Postgres(SqlStore):
         while cursor.nextset():
             pass
         self._began = float(cursor.fetchall()[0][0])
+
+    def _begin_reading(self) -> None:
+        self._rows("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _commit(self) -> None:
         if self._run("COMMIT", ()).statusmessage != "COMMIT":
@@ -117,32 +112,16 @@ class Postgres(SqlStore):
             raise StoreError(self.url, "it is not a brim store: its table brim_store belongs to another program")
         return int(found[0][0])
 
-    def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
-        rows = [(_vector(words), text_id) for text_id, words in texts]
-        self._each("UPDATE brim_texts SET words = ?::tsvector WHERE id = ?", rows)
+    def _column(self, text: str) -> str | bytes:
+        return text.encode("utf-8", "surrogatepass")
 
-    def _index_repeated(self, rows: Sequence[TextRow]) -> None:
-        self._each(
-            "INSERT INTO brim_repeats (place, texts, words) VALUES (?, ?, ?::tsvector) ON CONFLICT (place) "
-            "DO UPDATE SET texts = excluded.texts, words = excluded.words",
-            [(row.place, row.texts, _vector(row.words)) for row in rows],
-        )
+    def _add_words(self, entries: Sequence[tuple[int, list[str]]]) -> None:
+        rows = [(_vector(words), place) for place, words in entries]
+        self._each("UPDATE brim_entries SET words = ?::tsvector WHERE place = ?", rows)
 
-    def _hits(self, words: list[str], key: int | None, limit: int) -> list[FoundText]:
-        query, own, log, keys = " | ".join(map(_quoted, words)), "", "", []  # type: str, str, str, list[int]
-        if key is not None:
-            own = " AND EXISTS (SELECT 1 FROM brim_kept k WHERE k.text = id AND k.session = ?)"
-            log, keys = f" AND place > ? * {LOG} AND place < (? + 1) * {LOG}", [key]
-        best = "q WHERE words @@ query{} ORDER BY 2 DESC, 1 LIMIT ?"
-        asked = "ts_rank(words, query, 1) FROM {}, (SELECT ?::tsquery AS query) "
-        texts = self._rows(f"SELECT id, {asked.format('brim_texts')}{best.format(own)}", (query, *keys, limit))
-        repeated = self._rows(
-            f"SELECT place, {asked.format('brim_repeats')}{best.format(log)}", (query, *keys, *keys, limit)
-        )
-        ranks = dict([*texts, *repeated])
-        found = [*self._found_texts([row[0] for row in texts]), *self._found_repeated([row[0] for row in repeated])]
-        wanted = set(words)
-        return [each._replace(rank=ranks[at]) for at, each in found if not wanted.isdisjoint(text_words(each.text))]
+    def _having(self, word: str, within: Range, *, prefix: bool = False) -> list[int]:
+        statement = "SELECT place FROM brim_entries WHERE words @@ ?::tsquery AND place BETWEEN ? AND ?"
+        return [int(row[0]) for row in self._rows(statement, (_quoted(word) + ":*" * prefix, *within))]
 
     def _error(self, error: Exception) -> StoreError:
         """Return an error with advice."""
@@ -166,19 +145,15 @@ def _with_marks(statement: str) -> Any:
     return statement.replace("?", "%s")
 
 
-def _vector(words: list[str]) -> str:
-    """Return words with their positions as PostgreSQL writes them, as many as it accepts."""
-    places: dict[str, list[int]] = {}
-    size = 0
-    for place, word in enumerate(words, start=1):
-        if word not in places:
-            size += len(word.encode()) + 2 * _PLACES
-            if size > _WORDS_BYTES:
-                break
-        noted = places.setdefault(word, [])
-        if len(noted) < _PLACES:
-            noted.append(min(place, _LAST_PLACE))
-    return " ".join(f"{_quoted(word)}:{','.join(map(str, noted))}" for word, noted in places.items())
+def _vector(words: Iterable[str]) -> str:
+    """Return words as PostgreSQL writes them, as many as it accepts."""
+    size, found = 0, []
+    for word in dict.fromkeys(words):
+        size += len(word.encode())
+        if size > _WORDS_BYTES:
+            break
+        found.append(_quoted(word))
+    return " ".join(found)
 
 
 def _quoted(word: str) -> str:

@@ -6,91 +6,81 @@ behind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
-from brim.store.base import CONTINUATION, META, Body, LogEntry, Purged, Saved, SessionRow
-from brim.store.body import (
-    LONGEST_RUN,
-    LaterBodies,
-    check_name,
-    check_time,
-    check_whole,
-    decode_bodies,
-    decode_body,
-    encode_body,
-    encode_run,
-    json_bytes,
-    run_length,
-)
+from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow
 from brim.store.database import Row
-from brim.store.packed import pack
-from brim.store.repeats import AT_OR_BEFORE, LOG
-from brim.store.texts import TextStore
-
-_EMPTY = encode_body("meta", {})
-_ALL = 2**62
-_FREQUENT = frozenset(("message", "meta", "prompt", "usage"))
-"""The kinds that are not indexed: of all others there are few."""
-_RARE = f" AND e.kind NOT IN ({', '.join(repr(kind) for kind in sorted(_FREQUENT))})"
-_ENTRIES = (
-    # Subqueries, and no join: PostgreSQL then reads in the order of places, and ends at the limit.
-    "WITH s AS (SELECT key, last, noted FROM brim_sessions WHERE id = ?) SELECT e.place, e.kind, e.at, e.body, "
-    f"(SELECT last FROM s), (SELECT noted FROM s) FROM brim_entries e "
-    f"WHERE e.place > (SELECT key * {LOG} FROM s) AND e.place < (SELECT (key + 1) * {LOG} FROM s)"
+from brim.store.jobs import JobStore
+from brim.store.schema import LOG, RARE
+from brim.store.texts import (
+    DROPPED,
+    HANDLE,
+    INDEXED,
+    SHORTEST,
+    SHOWN,
+    entry_handle,
+    handle_of,
+    index_words,
+    said,
+    sent_message,
+    texts_of,
+    turn_text,
 )
-"""The rows of a session, each with the number of its last entry and of its newest `meta`."""
-_AFTER = f" AND e.place >= {AT_OR_BEFORE.replace('?', f'(SELECT key * {LOG} FROM s) + ?')}"
-"""From the row on that has an entry."""
-_MESSAGE = "message"
-_RUN_BYTES = 4_096
-"""Bytes of the messages of one call that are written in one row."""
+from brim.store.values import check_name, check_time, check_whole, decode_body
+from brim.store.words import RANKED, excerpt, query_words, ranked, rarest
+
+_ALL = 2**62
+_ROWS = 500
+"""Entries that one statement reads; SQLite has at most 999 values in one in old versions."""
+
+_FREQUENT = frozenset(("message", "prompt", "usage"))
+
+Range = tuple[int, int]
+"""The first and the last place of a log, or of all."""
 
 
-class SqlStore(TextStore):
+class SqlStore(JobStore):
     """A store over one connection to a database, shared by the threads of a process."""
 
-    def append(self, session: str, entries: Iterable[tuple[str, Body]], *, after: int | None = None) -> int:
+    def append(
+        self,
+        session: str,
+        entries: Iterable[tuple[str, Body]],
+        *,
+        after: int | None = None,
+        meta: Body | None = None,
+    ) -> int:
         """Write entries at the end of a session's log, all or none, and return the last number."""
         check_name("session", session)
         if after is not None:
             check_whole("after", after)
-        written = [
-            (check_name(f"entries[{i}].kind", kind), json_bytes(f"entries[{i}].body", body))
+        given = [
+            (check_name(f"entries[{i}].kind", kind), self._written(f"entries[{i}].body", body), body)
             for i, (kind, body) in enumerate(entries)
         ]
+        about = None if meta is None else self._written("meta", meta)
         with self.transaction():
-            if not written:
+            if not given and about is None:
                 found = self._rows("SELECT last FROM brim_sessions WHERE id = ?", [session])
                 return self._check_last(session, after, int(found[0][0]) if found else 0)
             now = self._now()
             key, last = self._touch(session, now)
             self._check_last(session, after, last)
-            rows = [
-                (key * LOG + last + at, kind, now, b"" if kind == META else encode_run(run))
-                for at, kind, run in _runs(written)
-            ]
-            self._empty_older(key, written)
-            self._each("INSERT INTO brim_entries (place, kind, at, body) VALUES (?, ?, ?, ?)", rows)
-            metas = [(number, body) for number, (kind, body) in enumerate(written, start=last + 1) if kind == META]
-            last += len(written)
-            if metas:
-                noted, meta = metas[-1]
-                values = (last, noted, pack(meta), key)
-                self._rows("UPDATE brim_sessions SET last = ?, noted = ?, meta = ? WHERE key = ?", values)
-            else:
-                self._rows("UPDATE brim_sessions SET last = ? WHERE key = ?", (last, key))
-            return last
-
-    def _empty_older(self, key: int, written: Sequence[tuple[str, bytes]]) -> None:
-        """Remove the body of the last continuation, if a newer one is written."""
-        if any(kind == CONTINUATION for kind, _ in written):
-            self._rows(
-                "UPDATE brim_entries SET body = ? WHERE place = (SELECT max(e.place) FROM brim_entries e "
-                f"WHERE e.kind = '{CONTINUATION}'{_RARE} AND e.place > ? AND e.place < ?)",
-                (b"", key * LOG, (key + 1) * LOG),
+            first = key * LOG + last + 1
+            self._each(
+                "INSERT INTO brim_entries (place, kind, at, body) VALUES (?, ?, ?, ?)",
+                [(place, kind, now, written) for place, (kind, written, _) in enumerate(given, start=first)],
             )
+            self._index([(place, kind, body) for place, (kind, _, body) in enumerate(given, start=first)])
+            last += len(given)
+            if about is None:
+                self._rows("UPDATE brim_sessions SET last = ? WHERE key = ?", (last, key))
+            else:
+                self._rows("UPDATE brim_sessions SET last = ?, meta = ? WHERE key = ?", (last, about, key))
+            return last
 
     def _touch(self, session: str, now: float) -> tuple[int, int]:
         """Create a session if needed and lock its row, so that others wait; return its key and the last number."""
@@ -98,9 +88,9 @@ class SqlStore(TextStore):
         found = self._rows("UPDATE brim_sessions SET updated = ? WHERE id = ? RETURNING key, last", (now, session))
         if not found:
             found = self._rows(
-                "INSERT INTO brim_sessions (id, created, updated, last, noted, meta) VALUES (?, ?, ?, 0, 0, ?) "
+                "INSERT INTO brim_sessions (id, created, updated, last, meta) VALUES (?, ?, ?, 0, ?) "
                 "ON CONFLICT (id) DO UPDATE SET updated = excluded.updated RETURNING key, last",
-                (session, now, now, _EMPTY),
+                (session, now, now, self._written("meta", {})),
             )
         return int(found[0][0]), int(found[0][1])
 
@@ -110,6 +100,12 @@ class SqlStore(TextStore):
             raise Conflict(self.url, f"the log of session {session!r}", expected=after, found=last)
         return last
 
+    def _index(self, entries: Sequence[tuple[int, str, Body]]) -> None:
+        """Index entries by the words of what they say, and by the handles of their texts."""
+        indexed = [(place, index_words(kind, body)) for place, kind, body in entries if kind in (*INDEXED, DROPPED)]
+        if indexed:
+            self._add_words(indexed)
+
     def entries(
         self,
         session: str,
@@ -118,79 +114,29 @@ class SqlStore(TextStore):
         after: int = 0,
         limit: int | None = None,
         newest: bool = False,
-        later: Collection[str] = (),
     ) -> list[LogEntry]:
-        """Return the entries of a session in their order, of these kinds, with numbers above `after`.
-
-        Of more than `limit` the first are returned, or the last if `newest`. The bodies of the kinds `later` are
-        decoded when one of them is used.
-        """
+        """Return the entries of a session in their order, of these kinds, with numbers above `after`."""
         check_name("session", session)
-        chosen = None if kinds is None else [check_name("kinds", kind) for kind in dict.fromkeys(kinds)]
-        if chosen == []:
-            return []
+        chosen = [] if kinds is None else [check_name("kinds", kind) for kind in dict.fromkeys(kinds)]
         start = min(check_whole("after", after), LOG - 1)
         most = _ALL if limit is None else check_whole("limit", limit)
-        if chosen == [META] and newest and most == 1:
-            found = self._newest_meta(session, start)
-        elif chosen is not None and META in chosen:  # Most have no row, so what they follow is read too.
-            found = [entry for entry in self._logged(session, start, _ALL, later) if entry.kind in chosen]
-        elif chosen is not None:
-            among = f" AND e.kind IN ({', '.join('?' * len(chosen))}){_RARE if _FREQUENT.isdisjoint(chosen) else ''}"
-            rows = self._ordered(session, start, most, among, chosen, newest=newest)
-            found = self._unfolded(session, rows, later)
-        else:
-            found = self._logged(session, start, most, later, newest=newest)
-        if found and found[0].number <= start:
-            found = [entry for entry in found if entry.number > start]
-        return found[max(0, len(found) - most) :] if newest else found[:most]
-
-    def _ordered(
-        self, session: str, start: int, most: int, among: str = "", kinds: Sequence[str] = (), *, newest: bool
-    ) -> list[Row]:
-        """Return the first or the newest rows of a session, and one more: the first may end before the start."""
-        values = [session, *([start] if start else ()), *kinds, min(_ALL, most + 1)]
-        order = f"ORDER BY e.place {'DESC' if newest else 'ASC'} LIMIT ?"
-        rows = self._read(f"{_ENTRIES}{_AFTER if start else ''}{among} {order}", values)
-        return rows[::-1] if newest else rows
-
-    def _unfolded(self, session: str, rows: Sequence[Row], later: Collection[str]) -> list[LogEntry]:
-        """Return the entries of rows; those without a body have an empty one."""
-        told = [bytes(row[3]) for row in rows if row[3] and row[1] not in later]
-        bodies = iter(decode_bodies(self.url, told))
-        waiting = iter(LaterBodies(self.url, [bytes(row[3]) for row in rows if row[3] and row[1] in later]))
-        return [
-            LogEntry(session, number, kind, at, next(waiting if kind in later else bodies) if body else {})
-            for place, kind, at, body, _, _ in rows
-            for number in range(place % LOG, place % LOG + run_length(bytes(body)))
-        ]
-
-    def _logged(
-        self, session: str, start: int, most: int, later: Collection[str], *, newest: bool = False
-    ) -> list[LogEntry]:
-        """Return entries of all kinds: an entry without a row is a `meta` that was written with the one before it."""
-        rows = self._ordered(session, start, most, newest=newest)
-        if not rows:
+        if kinds is not None and not chosen:
             return []
-        found, (last, noted) = self._unfolded(session, rows, later), rows[0][4:]
-        ends = newest or len(rows) <= most
-        if len(found) < (last if ends else found[-1].number) - found[0].number + 1:
-            found = _with_metas(found, last if ends else found[-1].number)
-        at = noted - found[0].number
-        if 0 <= at < len(found) and found[at].kind == META and not found[at].body:
-            found[at] = found[at]._replace(body=self._meta(session, noted))
-        return found
+        among = f" AND kind IN ({_marks(chosen)})" if chosen else ""
+        if chosen and _FREQUENT.isdisjoint(chosen):
+            among += f" AND {RARE}"  # Then the index of kinds is used.
+        # Subqueries, and no join: PostgreSQL then reads in the order of places, and ends at the limit.
+        rows = self._read(
+            "WITH s AS (SELECT key FROM brim_sessions WHERE id = ?) SELECT place, kind, at, body FROM brim_entries "
+            f"WHERE place > (SELECT key * {LOG} FROM s) + ? AND place < (SELECT (key + 1) * {LOG} FROM s)"
+            f"{among} ORDER BY place {'DESC' if newest else 'ASC'} LIMIT ?",
+            [session, start, *chosen, most],
+        )
+        return [self._entry(session, row) for row in (rows[::-1] if newest else rows)]
 
-    def _newest_meta(self, session: str, start: int) -> list[LogEntry]:
-        """Return the newest `meta` of a session, if its number is above one."""
-        among = f" AND e.place <= (SELECT key * {LOG} + noted FROM s)"
-        rows = self._read(f"{_ENTRIES}{among} ORDER BY e.place DESC LIMIT 1", [session])
-        return [LogEntry(session, row[5], META, row[2], self._meta(session, row[5])) for row in rows if row[5] > start]
-
-    def _meta(self, session: str, number: int) -> Body:
-        """Return the body of the `meta` with a number; it is empty if there is a newer one."""
-        found = self._read("SELECT meta FROM brim_sessions WHERE id = ? AND noted = ?", (session, number))
-        return decode_body(self.url, found[0][0]) if found else {}
+    def _entry(self, session: str, row: Row) -> LogEntry:
+        place, kind, at, body = row
+        return LogEntry(session, place % LOG, kind, at, decode_body(self.url, body))
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
         """Return sessions, the last written first."""
@@ -200,18 +146,95 @@ class SqlStore(TextStore):
             values = (before.updated, before.updated, before.id)
         elif before is not None:
             where, values = " WHERE updated < ?", (check_time("before", before),)
-        rows = self._read(
-            f"SELECT id, created, updated, last, meta FROM brim_sessions{where} ORDER BY updated DESC, id LIMIT ?",
-            (*values, check_whole("limit", limit)),
-        )
+        return self._session_rows(f"{where} ORDER BY updated DESC, id LIMIT ?", (*values, check_whole("limit", limit)))
+
+    def session(self, session: str) -> SessionRow | None:
+        """Return one session, or `None`."""
+        found = self._session_rows(" WHERE id = ?", [check_name("session", session)])
+        return found[0] if found else None
+
+    def _session_rows(self, which: str, values: Sequence[Any]) -> list[SessionRow]:
+        rows = self._read(f"SELECT id, created, updated, last, meta FROM brim_sessions{which}", values)
         return [SessionRow(row[0], row[1], row[2], row[3], decode_body(self.url, row[4])) for row in rows]
+
+    def text(self, handle: str, *, session: str | None = None) -> str | None:
+        """Return the text of a handle in the log of a session, or of any; `None` if there is none."""
+        check_name("handle", handle)
+        if session is not None:
+            check_name("session", session)
+        if not handle.startswith(HANDLE) or len(handle) < SHORTEST:
+            return None
+        with self._snapshot():
+            within = self._places(session)
+            if within is None:
+                return None
+            for row in self._at(self._having(handle[:SHOWN], within, prefix=len(handle) < SHOWN)):
+                for text in self._texts(row[0], self._entry("", row)):
+                    if handle_of(text).startswith(handle):
+                        return text
+        return None
+
+    def _texts(self, place: int, entry: LogEntry) -> Iterator[str]:
+        """Yield the texts of an entry; those of dropped turns are made from the entries of their messages."""
+        if entry.kind != DROPPED:
+            yield from texts_of(entry.kind, entry.body)
+            return
+        log = place - entry.number
+        for numbers in entry.body.get("turns", {}).values():
+            rows = self._at([log + number for number in numbers])
+            yield turn_text([sent_message(self._entry("", row).body) for row in rows])
+
+    def _at(self, places: Sequence[int]) -> list[Row]:
+        """Return the rows of entries, in the order of their places."""
+        found: list[Row] = []
+        for first in range(0, len(places), _ROWS):
+            some = places[first : first + _ROWS]
+            found += self._rows(f"SELECT place, kind, at, body FROM brim_entries WHERE place IN ({_marks(some)})", some)
+        return sorted(found)
+
+    def _places(self, session: str | None) -> Range | None:
+        """Return the places of the log of a session, or all; `None` if there is no such session."""
+        if session is None:
+            return 0, _ALL
+        found = self._rows("SELECT key FROM brim_sessions WHERE id = ?", [session])
+        return (int(found[0][0]) * LOG, int(found[0][0]) * LOG + LOG - 1) if found else None
+
+    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
+        """Return the messages and texts that share words with a query, the best first.
+
+        Entries are chosen by which words they have, rare ones first, and ranked by how often they have them.
+        """
+        if session is not None:
+            check_name("session", session)
+        words = query_words(query)
+        if not words or not check_whole("limit", limit):
+            return []
+        with self._snapshot():
+            within = self._places(session)
+            if within is None:
+                return []
+            total = int(self._rows(*_entries_of(session))[0][0])
+            having = {word: self._having(word, within) for word in words}
+            chosen, rarity = rarest(having, total, max(limit, RANKED))
+            rows = self._at(chosen)
+            names: dict[int, str] = dict(self._rows(*_names({row[0] // LOG for row in rows}))) if rows else {}
+        found = [(names[row[0] // LOG], self._entry("", row)) for row in rows]
+        texts = [said(entry.kind, entry.body) for _, entry in found]
+        hits = {
+            name: SearchHit(name, owner, entry.number, entry.kind, excerpt(text, words), rank)
+            for (owner, entry), text, rank in sorted(
+                zip(found, texts, ranked(texts, rarity), strict=True), key=lambda each: (each[0][1].at, each[0][0])
+            )
+            if rank > 0 and (name := entry_handle(entry.kind, entry.body))
+        }
+        return sorted(hits.values(), key=lambda hit: (-hit.rank, hit.handle))[:limit]
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version."""
         check_name("kind", kind)
         check_name("id", id)
         check_whole("version", version)
-        content = encode_body("body", body)
+        content = self._written("body", body)
         with self.transaction():
             now = self._now()
             if version:
@@ -259,61 +282,59 @@ class SqlStore(TextStore):
             raise InvalidValue("purge", None, "given a time (before=) or a session (session=)")
         kinds = [check_name("documents", kind) for kind in documents]
         with self._lock:
+            self._ready()
             if self._depth:
                 raise StoreError(self.url, "a purge cannot be part of a transaction: purge before or after it")
-            with self._transaction(alone=True):
-                purged = self._purge(" AND ".join(wanted), values, before, kinds)
+        with self._transaction(alone=True):
+            purged = self._purge(" AND ".join(wanted), values, before, kinds)
+        with self._lock:
             self._tidy()
         return purged
 
     def _purge(self, which: str, values: list[Any], before: float | None, kinds: list[str]) -> Purged:
         run = self._changed
         gone = self._rows(f"SELECT key, last FROM brim_sessions WHERE {which}", values)
-        texts = 0
         for key, _ in gone:
-            texts += self._let_go(key)
-            run("DELETE FROM brim_entries WHERE place > ? AND place < ?", (key * LOG, (key + 1) * LOG))
+            log = (key * LOG, (key + 1) * LOG)
+            self._remove_words(*log)
+            run("DELETE FROM brim_entries WHERE place > ? AND place < ?", log)
             run("DELETE FROM brim_sessions WHERE key = ?", [key])
-        self._forget_words(texts)
+        if gone:
+            self._merge_words()
         saved = done = 0
         if before is not None:
             saved = sum(run("DELETE FROM brim_documents WHERE kind = ? AND at < ?", (kind, before)) for kind in kinds)
             done = run("DELETE FROM brim_jobs WHERE done < ?", [before])
-        entries = sum(last for _, last in gone)
-        return Purged(sessions=len(gone), entries=entries, texts=texts, documents=saved, jobs=done)
+        return Purged(sessions=len(gone), entries=sum(last for _, last in gone), documents=saved, jobs=done)
 
-    def _forget_words(self, texts: int) -> None:
-        """Remove the words of so many texts that were removed from the disk; PostgreSQL does so itself."""
+    @abstractmethod
+    def _add_words(self, entries: Sequence[tuple[int, list[str]]]) -> None:
+        """Index entries, by their places, by their words."""
+
+    @abstractmethod
+    def _having(self, word: str, within: Range, *, prefix: bool = False) -> list[int]:
+        """Return the places of the entries that have a word, or one that begins so."""
+
+    def _remove_words(self, first: int, last: int) -> None:
+        """Remove the words of the entries between two places; PostgreSQL has them in the row."""
+
+    def _merge_words(self) -> None:
+        """Remove words that were removed from the disk too; PostgreSQL does so itself."""
 
     def _tidy(self) -> None:
         """Remove what a purge deleted from the disk; PostgreSQL does so itself."""
 
 
-def _runs(written: Sequence[tuple[str, bytes]]) -> Iterator[tuple[int, str, list[bytes]]]:
-    """Yield the rows of entries: the first, counted from 1, its kind and the JSON of those in it.
-
-    Short messages that follow each other are one row. A `meta` has none, unless it is the first.
-    """
-    first, size, run = 0, 0, list[bytes]()
-    for at, (kind, body) in enumerate(written, start=1):
-        if run and (kind != _MESSAGE or size + len(body) > _RUN_BYTES or len(run) == LONGEST_RUN):
-            yield first, _MESSAGE, run
-            run = []
-        if kind == _MESSAGE:
-            first, size = (first, size + len(body)) if run else (at, len(body))
-            run.append(body)
-        elif kind != META or at == 1:
-            yield at, kind, [body]
-    if run:
-        yield first, _MESSAGE, run
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
 
 
-def _with_metas(found: list[LogEntry], last: int) -> list[LogEntry]:
-    """Return entries up to the last number, with each `meta` that has no row."""
-    made, before = list[LogEntry](), found[0]
-    for entry in [*found, before._replace(number=last + 1)]:
-        missing = range(before.number + 1, entry.number)
-        made += [LogEntry(before.session, number, META, before.at, {}) for number in missing]
-        made.append(entry)
-        before = entry
-    return made[:-1]
+def _entries_of(session: str | None) -> tuple[str, list[str]]:
+    """Return the statement that counts the entries of a session, or of all."""
+    own = [] if session is None else [session]
+    return f"SELECT COALESCE(sum(last), 0) FROM brim_sessions{' WHERE id = ?' if own else ''}", own
+
+
+def _names(keys: set[int]) -> tuple[str, list[int]]:
+    """Return the statement that reads the names of sessions by their keys."""
+    return f"SELECT key, id FROM brim_sessions WHERE key IN ({_marks([*keys])})", sorted(keys)

@@ -1,195 +1,103 @@
-"""Kept texts: by their handle, and by their words.
+"""What an entry says: the texts by whose hashes and words it is found.
 
-A text that does not repeat the log of its session is written once, whoever keeps it. Version 3 wrote those that do here
-too, as what they take from the entries; when that session is purged and another keeps the text, it is written whole.
+Everything here follows from the body of the entry, so the index holds nothing that the log does not.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from brim.errors import InvalidValue
-from brim.store.base import SearchHit
-from brim.store.body import HASH_LENGTH, check_name, check_whole, decode_handle, encode_handle, encode_text, hash_range
-from brim.store.repeated_text import decode_repeated, handle_of
-from brim.store.repeats import LOG, ROWS, RepeatStore
-from brim.store.repetition import source_of
-from brim.store.words import excerpt, query_words, text_words
+from brim.errors import BrimError
+from brim.files.text_digest import text_digest
+from brim.store.base import Body
+from brim.store.words import text_words
+from brim.wire import format_of, wire
 
-
-class FoundText(NamedTuple):
-    """A text that a search found."""
-
-    handle: str
-    text: str
-    session: str
-    """The session that keeps it."""
-    at: float
-    """When it was kept."""
-    rank: float
+INDEXED = ("message", "turn", "text")
+"""The kinds of entries that a search finds."""
+DROPPED = "dropped"
+"""The kind of entries that say what left the prompt: `{"turns": {handle: [numbers of its messages]}}`, and `results`,
+the handles of messages with a result that was shortened when it came. Handles have `SHOWN` characters here."""
+HANDLE = "b2:"
+SHOWN = 11
+"""Characters of a handle that are indexed; prompts show as many."""
+SHORTEST = 8
+"""Characters by which a handle is found."""
 
 
-class TextStore(RepeatStore):
-    """The kept texts of a store."""
+def handle_of(text: str) -> str:
+    """Return the handle of a text: its hash."""
+    return HANDLE + text_digest(text)
 
-    def keep(
-        self, session: str, texts: Mapping[str, str], *, repeating: Mapping[str, Sequence[int]] | None = None
-    ) -> None:
-        """Keep texts by their handles for a session."""
-        check_name("session", session)
-        for handle in texts:
-            check_name("handle", handle)
-        if not texts:
-            return
-        with self.transaction():
-            now = self._now()
-            key, _ = self._touch(session, now)
-            taken = self._keep_repeated(key, texts, repeating or {})
-            # All writers use one order: two that wait for each other's rows would wait for ever.
-            given = [(handle, texts[handle]) for handle in sorted(texts) if handle not in taken]
-            ids: list[int] = []
-            for first in range(0, len(given), ROWS):
-                ids += self._keep_some(given[first : first + ROWS])
-            self._each(
-                "INSERT INTO brim_kept (session, text, at) VALUES (?, ?, ?) "
-                "ON CONFLICT (session, text) DO UPDATE SET at = excluded.at",
-                [(key, text, now) for text in ids],
-            )
 
-    def _keep_some(self, given: Sequence[tuple[str, str]]) -> Iterable[int]:
-        """Write and index the texts that are new, compare the others, and return the ids of all."""
-        values = [value for handle, text in given for value in (encode_handle(handle), encode_text(text))]
-        ids = {
-            decode_handle(name): int(text_id)
-            for name, text_id in self._rows(
-                f"INSERT INTO brim_texts (handle, body) VALUES {', '.join(['(?, ?)'] * len(given))} "
-                "ON CONFLICT (handle) DO NOTHING RETURNING handle, id",
-                values,
-            )
-        }
-        self._index([(ids[handle], text_words(text)) for handle, text in given if handle in ids])
-        others = {encode_handle(handle): text for handle, text in given if handle not in ids}
-        if not others:
-            return ids.values()
-        marks = ", ".join("?" * len(others))
-        found = self._rows(f"SELECT handle, body, id FROM brim_texts WHERE handle IN ({marks})", [*others])
-        for (name, _, text_id), known in zip(found, self._texts([body for _, body, _ in found]), strict=True):
-            handle = decode_handle(name)
-            if known != others[bytes(name)]:
-                raise InvalidValue("handle", handle, "the name of one text only; the store has another under it")
-            ids[handle] = int(text_id)
-        return ids.values()
+def turn_text(messages: Sequence[Any]) -> str:
+    """Return the messages of a turn as the JSON whose hash a receipt names."""
+    return json.dumps(messages, ensure_ascii=True, separators=(",", ":"), default=str)
 
-    def text(self, handle: str, *, session: str | None = None) -> str | None:
-        """Return the text of a handle that a session keeps, or `None`."""
-        among = hash_range(check_name("handle", handle))
-        own = [] if session is None else [check_name("session", session)]
-        with self._snapshot():
-            found = self._kept_texts("t.handle = ?", [encode_handle(handle)], own)
-            if not found and among is not None and len(handle) < HASH_LENGTH:
-                named = self._kept_texts("t.handle >= ? AND t.handle <= ?", among, own)
-                found = [text for text in named if handle_of(text).startswith(handle)]
-            if found or among is None:
-                return found[0] if found else None
-            key = None if session is None else self._key(session)
-            return self._find_repeated(handle, key) if session is None or key is not None else None
 
-    def _key(self, session: str) -> int | None:
-        """Return the key of a session, if there is one."""
-        found = self._rows("SELECT key FROM brim_sessions WHERE id = ?", [session])
-        return int(found[0][0]) if found else None
+def sent_message(body: Body) -> Any:
+    """Return a message of the log as prompts have it: shorter than it came, if a result was over its limit."""
+    return body.get("sent", body.get("message", body))
 
-    def _kept_texts(self, which: str, values: Sequence[bytes], own: Sequence[str]) -> list[str]:
-        """Return some of the texts that a session keeps, or any."""
-        kept = "SELECT 1 FROM brim_kept k JOIN brim_sessions s ON s.key = k.session WHERE k.text = t.id AND s.id = ?"
-        only = f" AND EXISTS ({kept})" if own else ""
-        found = self._rows(f"SELECT t.body FROM brim_texts t WHERE {which}{only}", [*values, *own])
-        return self._texts([body for (body,) in found])
 
-    def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
-        """Return the kept texts that share words with a query, the best first."""
-        if session is not None:
-            check_name("session", session)
-        words = query_words(query)
-        if not words or not check_whole("limit", limit):
-            return []
-        with self._snapshot():
-            key = None if session is None else self._key(session)
-            found = self._hits(words, key, limit) if session is None or key is not None else []
-        # Of a text that several sessions keep, the last one of those.
-        found.sort(key=lambda each: each.session, reverse=True)
-        once = {each.handle: each for each in sorted(found, key=lambda each: each.at)}
-        best = sorted(once.values(), key=lambda each: (-each.rank, each.handle))[:limit]
-        return [SearchHit(each.handle, session or each.session, excerpt(each.text, words), each.rank) for each in best]
+def said(kind: str, body: Body) -> str:
+    """Return what an entry says, for a search and for people; empty if it says nothing."""
+    if kind == "text":
+        return str(body.get("text", ""))
+    raws = [body.get("message", body)] if kind == "message" else body.get("messages", ()) if kind == "turn" else ()
+    return "\n\n".join(texts[0] for texts in map(_message_texts, raws) if texts)
 
-    def _found_texts(self, ids: Sequence[int]) -> list[tuple[int, FoundText]]:
-        """Return kept texts with their ids and the sessions that kept them last, without ranks."""
-        rows = []
-        for first in range(0, len(ids), ROWS):
-            some = ids[first : first + ROWS]
-            marks = ", ".join("?" * len(some))
-            rows += self._rows(
-                "SELECT t.id, t.handle, t.body, s.id, k.at FROM brim_texts t JOIN brim_kept k ON k.text = t.id "
-                f"JOIN brim_sessions s ON s.key = k.session WHERE t.id IN ({marks}) ORDER BY k.at, s.id DESC",
-                some,
-            )
-        last = {row[0]: row for row in rows}
-        texts = self._texts([row[2] for row in last.values()])
-        return [
-            (text_id, FoundText(decode_handle(name), text, session, at, 0.0))
-            for (text_id, name, _, session, at), text in zip(last.values(), texts, strict=True)
-        ]
 
-    def _found_repeated(self, places: Sequence[int]) -> list[tuple[int, FoundText]]:
-        """Return the texts that end at some places, each with its place, without ranks."""
-        rows = []
-        for first in range(0, len(places), ROWS):
-            some = places[first : first + ROWS]
-            marks = ", ".join("?" * len(some))
-            rows += self._rows(
-                "SELECT r.place, r.texts, s.id, (SELECT e.at FROM brim_entries e WHERE e.place <= r.place "
-                "ORDER BY e.place DESC LIMIT 1) FROM brim_repeats r "
-                f"JOIN brim_sessions s ON s.key = r.place / {LOG} WHERE r.place IN ({marks})",
-                some,
-            )
-        kept = {int(place): (session, at) for place, _, session, at in rows}
-        decoded = [(int(place), decode_repeated(place % LOG, bytes(texts))) for place, texts, _, _ in rows]
-        return [
-            (place, FoundText(handle_of(text), text, *kept[place], 0.0))
-            for place, _, text in self._read_repeated(decoded)
-        ]
+def entry_handle(kind: str, body: Body) -> str:
+    """Return the handle by which an entry is recalled as a whole: a turn as the JSON of its messages."""
+    return handle_of(turn_text(body.get("messages", ())) if kind == "turn" else said(kind, body))
 
-    def _let_go(self, key: int) -> int:
-        """Remove what a session keeps, and the texts that no other keeps; return how many those are.
 
-        The entries of the session are still there.
-        """
-        other = "EXISTS (SELECT 1 FROM brim_kept o WHERE o.text = k.text AND o.session <> k.session)"
-        kept = "FROM brim_kept k JOIN brim_texts t ON t.id = k.text WHERE k.session = ?"
-        shared = self._rows(f"SELECT t.id, t.body {kept} AND {other}", [key])
-        repeating = [row for row in shared if (source := source_of(bytes(row[1]))) and source.session == key]
-        for (text_id, _), text in zip(repeating, self._texts([body for _, body in repeating]), strict=True):
-            self._rows("UPDATE brim_texts SET body = ? WHERE id = ?", (encode_text(text), text_id))
-        gone = [row[0] for row in self._rows(f"SELECT t.id {kept} AND NOT {other}", [key])]
-        self._changed("DELETE FROM brim_kept WHERE session = ?", [key])
-        for first in range(0, len(gone), ROWS):
-            self._remove(gone[first : first + ROWS])
-        return len(gone) + self._let_repeated_go(key)
+def texts_of(kind: str, body: Body) -> Iterator[str]:
+    """Yield the texts of an entry that have handles; those of dropped turns stand in other entries."""
+    if kind == "text":
+        yield str(body.get("text", ""))
+    elif kind == "message":
+        yield from _message_texts(body.get("message", body))
+    elif kind == "turn":
+        for raw in body.get("messages", ()):
+            yield from _message_texts(raw)
+        yield turn_text(body.get("messages", ()))
 
-    def _remove(self, ids: Sequence[int]) -> None:
-        """Remove texts and their words."""
-        self._changed(f"DELETE FROM brim_texts WHERE id IN ({', '.join('?' * len(ids))})", ids)
 
-    @abstractmethod
-    def _touch(self, session: str, now: float) -> tuple[int, int]:
-        """Create a session if needed and lock its row; return its key and the last number of its log."""
+def handles_of(kind: str, body: Body) -> set[str]:
+    """Return the handles by which an entry is found, as prompts show them."""
+    if kind == DROPPED:
+        return {name[:SHOWN] for name in body.get("turns", {}) if name.startswith(HANDLE)}
+    return {handle_of(text)[:SHOWN] for text in texts_of(kind, body) if text}
 
-    @abstractmethod
-    def _index(self, texts: Sequence[tuple[int, list[str]]]) -> None:
-        """Index texts, by their ids, by their words."""
 
-    @abstractmethod
-    def _hits(self, words: list[str], key: int | None, limit: int) -> list[FoundText]:
-        """Return the texts of a session, or of any, that have some of the words; those with the best ranks, or more."""
+def index_words(kind: str, body: Body) -> list[str]:
+    """Return the handles and the words by which an entry is found; of too many, a database leaves out the last."""
+    return [*sorted(handles_of(kind, body)), *text_words(said(kind, body))]
+
+
+def _message_texts(raw: Any) -> list[str]:
+    """Return what a message says as a whole, then the text of each of its results, and of each part of these."""
+    try:
+        message = wire(format_of([raw]) or "openai").read(raw, 0)
+    except BrimError:  # Not a message that brim knows: whatever texts it has.
+        return ["\n".join(_strings(raw))]
+    outputs = message.outputs()
+    parts = [text for texts in outputs if len(texts) > 1 for text in texts]
+    return [message.text(), *("\n".join(texts) for texts in outputs), *parts]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every text in JSON values."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            waiting += reversed([*value.values()])
+        elif isinstance(value, list | tuple):
+            waiting += reversed(value)

@@ -1,7 +1,7 @@
-"""The words by which a kept text is found, and the excerpt that shows them.
+"""The words by which a text is found, and the excerpt that shows them.
 
-All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script; the
-database ranks them.
+All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script, and
+`ranked` orders what they found.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from heapq import nsmallest
 from itertools import islice
+from math import log
 
 from brim.meter.words import terms
 
@@ -19,6 +21,8 @@ _QUERY_WORDS = 64
 """Words of a query, from its start, that are searched."""
 _REPEATED, _LENGTH = 1.2, 0.75
 """The usual parameters of BM25: what a word counts that is repeated, and how much less in a long text."""
+RANKED = 100
+"""Texts of a search that are read to be ranked, at the least."""
 _EXCERPT = 200
 """Characters of an excerpt."""
 
@@ -35,6 +39,22 @@ def text_words(text: str) -> list[str]:
 def query_words(query: str) -> list[str]:
     """Return the different words of a query in their order."""
     return list(islice(dict.fromkeys(terms(query)), _QUERY_WORDS))
+
+
+def rarest(having: Mapping[str, Sequence[int]], total: int, most: int) -> tuple[list[int], dict[str, float]]:
+    """Return which of the texts to rank, at most so many, and how rare each word is.
+
+    Args:
+        having: the texts that have each word, by their places.
+        total: how many texts there are.
+        most: of more, those with the rarest words are returned, the newest among equals.
+    """
+    rarity = {word: log(1 + (total - len(places) + 0.5) / (len(places) + 0.5)) for word, places in having.items()}
+    scores: dict[int, float] = {}
+    for word, places in having.items():
+        for place in places:
+            scores[place] = scores.get(place, 0.0) + rarity[word]
+    return sorted(nsmallest(most, scores, key=lambda place: (-scores[place], -place))), rarity
 
 
 def ranked(texts: Sequence[str], rarity: Mapping[str, float]) -> list[float]:

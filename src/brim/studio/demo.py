@@ -21,7 +21,7 @@ from brim.meter.window import Window
 from brim.sessions import Session
 from brim.sessions.loop import Loop, Step
 from brim.settings import load_config
-from brim.store import META, open_store
+from brim.store import open_store
 from brim.studio.workspace import FILE, Workspace
 from brim.testing import Scripted
 
@@ -176,7 +176,7 @@ def _gateway(store: Any) -> None:
     for name, prompts in recorded["sessions"].items():
         for body in prompts:
             status = {key: value for key, value in body.items() if key != "receipt"}
-            store.append(name, [("prompt", body), (META, {"kind": "gateway", "status": status})])
+            store.append(name, [("prompt", body)], meta={"kind": "gateway", "status": status})
     store.save("gateway-traffic", recorded["traffic"]["address"], recorded["traffic"], version=0)
 
 

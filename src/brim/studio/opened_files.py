@@ -23,7 +23,7 @@ from brim.audit.trace import Place
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
 from brim.files.text_files import FileMatch
 from brim.receipts.receipt import Receipt
-from brim.store import META, Store, open_store
+from brim.store import Store, open_store
 from brim.studio.recorded_session import KIND, RecordedSession
 
 FORMATS = (
@@ -244,7 +244,7 @@ class OpenedFiles:
             **numbers,
         }
         status["use"] = status["utilization"] = status["peak_utilization"] = receipt.used / max(1, receipt.budget)
-        store.append(name, [("prompt", prompt), (META, {"kind": KIND, "status": status, "file": one.name})])
+        store.append(name, [("prompt", prompt)], meta={"kind": KIND, "status": status, "file": one.name})
         self._sessions.add(name)
         one.sessions, one.prompts = [name], 1
 

@@ -12,6 +12,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+from brim.sessions.prompt_step import prompt_body
 from brim.store.base import Store
 from brim.studio.costs import cost
 from brim.studio.receipt_files import ReceiptFile, ReceiptFiles
@@ -115,12 +116,13 @@ class PromptIndex:
 
 def _read(store: Store, name: str, session: SessionPrompts) -> None:
     for entry in store.entries(name, kinds=["prompt", "usage"], after=session.entries):
-        body = entry.body
+        body: Mapping[str, Any] = entry.body
         session.entries = max(session.entries, entry.number)
         if entry.kind == "usage":
             if session.rows:
                 _report(session, body)
             continue
+        body = prompt_body(body)
         model = body.get("model") or session.model
         step = len(session.rows) + 1
         session.rows.append(

@@ -14,9 +14,8 @@ from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt
 from brim.requests.replay import replay
-from brim.sessions.prompt_step import CUT
+from brim.sessions.prompt_step import CUT, prompt_body
 from brim.sessions.sent_messages import unfolded
-from brim.store import META
 from brim.store.base import LogEntry, Store
 from brim.studio.prompt_index import SessionPrompts
 from brim.studio.workspace import Workspace
@@ -62,7 +61,7 @@ class PromptSource:
     @property
     def body(self) -> Mapping[str, Any]:
         """The log entry of the prompt."""
-        return self.entry.body
+        return prompt_body(self.entry.body)
 
     def capture(self) -> Capture:
         """Return the input of this prompt, with its tools and system prompt, to be fitted at another budget.
@@ -99,8 +98,8 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
         UnknownName: there is no such session or step.
     """
     store = workspace.store_of(session)
-    metas = store.entries(session, kinds=[META], limit=1, newest=True)
-    about = metas[-1].body if metas else {}
+    found = store.session(session)
+    about = {} if found is None else found.meta
     prompts = workspace.index.session(store, session, _model(about))
     if not prompts.rows:
         raise UnknownName("session with a prompt", session, [row.id for row in store.sessions(limit=20)])

@@ -8,7 +8,7 @@ follows from the request before.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -22,7 +22,6 @@ from brim.sessions.context import Context
 from brim.sessions.counts import Counts
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import Status
-from brim.store import META
 from brim.store.base import Store
 from brim.wire import Format
 
@@ -83,8 +82,15 @@ class RecordedSession:
                 self._entries(step.messages[step.length :])
             else:
                 self._request(step.messages, len(step.messages), step._replace(kept=step.length))
-        self._write(META, {"kind": KIND, "status": self._status(), "file": self._file, "model": self._model})
-        self._flush()
+        self._flush(
+            {
+                "kind": KIND,
+                "status": self._status(),
+                "counts": self._counts.to_dict(),
+                "file": self._file,
+                "model": self._model,
+            }
+        )
 
     def _begin(self, step: TraceStep) -> None:
         """Write the settings: the model, its window and the format."""
@@ -154,7 +160,6 @@ class RecordedSession:
             "units": used,
             "cut": cut,
             "held": None,
-            "counts": self._counts.to_dict(),
             "model": self._model,
             "recorded": _ranges(now),
             "attached": self._before_entry,
@@ -168,12 +173,12 @@ class RecordedSession:
         if request.overflowed:
             self._counts.overflows += 1
             fields = {"limit_tokens": None, "sent_tokens": None, "used_tokens": self._used, "retried": False}
-            self._write("event", {"event": "overflow", **fields, "counts": self._counts.to_dict()})
+            self._write("event", {"event": "overflow", **fields})
         if request.usage is not None:
             read, cached = request.usage
             self._counts.reported = read
-            usage = {"input": read, "output": None, "cached": cached, "mix": None, "calibration": None}
-            self._write("usage", {**usage, "counts": self._counts.to_dict()})
+            usage = {"input": read, "cached": cached}
+            self._write("usage", {name: value for name, value in usage.items() if value is not None})
         self._entries(request.reply)
 
     def _entries(self, messages: Sequence[Any]) -> list[int]:
@@ -241,10 +246,9 @@ class RecordedSession:
             self._flush()
         return self._number
 
-    def _flush(self) -> None:
-        if self._lines:
-            self._store.append(self.name, self._lines)
-            self._lines = []
+    def _flush(self, meta: Mapping[str, Any] | None = None) -> None:
+        self._store.append(self.name, self._lines, meta=meta)
+        self._lines = []
 
 
 def _ranges(numbers: Sequence[int]) -> list[list[int]]:

@@ -8,46 +8,55 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+import brim
 from brim.store import Store, open_store
-from brim.store.repeated_text import decode_repeated, handle_of
-from brim.store.repeats import LOG
-from brim.store.schema import VERSIONS, statements
-from brim.store.words import text_words
+from brim.store.schema import VERSION, statements
+from brim.store.texts import DROPPED, INDEXED, index_words
+from brim.store.values import decode_body
 
 HERE = Path(__file__).resolve().parent
 
-LONG = "".join(f"Line {number}: the ferry to Cacilhas\n" for number in range(40))
-"""A text that a message has too."""
-PYTHON = ("brim_handle(", "brim_terms(", "brim_checksum(")
-"""Functions that brim adds to SQLite. A golden file has no rows before the last version, so it needs none of them."""
+ODD = "\0 \ud800 \ud83d\ude00 数据库"
+SYSTEM = "You plan trips."
 TABLES = {
-    "brim_sessions": "key, id, created, updated, last, noted, meta",
+    "brim_sessions": "key, id, created, updated, last, meta",
     "brim_entries": "place, kind, at, body",
-    "brim_texts": "id, handle, body",
-    "brim_kept": "session, text, at",
-    "brim_repeats": "place, texts",
     "brim_documents": "kind, id, version, at, body",
     "brim_jobs": "number, queue, id, body, added, worker, attempt, until, done, result",
 }
+_BODIES = ("meta", "body", "result")
+
+
+def asked(day: int) -> list[dict[str, Any]]:
+    """Return what is said about one day of the trip."""
+    call = {"id": f"c{day}", "type": "function", "function": {"name": "timetable", "arguments": f'{{"day": {day}}}'}}
+    return [
+        {"role": "user", "content": f"When does the ferry to Cacilhas leave on day {day}?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{day}", "content": f"Ferry {day}: 7:{day:02d}, pier {day % 3}\n" * 12},
+        {"role": "assistant", "content": f"At 7:{day:02d} from pier {day % 3}."},
+    ]
+
+
+def step(tick: brim.Tick) -> brim.Step:
+    """Return one step of the loop."""
+    said = {"role": "assistant", "content": f"Step {tick.iteration}: the tram was checked."}
+    return brim.Step(messages=[said], end="iteration", result={"checked": tick.iteration})
 
 
 def fill(store: Store) -> None:
     """Write something of everything."""
-    store.append("trip", [("meta", {"title": "Lisbon"}), ("message", {"role": "user", "content": "Book a flight."})])
-    store.append("trip", [("usage", {"input_tokens": 12}), ("note", {"odd": "\0 \ud800 \ud83d\ude00 数据"})])
-    store.append("other", [("message", {"role": "user", "content": "Hello."})])
-    store.keep("trip", {"b2:one": "The flight TP-1234 leaves at 7:40 from gate 12.", "b2:odd": "\0 \ud800 数据库"})
-    store.keep("other", {"b2:one": "The flight TP-1234 leaves at 7:40 from gate 12."})
-    store.append("other", [("message", {"role": "tool", "content": LONG})])
-    store.keep("other", {f"b2:{7:032x}": LONG}, repeating={f"b2:{7:032x}": [2]})
-    asked = [{"role": "user", "content": "When does the tram leave?"}, {"role": "assistant", "content": "At 7:15."}]
-    store.append("other", [*(("message", {"message": raw}) for raw in asked), ("meta", {"title": "Belém"})])
-    turn = json.dumps(asked, separators=(",", ":"))
-    texts = {handle_of(turn): [3, 4], handle_of("At 7:15."): [4], handle_of("A tram at 7:15."): [3, 4]}
-    store.keep("other", dict(zip(texts, (turn, "At 7:15.", "A tram at 7:15."), strict=True)), repeating=texts)
-    store.save("loop", "l1", {"iteration": 1}, version=0)
-    store.save("loop", "l1", {"iteration": 2}, version=1)
+    session = brim.Session(brim.Window(1_200, warn=0.5), meter="o200k_base", store=store, id="trip")
+    for day in range(14):
+        session.add(asked(day))
+        session.record_usage(input_tokens=session.prompt(system=SYSTEM).used)
+    session.pin(session.search("ferry day 1")[0].handle)
+    brim.Loop("Check every tram", step, window=4_000, meter="o200k_base", store=store, id="trams").run(ticks=3)
+    store.append("odd", [("note", {"odd": ODD, "raw": b"\x89PNG"}), ("text", {"text": ODD})], meta={"title": "Belém"})
+    store.save("calibration", "m1", {"calls": 1}, version=0)
+    store.save("calibration", "m1", {"calls": 2}, version=1)
     for job in ("done", "held", "open"):
         store.enqueue("ticks", job, {"n": job})
     done = store.lease("ticks", "w1", 60)
@@ -56,47 +65,44 @@ def fill(store: Store) -> None:
     store.lease("ticks", "w2", 60)
 
 
-def dump(kind: str) -> str:
+def dump(rows: Any, kind: str) -> str:
     """Return a store as the statements that make it."""
-    times = iter(range(1_000, 2_000))
-    with open_store("sqlite:///:memory:", clock=lambda: float(next(times))) as store:
-        fill(store)
-        rows = store._rows  # type: ignore[attr-defined]
-        steps = [line for version in range(1, len(VERSIONS) + 1) for line in statements(version, kind)]
-        lines = [line for line in steps if not any(name in line for name in PYTHON)]
-        for table, columns in TABLES.items():
-            if kind == "sqlite" and table in ("brim_texts", "brim_repeats"):
-                columns += ", words"  # noqa: PLW2901
-            quoted = " || ', ' || ".join(f"quote({column})" for column in columns.split(", "))
-            for (values,) in rows(f"SELECT {quoted} FROM {table} ORDER BY 1"):
-                serial = (
-                    " OVERRIDING SYSTEM VALUE"
-                    if kind == "postgres" and table in ("brim_sessions", "brim_texts", "brim_jobs")
-                    else ""
-                )
-                told = values.replace("X'", "'\\x") if kind == "postgres" else values
-                lines.append(f"INSERT INTO {table} ({columns}){serial} VALUES ({told})")
-        texts = [
-            ("brim_texts", "id", text_id, text_words(store._texts([body])[0]))  # type: ignore[attr-defined]
-            for text_id, body in rows("SELECT id, body FROM brim_texts ORDER BY id")
-        ]
-        for place, written in rows("SELECT place, texts FROM brim_repeats ORDER BY place"):
-            read = store._read_repeated([(place, decode_repeated(place % LOG, written))])  # type: ignore[attr-defined]
-            found = [word for _, _, text in read for word in text_words(text)]
-            texts.append(("brim_repeats", "place", place, found))
-        for table, column, key, words in texts:
+    lines = statements(kind)
+    for table, columns in TABLES.items():
+        quoted = " || ', ' || ".join(map(_quoted if kind == "sqlite" else _quoted_bytes, columns.split(", ")))
+        serial = " OVERRIDING SYSTEM VALUE" if kind == "postgres" and table in ("brim_sessions", "brim_jobs") else ""
+        for (values,) in rows(f"SELECT {quoted} FROM {table} ORDER BY 1"):
+            lines.append(f"INSERT INTO {table} ({columns}){serial} VALUES ({values})")
+    for place, name, body in rows("SELECT place, kind, body FROM brim_entries ORDER BY place"):
+        if name in (*INDEXED, DROPPED):
+            words = dict.fromkeys(index_words(name, decode_body("golden", body)))
             if kind == "sqlite":
-                indexed = " ".join(dict.fromkeys(words))
-                lines.append(f"INSERT INTO brim_words (rowid, words) VALUES ({key}, '{indexed}')")
+                lines.append(f"INSERT INTO brim_words (rowid, words) VALUES ({place}, '{' '.join(words)}')")
             else:
-                vector = " ".join(f"''{word}'':{place}" for place, word in enumerate(words, start=1))
-                lines.append(f"UPDATE {table} SET words = '{vector}' WHERE {column} = {key}")
+                vector = " ".join(f"''{word}''" for word in words)
+                lines.append(f"UPDATE brim_entries SET words = '{vector}' WHERE place = {place}")
     return "".join(f"{line};\n" for line in lines)
 
 
+def _quoted(column: str) -> str:
+    return f"quote({column})"
+
+
+def _quoted_bytes(column: str) -> str:
+    if column not in _BODIES:
+        return _quoted(column)
+    return f"CASE WHEN {column} IS NULL THEN 'NULL' ELSE '''\\x' || hex(CAST({column} AS BLOB)) || '''' END"
+
+
 if __name__ == "__main__":
-    for database in ("sqlite", "postgres"):
-        path = HERE / f"v{len(VERSIONS)}.{database}.sql"
-        if path.exists():
-            sys.exit(f"{path.name} is there, and is never written again")
-        path.write_text(dump(database), encoding="utf-8")
+    if list(HERE.glob(f"v{VERSION}.*")):
+        sys.exit(f"the files of version {VERSION} are there, and are never written again")
+    times = iter(range(1_000, 100_000))
+    with open_store("sqlite:///:memory:", clock=lambda: float(next(times))) as store:
+        fill(store)
+        for database in ("sqlite", "postgres"):
+            text = dump(store._rows, database)  # type: ignore[attr-defined]
+            (HERE / f"v{VERSION}.{database}.sql").write_text(text, encoding="utf-8")
+        opened = brim.Session.open("trip", store=store)
+        told = {"status": opened.status().to_dict(), "pins": opened.pins, "messages": opened.messages}
+        (HERE / f"v{VERSION}.json").write_text(json.dumps(told, indent=1), encoding="utf-8")

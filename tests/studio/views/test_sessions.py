@@ -22,7 +22,7 @@ def test_sessions_are_filtered_ordered_and_paged_with_totals_over_the_recent_one
     with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store, store.transaction():
         for i in range(450):
             shown = {**status, "peak": 10 * i, "warnings": int(i % 9 == 0), "overflows": int(i == 7)}
-            store.append(f"session-{i:03d}", [("meta", {"kind": "session", "status": shown})])
+            store.append(f"session-{i:03d}", [], meta={"kind": "session", "status": shown})
     told = alone.get("sessions", "mine")[1]
     assert (told["found"], told["all"], len(told["sessions"])) == (450, 450, 200)
     last = alone.get("sessions", "mine", start="400")[1]["sessions"]
@@ -54,7 +54,7 @@ def test_a_list_in_memory_is_what_the_store_has_whatever_was_written_or_purged(t
         for turn in range(60):
             for _ in range(chance.randint(0, 9)):
                 meta = {"kind": "session", "status": {**status, "peak": turn}}
-                store.append(f"s{chance.randint(0, 30)}", [("meta", meta)])
+                store.append(f"s{chance.randint(0, 30)}", [], meta=meta)
             now = listed.now()
             until = monotonic() + 10
             while not now.complete and monotonic() < until:

@@ -12,7 +12,8 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from brim.amounts import fraction
 from brim.errors import Conflict, InvalidType, StoreError, UnknownName
@@ -24,11 +25,11 @@ from brim.sessions.loop import brief
 from brim.sessions.loop.async_step import here, in_thread, is_async, run_async, waited
 from brim.sessions.loop.handover_summary import handover_summary
 from brim.sessions.loop.limits import Limits
-from brim.sessions.loop.progress import APART, RESULT, Progress, first_event, progress_in
+from brim.sessions.loop.progress import CONTINUATION, RESULT, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session
 from brim.sessions.usage import reported
-from brim.store.base import CONTINUATION, META, Body, Store
+from brim.store.base import Body, Store
 from brim.wire import Format, wire
 from brim.wire.base import jsonable
 from brim.wire.overflow import is_overflow
@@ -48,7 +49,7 @@ class Loop:
         window: Window | int | None = None,
         model: str | None = None,
         tick_cap: float | str = 0.15,
-        store: Store | None = None,
+        store: Store | str | None = None,
         max_iterations: int = 20,
         id: str | None = None,
         meter: Given = None,
@@ -70,7 +71,7 @@ class Loop:
             window: the window of the model; by default that of the catalogue.
             model: the model that is called.
             tick_cap: the share of the window at which a tick continues in a fresh context.
-            store: the store that keeps the loop, so that it can be resumed; by default memory.
+            store: the store that keeps the loop, so that it can be resumed, or its URL; by default memory.
             max_iterations: the most iterations.
             id: its name in the store; by default a new one.
             meter: the meter; by default the model's.
@@ -91,7 +92,7 @@ class Loop:
         """
         made = Limits.of({"goal": goal, "tick_cap": tick_cap, "max_iterations": max_iterations}, limits)
         begun = {"limits": made.to_dict(), "system": jsonable(system), "tools": jsonable(tools)}
-        begun = {"event": "loop", **begun, APART: True, "progress": Progress().to_dict()}
+        begun = {"event": "loop", **begun, "progress": Progress().to_dict()}
         options: dict[str, Any] = {"model": model, "meter": meter, "format": format, "tool_limit": tool_limit}
         options |= {"clock": clock, "observers": observers, "on_notice": on_notice}
         options |= {"store": store, "id": id, "compact_at": "never", "also": [("event", begun)]}
@@ -125,7 +126,7 @@ class Loop:
         id: str,
         *,
         act: Act,
-        store: Store,
+        store: Store | str,
         meter: Given = None,
         system: Any = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
@@ -145,11 +146,13 @@ class Loop:
         """
         options: dict[str, Any] = {"meter": meter, "clock": clock, "observers": observers, "on_notice": on_notice}
         session = Session.open(id, store=store, summarise=summarise, **options)
-        begun = first_event(store, id)
+        kept = session.store
+        assert kept is not None
+        begun = first_event(kept, id)
         if begun is None:
-            raise UnknownName("loop", id, [row.id for row in store.sessions(limit=1_000)])
+            raise UnknownName("loop", id, [row.id for row in kept.sessions(limit=1_000) if row.id != id])
         # Another worker may have written since the session was read; its entries are ignored.
-        progress = progress_in(store, id, begun, session.number)
+        progress = progress_in(kept, id, begun, session.number)
         made = cls.__new__(cls)
         made._set_up(
             session,
@@ -170,6 +173,18 @@ class Loop:
     def unwritten(self) -> bool:
         """Whether the store failed when a step was written: the next run writes it, and does not repeat it."""
         return self._made is not None or self._usage is not None
+
+    def close(self) -> None:
+        """Close the store that the loop has opened, if it was passed as a URL."""
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def stop(self) -> None:
         """End the loop after the current step; it can be resumed."""
@@ -370,7 +385,7 @@ class Loop:
         self.session.about |= {"iterations": progress.iterations, "ended": progress.ended}
         body = {**event, "progress": progress.to_dict()}
         results = [] if result is None else [(RESULT, {RESULT: result})]
-        self.session.add(list(messages), also=[("event", body), *results, (META, self.session.meta())])
+        self.session.add(list(messages), also=[("event", body), *results])
         self.progress = progress
 
     def _shrink(self, error: Exception, tick: Tick) -> None:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brim.history.compact.continuation import Continuation
-from brim.store.base import CONTINUATION, Body, LogEntry, Store
+from brim.store.base import Body, LogEntry, Store
 
-RESULT = "result"
-"""A kind of entries of its own, as that of continuations: a loop that is resumed reads all of its results."""
-APART = "apart"
-"""The field of the first event by which a log says that it has such entries."""
+RESULT, CONTINUATION = "result", "continuation"
+"""Kinds of entries of their own: a loop that is resumed reads all of its results, and its last continuation."""
 _RECENT = 16
 """Events that are read first for the newest progress: few others come after it."""
 _LOGGED = ("iterations", "sub_tick", "sub_ticks", "steps", "steps_here", "fresh", "cost", "seconds", "ended", "state")
@@ -54,10 +52,6 @@ class Progress:
         for name, value in body["progress"].items():
             if name in _LOGGED:
                 setattr(self, name, value)
-        if body.get("continuation") is not None:
-            self.continuation = Continuation.from_dict(body["continuation"])
-        if body.get("result") is not None:
-            self.results.append(body["result"])
 
 
 def first_event(store: Store, loop: str) -> Body | None:
@@ -71,11 +65,6 @@ def first_event(store: Store, loop: str) -> Body | None:
 def progress_in(store: Store, loop: str, begun: Body, until: int) -> Progress:
     """Return the progress of a loop as its log had it up to an entry; another worker may have written since."""
     made = Progress()
-    if not begun.get(APART):
-        for entry in store.entries(loop, kinds=["event"]):
-            if entry.number <= until and "progress" in entry.body:
-                made.apply(entry.body)
-        return made
     made.apply(_newest(store, loop, until, "event", "progress") or begun)
     if (last := _newest(store, loop, until, CONTINUATION, CONTINUATION)) is not None:
         made.continuation = Continuation.from_dict(last[CONTINUATION])

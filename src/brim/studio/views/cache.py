@@ -14,7 +14,7 @@ from typing import Any
 
 from brim.meter import catalogue
 from brim.meter.catalogue import Cache
-from brim.sessions.prompt_step import CUT
+from brim.sessions.prompt_step import CUT, prompt_body
 from brim.store.base import LogEntry, Store
 from brim.studio.costs import prices_of
 from brim.studio.views.sessions import role_and_text, session_row
@@ -64,7 +64,8 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     for entry in store.entries(session, kinds=["prompt", "usage", "compaction"]):
         if entry.kind == "prompt":
             cut = compacted or bool(entry.body.get("cut"))
-            calls.append(CachedCall(step=len(calls) + 1, entry=entry, compacted=cut))
+            told = entry._replace(body=prompt_body(entry.body))
+            calls.append(CachedCall(step=len(calls) + 1, entry=told, compacted=cut))
             compacted = False
         elif entry.kind == "usage" and calls:
             calls[-1].usage = entry.body

@@ -17,7 +17,6 @@ from brim.meter import DEFAULT
 from brim.meter.vocabularies import BUILT_IN, VOCABULARIES
 from brim.settings import changes
 from brim.settings.config import Config
-from brim.store.sqlite import has_wal_bug
 from brim.studio.access import StudioAccess
 from brim.studio.views.flows import relative_paths, save
 from brim.studio.workspace import FILE, Workspace
@@ -86,10 +85,7 @@ def _findings(workspace: Workspace, config: Config) -> tuple[int, list[Finding]]
 
 def _store_facts(workspace: Workspace) -> dict[str, str]:
     store = workspace.find_store()
-    log = "without a write-ahead log, which this version may corrupt"
-    if not has_wal_bug(sqlite3.sqlite_version_info):
-        log = "with a write-ahead log"
-    sqlite = {"SQLite": f"{sqlite3.sqlite_version}, {log}"}
+    sqlite = {"SQLite": sqlite3.sqlite_version}
     if store is None:
         return {"store": "none yet", **sqlite}
     path = workspace.url.removeprefix(FILE)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import UnknownName
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
-from brim.sessions.ahead_log import dropped_handles
 from brim.sessions.dropped_texts import DroppedTexts
-from brim.sessions.journal import format_in
 from brim.sessions.prompt_step import CUT
 from brim.sessions.session import Session
-from brim.store.base import LogEntry, Store
+from brim.store.base import LogEntry
+from brim.store.texts import DROPPED
 from brim.studio.views.sessions import role_and_text, session_row
 from brim.studio.workspace import Workspace
 
@@ -32,12 +31,11 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
     edits: list[dict[str, Any]] = []
     pending: dict[str, Any] | None = None
     used: int | None = None
-    entries = store.entries(session, kinds=["prompt", "compaction", "message", "note"])
-    dropped = {entry.number: names for entry, names in dropped_handles(store, session)}
+    entries = store.entries(session, kinds=["prompt", "compaction", "message", "note", DROPPED])
     for entry in entries:
-        if entry.kind == "note":  # It follows the entry of its edit, and names the removed texts.
-            if pending is not None and dropped.get(entry.number):
-                pending["removed"] = dropped[entry.number]
+        if entry.kind == DROPPED:  # It follows the entry of its edit, and names the removed texts.
+            if pending is not None:
+                pending["removed"] = [*entry.body.get("turns", ()), *entry.body.get("results", ())]
                 if pending not in edits:
                     edits.append(pending)
             pending = None
@@ -49,8 +47,6 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
                 edits[-1]["after"] = used
         if edit is not None:
             pending = edit
-        elif entry.kind == "message":
-            pending = None
         if entry.kind == "compaction" and edit is not None:
             edits.append(edit)
     prompts = workspace.index.session(store, session, row.status.get("model"))
@@ -58,13 +54,13 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
     for each in edits:
         each["step"] = prompts.step_after(each["number"])
         removed = each.pop("removed")
-        each["texts"] = _excerpts(store, session, removed[:_MOST_TEXTS], scale)
+        each["texts"] = _excerpts(DroppedTexts(store, session).texts(removed[:_MOST_TEXTS]), scale)
         each["more"] = max(0, len(removed) - _MOST_TEXTS)
     pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
     return {
         **row.to_dict(),
         "edits": edits[::-1],
-        "pins": _excerpts(store, session, pinned[-1] if pinned else [], scale),
+        "pins": _excerpts(pinned[-1] if pinned else {}, scale),
     }
 
 
@@ -83,7 +79,7 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
             edit |= {name: done[name] for name in ("before", "after", "reason", "summary", "replaced")}
         elif body["view"]:
             edit["reason"] = "The work continues in a fresh context, which starts with this handover."
-            edit["summary"] = role_and_text(body["view"][0], format_in(body))[1]
+            edit["summary"] = role_and_text(body["view"][0], body["format"])[1]
         return edit
     if entry.kind == "message" and "sent" in body:
         return {**edit, "kind": "shortened", "reason": "A tool result was longer than tool_limit."}
@@ -99,9 +95,9 @@ def _meter(model: str | None) -> BaseMeter:
     return meter(model) if model and catalogue.lookup(model) is not None else meter(DEFAULT)
 
 
-def _excerpts(store: Store, session: str, handles: Sequence[str], scale: BaseMeter) -> list[dict[str, Any]]:
+def _excerpts(texts: Mapping[str, str], scale: BaseMeter) -> list[dict[str, Any]]:
     found = []
-    for handle, text in DroppedTexts(store, session).texts(handles).items():
+    for handle, text in texts.items():
         excerpt = " ".join(text[: 4 * _EXCERPT].split())[:_EXCERPT]
         found.append({"handle": handle, "tokens": scale.count(text), "excerpt": excerpt})
     return found

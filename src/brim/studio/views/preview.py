@@ -8,7 +8,6 @@ from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, SourceError
 from brim.sessions import pins
-from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.overview import SessionUse, overview
 from brim.settings.resolved import Resolved
 from brim.store.base import Store
@@ -73,7 +72,7 @@ def _session(store: Store, row: SessionUse) -> PreviewedSession:
         if entry.kind == "message":
             messages.append(entry.body.get("sent", entry.body["message"]))
         if "pins" in entry.body:
-            pinned = dict.fromkeys(entry.body["pins"])
+            pinned = entry.body["pins"]
         capture = (entry.body.get("receipt") or {}).get("capture") or capture
     return PreviewedSession(
         id=row.id,
@@ -82,7 +81,7 @@ def _session(store: Store, row: SessionUse) -> PreviewedSession:
         format=(capture.get("options") or {}).get("format") or "openai",
         system=capture.get("system"),
         tools=capture.get("tools"),
-        pinned=tuple(DroppedTexts(store, row.id).texts(pinned).values()),
+        pinned=tuple(pinned.values()),
     )
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from brim.sessions.ahead_log import dropped_handles
-from brim.store.base import SessionRow, Store
+from brim.sessions.dropped_texts import DroppedTexts
+from brim.store.base import SearchHit, SessionRow, Store
+from brim.store.texts import DROPPED, SHOWN
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
 from brim.wire import format_of
@@ -34,22 +35,33 @@ def search(workspace: Workspace, query: str | None, session: str | None) -> dict
     if not words:
         return {"query": query or "", "found": [], "sent": [], "read": 0, "of": 0}
     stores = [workspace.store_of(session)] if session else workspace.stores()
-    hits = [(store, hit) for store in stores for hit in store.search(query or "", session=session, limit=_MOST_HITS)]
     found = [
-        {**hit._asdict(), "step": _step_of(workspace, store, hit.session, hit.handle)}
-        for store, hit in hits[:_MOST_HITS]
-    ]
+        {**hit._asdict(), "step": _step_of(workspace, store, hit)}
+        for store in stores
+        for hit in _left_out(store, query or "", session)
+    ][:_MOST_HITS]
     rows = [(store, row) for store in stores for row in store.sessions(limit=_MOST_SESSIONS)]
     rows = [(store, row) for store, row in rows if session in (None, row.id)]
     sent, read = _messages(workspace, rows, words)
     return {"query": query, "found": found, "sent": sent, "read": read, "of": len(rows)}
 
 
-def _step_of(workspace: Workspace, store: Store, session: str, handle: str) -> int | None:
-    """Return the step whose prompt left a text out: the note with its handle follows that prompt."""
-    prompts = workspace.index.session(store, session)
-    for entry, names in dropped_handles(store, session):
-        if any(handle.startswith(name) for name in names):
+def _left_out(store: Store, query: str, session: str | None) -> list[SearchHit]:
+    """Return the texts with words of a query that are no longer in the prompts of their sessions."""
+    if session is not None:
+        return DroppedTexts(store, session).search(query, _MOST_HITS)
+    hits = store.search(query, limit=_MOST_HITS)
+    dropped = {name: DroppedTexts(store, name) for name in {hit.session for hit in hits}}
+    return [hit for hit in hits if dropped[hit.session].includes(hit)]
+
+
+def _step_of(workspace: Workspace, store: Store, hit: SearchHit) -> int | None:
+    """Return the step whose prompt left a text out: the entry that names it follows that prompt."""
+    prompts = workspace.index.session(store, hit.session)
+    for entry in store.entries(hit.session, kinds=[DROPPED]):
+        numbers = [number for turn in entry.body.get("turns", {}).values() for number in turn]
+        whole = hit.handle[:SHOWN] in entry.body.get("results", ())
+        if hit.number in numbers or whole or (hit.kind != "message" and entry.number > hit.number):
             before = [row["step"] for row in prompts.rows if row["number"] < entry.number]
             return before[-1] if before else prompts.step_after(entry.number)
     return None

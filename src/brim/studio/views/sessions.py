@@ -7,7 +7,6 @@ from typing import Any
 
 from brim.errors import BrimError, UnknownName
 from brim.sessions.overview import SessionUse
-from brim.store import META
 from brim.store.base import Store
 from brim.studio.workspace import Workspace
 from brim.wire import wire
@@ -86,14 +85,14 @@ def session_row(store: Store, session: str) -> SessionUse:
     Raises:
         UnknownName: there is no such session, or the id belongs to a gateway.
     """
-    entries = store.entries(session, kinds=[META], limit=1, newest=True)
-    meta = entries[-1].body if entries else {}
+    row = store.session(session)
+    meta = {} if row is None else row.meta
     status = meta.get("status")
-    if not isinstance(status, Mapping) or "peak_utilization" not in status:
+    if row is None or not isinstance(status, Mapping) or "peak_utilization" not in status:
         raise UnknownName("session", session, [row.id for row in store.sessions(limit=20)])
     about = {name: value for name, value in meta.items() if name not in ("status", "kind")}
     kind = str(meta.get("kind", "session"))
-    return SessionUse(id=session, kind=kind, updated=entries[-1].at, status=status, about=about)
+    return SessionUse(id=session, kind=kind, updated=row.updated, status=status, about=about)
 
 
 def role_and_text(message: Any, format: str | None) -> tuple[str, str]:

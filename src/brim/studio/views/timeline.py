@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.sessions.prompt_step import CUT
+from brim.sessions.prompt_step import CUT, prompt_body
 from brim.store.base import LogEntry
 from brim.studio.costs import cost
 from brim.studio.views.sessions import session_row
@@ -28,8 +28,9 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
     for entry in store.entries(session, kinds=["prompt", "usage", "warning", "compaction", "event"]):
         if entry.kind == "prompt":
             unknown = dict.fromkeys((*_USAGE, "cost_usd"))
-            shown = {name: entry.body.get(name) for name in _FIELDS}
-            if cut := entry.body.get("cut"):
+            body = prompt_body(entry.body)
+            shown = {name: body.get(name) for name in _FIELDS}
+            if cut := body["cut"]:
                 marks.append(_placed("compaction", _compaction(cut), entry, len(points) + 1))
             step = {"step": len(points) + 1, "number": entry.number, "at": entry.at}
             points.append({**step, **shown, **unknown})

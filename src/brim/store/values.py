@@ -1,0 +1,139 @@
+"""Checks the values of a store, and writes bodies as JSON.
+
+Bytes, which messages of Bedrock hold, are written as `{"$bytes": "<base64>"}`. A key of the caller's own that looks
+like that mark gets one more `$`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from brim.errors import InvalidType, InvalidValue, StoreError, shown
+
+_LONGEST_NAME = 500
+"""Characters of an id, a kind or a handle. They are keys of an index, and are shown to people."""
+_BYTES = "$bytes"
+_MARK = re.compile(r"\$+bytes")
+
+
+def encode_body(place: str, body: object) -> str:
+    """Return a JSON object as the text that is written.
+
+    Raises:
+        InvalidValue: it is not a mapping, or has values that JSON cannot represent.
+    """
+    if not isinstance(body, Mapping):
+        raise InvalidType(place, body, "a mapping, such as {'role': 'user'}")
+    try:
+        text = _encoder.encode(dict(body))
+        return _encoder.encode(_marked(body)) if '$bytes"' in text else text
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(place, body, f"of values that JSON has ({shown(str(error), 200)[1:-1]})") from error
+
+
+def decode_body(place: str, content: str | bytes) -> dict[str, Any]:
+    """Return the JSON object of a stored text, or of its bytes in UTF-8, which may be compressed.
+
+    Raises:
+        StoreError: it is not a JSON object, so another program wrote it.
+    """
+    try:
+        text = content if isinstance(content, str) else _text_of(bytes(content))
+        body = json.loads(text, object_hook=_unmarked) if '$bytes"' in text else json.loads(text)
+    except (ValueError, RecursionError, zlib.error) as error:
+        raise StoreError(place, f"a body is not JSON ({error}): the store was changed by another program") from error
+    if not isinstance(body, dict):
+        raise StoreError(place, "a body is not a JSON object: the store was changed by another program")
+    return body
+
+
+def _text_of(content: bytes) -> str:
+    """Return the text of bytes: JSON begins with a brace, and what zlib writes does not."""
+    plain = content if content.startswith(b"{") else zlib.decompress(content)
+    return plain.decode("utf-8", "surrogatepass")
+
+
+def _bytes_mark(value: object) -> dict[str, str]:
+    if isinstance(value, bytes | bytearray):
+        return {_BYTES: b64encode(value).decode()}
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_bytes_mark)
+
+
+def _marked(value: Any) -> Any:
+    """Return JSON values in which no key of the caller's own is the mark of bytes."""
+    if isinstance(value, Mapping):
+        return {f"${key}" if _is_mark(key) else key: _marked(each) for key, each in value.items()}
+    return [_marked(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _unmarked(values: dict[str, Any]) -> Any:
+    """Return what `_marked` and the encoder wrote as one JSON object."""
+    if values.keys() == {_BYTES}:
+        return b64decode(values[_BYTES])
+    return {key[1:] if _is_mark(key) else key: each for key, each in values.items()}
+
+
+def _is_mark(key: object) -> bool:
+    return isinstance(key, str) and _MARK.fullmatch(key) is not None
+
+
+def check_name(place: str, value: object) -> str:
+    """Return a name, if every database can store it.
+
+    Raises:
+        InvalidValue: it is empty, too long, or has characters that a database refuses.
+    """
+    if not isinstance(value, str):
+        raise InvalidType(place, value, "a string")
+    if not 0 < len(value) <= _LONGEST_NAME:
+        raise InvalidValue(place, value, f"a text of 1 to {_LONGEST_NAME} characters")
+    if "\0" in value or (not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value)):
+        raise InvalidValue(place, value, "a text without NUL and without halves of surrogate pairs")
+    return value
+
+
+def check_whole(place: str, value: object) -> int:
+    """Return a whole number, 0 or more.
+
+    Raises:
+        InvalidValue: it is something else.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidType(place, value, "a whole number")
+    if not 0 <= value < 2**63:
+        raise InvalidValue(place, value, "a whole number of at least 0")
+    return value
+
+
+def check_seconds(place: str, value: object) -> float:
+    """Return a number of seconds above 0.
+
+    Raises:
+        InvalidValue: it is something else.
+    """
+    return _number(place, value, 0, "a number of seconds above 0")
+
+
+def check_time(place: str, value: object) -> float:
+    """Return a time in seconds since 1970.
+
+    Raises:
+        InvalidValue: it is not a finite number.
+    """
+    return _number(place, value, -1e12, "a time in seconds since 1970")
+
+
+def _number(place: str, value: object, above: float, expected: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise InvalidType(place, value, expected)
+    if not above < value < 1e12:
+        raise InvalidValue(place, value, expected)
+    return float(value)
