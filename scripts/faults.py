@@ -967,15 +967,6 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/prompt_ahead.py",
-        "tests/sessions/test_prompt_ahead.py",
-        (
-            ("a prompt made ahead is sent with other tools", "!= parts.extra(state.context)", "is None"),
-            ("a prompt made ahead is sent with another system prompt", " or made.work.parts != parts", ""),
-            ("a fit that was not asked for stays", "            context.rewind(start)\n", "            pass\n"),
-        ),
-    ),
-    Area(
         "sessions/loop/held_lease.py",
         "tests/sessions/test_loop.py",
         (

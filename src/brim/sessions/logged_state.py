@@ -21,7 +21,6 @@ from brim.sessions.journal import Journal, Lines, read
 from brim.sessions.log_value import storable
 from brim.sessions.memory_log import Line
 from brim.sessions.notices import Notifier
-from brim.sessions.prompt_ahead import PromptAhead
 from brim.sessions.prompt_step import PromptStep, compaction_entry
 from brim.sessions.result_limit import bounded
 from brim.sessions.state import SessionState
@@ -69,7 +68,6 @@ class LoggedState:
         self._remains: list[Any] = []
         """What is left of a context that was replaced. To free thousands of messages at once takes too long."""
         self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
-        self._ahead = PromptAhead()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -200,7 +198,6 @@ class LoggedState:
     def _add(self, given: list[Any], also: Lines = (), marks: Mapping[str, str] = MappingProxyType({})) -> None:
         """Add messages at the end, with `marks` in their entries."""
         state = self._state
-        self._ahead.forget()
         del self._remains[-_FREED * (len(given) + 1) :]
         had = len(state.context.messages)
         format = wire(state.settings.format or format_of(given) or state.context.history.turns.wire.name)
@@ -226,8 +223,6 @@ class LoggedState:
             state.counts.messages -= len(given)
             state.context = state.context.shortened(had)
             raise
-        if self._summarise in (None, compaction.EXTRACT):  # Whoever brings a summariser expects it to be asked later.
-            self._ahead.prepare(state, self._work)
 
     def _done(self, work: PromptStep) -> None:
         """Write what a step has gathered, take over its state, and emit its events."""

@@ -320,10 +320,8 @@ class Session(Recall):
             parts = self._parts(system, tools, memory, fields)
             most = budget(self._state.estimate(parts)) if callable(budget) else budget
             self.fixed_units = sum(parts.extra(self._state.context)[0].values())
-            ahead = self._ahead.take(self._state, parts, most) if query is None else None
-            work = self._work(parts, query, most) if ahead is None else ahead.work
-            fitted = work.run() if ahead is None else ahead.fitted
-            self._ahead.note(parts)
+            work = self._work(parts, query, most)
+            fitted = work.run()
             apart = None if self.format == "openai" else system
             work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
             self._done(work)
