@@ -190,8 +190,11 @@ def _turn_options() -> str:
     """Return the options of a history as arguments, with their defaults."""
     options = _node(Options)
     assert isinstance(options, ast.ClassDef)
-    slots = [each for each in options.body if isinstance(each, ast.AnnAssign) and each.value is not None]
-    shown = [(ast.unparse(slot.target), ast.unparse(slot.annotation), ast.unparse(slot.value)) for slot in slots]
+    shown = [
+        (ast.unparse(slot.target), ast.unparse(slot.annotation), ast.unparse(slot.value))
+        for slot in options.body
+        if isinstance(slot, ast.AnnAssign) and slot.value is not None
+    ]
     return ", ".join(f"{name}: {kind}={value}" for name, kind, value in shown if "init=False" not in value)
 
 
