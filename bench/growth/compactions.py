@@ -31,10 +31,10 @@ _TOKENS = 250
 """About the tokens of a turn."""
 _WINDOWS = (8_000, 200_000, 1_000_000)
 CASES = [
-    Case(name="dearest prompt, excerpts", of="window", sizes=_WINDOWS, most=50, each=True,
+    Case(name="dearest prompt, excerpts", of="window", sizes=_WINDOWS, most=250, each=True,
          measure=lambda sizes: _worst(sizes, total=False),
          about="the dearest call of `prompt()` of a session in SQLite that fills its window and is cut"),
-    Case(name="dearest prompt, summaries", of="window", sizes=_WINDOWS, most=50, each=True,
+    Case(name="dearest prompt, summaries", of="window", sizes=_WINDOWS, most=250, each=True,
          measure=lambda sizes: _worst(sizes, total=False, summarise="extract"),
          about="the same with extracted summaries"),
     Case(name="a session with summaries", of="window", sizes=(8_000, 50_000, 200_000), exponent=1.05,

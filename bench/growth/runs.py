@@ -227,8 +227,8 @@ CASES = [
          about="the same from a client that makes equal messages for each request, so that all have to be compared"),
     Case(name="Loop in SQLite", of="turns", sizes=_FAR, measure=_loop, exponent=_FLAT,
          about="one step of a loop, an iteration each, the median of the last 31"),
-    Case(name="store of a session", of="turns", sizes=(100, 300, 1_000), measure=_store_size, unit="x", most=1.5,
+    Case(name="store of a session", of="turns", sizes=(100, 300, 1_000), measure=_store_size, unit="x", most=4,
          about="bytes of the file by characters that were said"),
-    Case(name="store of a loop", of="turns", sizes=(100, 300, 1_000), measure=_loop_store_size, unit="x", most=1.5,
+    Case(name="store of a loop", of="turns", sizes=(100, 300, 1_000), measure=_loop_store_size, unit="x", most=4,
          about="the same for a loop"),
 ]  # fmt: skip

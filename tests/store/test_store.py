@@ -631,7 +631,7 @@ def test_a_task_that_rolls_back_takes_no_write_of_another_task_with_it(store):
         inside, go_on = asyncio.Event(), asyncio.Event()
         return await asyncio.gather(transact(inside, go_on), write(inside, go_on), return_exceptions=True)
 
-    ended = asyncio.run(both())
+    ended = asyncio.run(asyncio.wait_for(both(), 10))
     assert [type(each) for each in ended] == [RuntimeError, type(None)]
     assert (store.entries("a"), bodies(store, "b"), written) == ([], [{"by": "b"}], [1])
 
