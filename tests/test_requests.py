@@ -479,3 +479,11 @@ def test_a_misspelt_option_names_the_nearest():
         brim.fit_request(messages=chat(turns=2), budget=400, selct="priority")
     with pytest.raises(TypeError, match=r"fit_messages\(\) .* 'querry'; did you mean 'query'"):
         brim.fit_messages(chat(turns=2), 400, querry="why")
+
+
+def test_a_history_with_calls_is_an_estimate_for_a_model():
+    """How calls are framed, and whether their ids count, is published for no model; a vocabulary counts by our own rule."""
+    said = [{"role": "user", "content": "Look at the parser."}, {"role": "assistant", "content": "I will."}]
+    assert brim.fit_messages(said, 5_000, model="gpt-4o").receipt.exact
+    assert not brim.fit_messages(agent_run(2), 5_000, model="gpt-4o").receipt.exact
+    assert brim.fit_messages(agent_run(2), 5_000, meter="o200k_base").receipt.exact

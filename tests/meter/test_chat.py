@@ -422,7 +422,7 @@ def test_anthropic_publishes_no_frame_so_its_messages_are_an_estimate_whatever_m
         ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]}, False),
         ({"role": "user", "content": [{"type": "file", "file": {"file_id": "file_1"}}]}, False),
         ({"role": "user", "content": [{"type": "odd"}]}, False),
-        ({**calling("a"), "content": "so"}, True),
+        ({**calling("a"), "content": "so"}, False),
     ],
     ids=["image", "image far away", "file", "unknown", "call"],
 )

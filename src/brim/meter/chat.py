@@ -82,6 +82,8 @@ class RequestCounter:
         kind, count = piece.kind, self.text
         if kind in ("text", "output"):
             return count(piece.text)
+        # No provider has published how calls and results are framed, nor whether their ids are part of the prompt.
+        self.estimated |= self._tuned and kind in ("call", "result")
         if kind == "call":
             return count(piece.text) + count(piece.name) + self.call + self._id(piece.id)
         if kind == "result":
