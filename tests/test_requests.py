@@ -129,6 +129,16 @@ def test_requests_that_broke_the_promise_once(seed):
     joint_requests.check(joint_requests.Case.of(seed))
 
 
+def test_a_cap_on_the_newest_turn_leaves_its_room_to_sections():
+    """It bid for what it had before it was cut: of a budget of 94 tokens 51 stayed free, and every section was dropped."""
+    joint_requests.check(joint_requests.Case.of(20066, traffic.ALL_FORMATS))
+    messages = [{"role": "user", "content": "the task"}, {"role": "user", "content": "a long instruction " * 60}]
+    section = brim.Section("facts", "fact " * 300, priority="low")
+    request = brim.fit_request(system=[section], messages=messages, budget=200, meter="o200k_base", recent=40)
+    assert request.used > 180
+    assert request.receipt.part("facts").used > 80
+
+
 @pytest.mark.parametrize("format", CHATS)
 @pytest.mark.parametrize("budget", [300, 900, 2_000, 5_000, 50_000])
 def test_a_chat_over_documents_fits_and_fills_its_budget(budget, format):

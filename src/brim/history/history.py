@@ -249,6 +249,7 @@ class History:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""
         fit = self._fit(0, {}, options, None)
         fit.prepare()
+        fit.apply_caps()
         essential = fit.essential()
         return sum(fit.weights), sum([fit.weights[turn] for turn in essential]), essential
 

@@ -302,6 +302,13 @@ class HistoryFit:
 
     # Caps: of the newest turn, and of older ones.
 
+    def apply_caps(self) -> None:
+        """Cut the turns that are over their caps, however much room there is."""
+        if self.options.recent is not None and self._too_recent():
+            self._cap(self.newest, self.options.recent)
+        if self.options.older is not None:
+            self._cap_older(self.essential(), self.options.older)
+
     def _too_old(self) -> bool:
         """Return whether an older turn is over its cap and may be cut."""
         older = self.options.older
