@@ -129,6 +129,11 @@ def test_requests_that_broke_the_promise_once(seed):
     joint_requests.check(joint_requests.Case.of(seed))
 
 
+def test_a_result_that_is_an_object_is_counted_as_it_is_sent():
+    """Gemini's `{"[2 fields omitted]": null}` has no space when it is sent: a history counted one character more."""
+    joint_requests.check(joint_requests.Case.of(30763, traffic.ALL_FORMATS))
+
+
 def test_a_cap_on_the_newest_turn_leaves_its_room_to_sections():
     """It bid for what it had before it was cut: of a budget of 94 tokens 51 stayed free, and every section was dropped."""
     joint_requests.check(joint_requests.Case.of(20066, traffic.ALL_FORMATS))

@@ -495,8 +495,10 @@ class Forms:
                 text = "{}" if empty else self._cut(piece, level)
                 edits.setdefault(position, {})[piece.at] = self._turns.wire.value(piece, text)
                 units[position] += self._turns.chat.text(text) - size
-        cut = {at: Form(changed(forms[at].raw, edits[at]), units[at]) for at in edits}
-        return {**forms, **cut}
+        raws = {at: changed(forms[at].raw, edits[at]) for at in edits}
+        if self._turns.wire.objects:  # A value that is an object is written in another way than its text.
+            units |= {at: self._turns.chat.units(self._turns.wire.read(raw, at)) for at, raw in raws.items()}
+        return {**forms, **{at: Form(raw, units[at]) for at, raw in raws.items()}}
 
     @property
     def _nothing(self) -> int:
