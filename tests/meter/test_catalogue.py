@@ -16,7 +16,6 @@ from brim.meter.catalogue import (
     Cache,
     Framing,
     Prices,
-    body_limit,
     declared,
     find,
     fold,
@@ -491,19 +490,3 @@ def test_lookup_returns_the_model_or_none():
     assert lookup("openai/gpt-5-2025-08-07").id == "gpt-5"
     assert lookup("no-such-model") is None
     assert lookup(None) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "limit"),
-    [
-        ("claude-sonnet-4-5", 32_000_000),
-        ("anthropic", 32_000_000),
-        ("bedrock", 20_000_000),
-        ("gemini-2.5-pro", 100_000_000),
-        ("gpt-5", None),
-        ("openai", None),
-        ("nobody-knows-it", None),
-    ],
-)
-def test_a_request_body_has_the_bytes_that_its_provider_states(name, limit):
-    assert body_limit(name) == limit

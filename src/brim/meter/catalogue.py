@@ -27,15 +27,6 @@ _LONGEST_NAME = 512
 _LONGEST_CHAIN = 16
 """Models that a chain of `like` may pass through."""
 
-_BODY_LIMITS = {
-    "anthropic": 32_000_000,
-    "bedrock": 20_000_000,
-    "google": 100_000_000,
-    "gemini": 100_000_000,
-}
-"""Bytes of a request body, by the maker of a model or the format of a request: Anthropic's "Request size limits", the
-payload of Claude on Bedrock, and the inline data of Gemini since January 2026 (20 MB before). OpenAI states none."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Framing:
@@ -174,18 +165,6 @@ def known_names(overrides: Overrides | None = None) -> list[str]:
     own = declared() if overrides is None else overrides
     shipped = {name for row in _shipped().values() for name in (row.id, *row.aliases)}
     return sorted(shipped | {declaration.name for declaration in own.values()})
-
-
-def body_limit(name: str) -> int | None:
-    """Return the bytes that a request body may have: by the name of a model, its maker, or a format such as `bedrock`.
-
-    `None` if no limit is published, or there is no such model.
-
-    Raises:
-        SourceError: a file of declarations is invalid.
-    """
-    model = None if name in _BODY_LIMITS else lookup(name)
-    return _BODY_LIMITS.get(name if model is None else model.provider or "")
 
 
 @cache
