@@ -46,11 +46,6 @@ AREAS = (
                 "            self.thinks = False\n",
             ),
             ("reasoning alone is sent", "        if not self.wire.batches:\n", "        if True:\n"),
-            (
-                "fingerprints are taken though messages were moved",
-                "        if self.indexes == [*range(len(self.source))] and ",
-                "        if ",
-            ),
             ("a bad message is half added", "            self._reread(chosen, source[:had])\n", ""),
         ),
     ),

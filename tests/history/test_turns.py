@@ -310,19 +310,6 @@ def test_a_list_that_grows_later_is_not_the_books():
     assert history.fit(1_000).messages == [user()]
 
 
-def test_known_fingerprints_are_taken_unless_messages_were_moved_here():
-    plain, moved = [user("a"), model("b")] * 3, [user("a"), calling("x"), user("b"), result("x")]
-    for messages, taken in ((plain, "log"), (moved, None)):
-        own, read = book_of(messages), book_of(messages)
-        read.trust({2: "log", len(messages): "end"})
-        assert read.fingerprint(2) == (taken or own.fingerprint(2))
-        assert read.fingerprint(1) == own.fingerprint(1)
-        assert (read.fingerprint(3) == own.fingerprint(3)) is (taken is None)
-        read.trust({len(messages) + 1: "beyond"})
-        read.extend([user("c")])
-        assert read.fingerprint(len(read)) != "beyond"
-
-
 def test_a_person_who_speaks_about_code_is_no_program():
     answer = model("Use this:\n```python\nprint(1)\n```")
     said = book_of([user("Help."), answer, user("Thanks. And never print to the log, please."), answer])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from brim.files.text_digest import text_digest
 from brim.wire.message import Message
@@ -27,12 +27,6 @@ class Fingerprints:
             pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
             prints[place + 1] = last = text_digest(f"{last}\x1d{message.role}\x1d{pieces}")
         return last
-
-    def take(self, known: Mapping[int, str]) -> None:
-        """Take fingerprints that the caller has, by length."""
-        self._known += [None] * (max(known) + 1 - len(self._known))
-        for length, fingerprint in known.items():
-            self._known[length] = fingerprint
 
     def forget(self, length: int) -> None:
         """Forget those of more messages than so many."""

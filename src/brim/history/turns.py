@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, get_args
 
 from brim.amounts import units
@@ -249,14 +249,6 @@ class Turns:
     def fingerprint(self, length: int) -> str:
         """Return a fingerprint of the first messages, without a system prompt."""
         return self._prints.of(self.messages, length, len(self.system))
-
-    def trust(self, prints: Mapping[int, str]) -> None:
-        """Take fingerprints by length, for a caller who has them of the same messages.
-
-        If some were moved or left out here, none is taken: the same messages may have been at other places.
-        """
-        if self.indexes == [*range(len(self.source))] and max(prints) <= len(self.source):
-            self._prints.take(prints)
 
     def span(self, turn: int) -> tuple[int, int]:
         """Return the positions of a turn's first message and of the one after its last."""
