@@ -12,8 +12,8 @@ from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from brim.sessions import recall_tool as session_recall
 from brim.sessions.context import Context
+from brim.sessions.conversation import Conversation
 from brim.sessions.conversations import Conversations
-from brim.sessions.held_conversation import HeldConversation
 from brim.sessions.meters import Meters
 from brim.sessions.windows import Room, Windows
 from gateway.conftest import asked, conversation, post
@@ -41,18 +41,18 @@ PLACES = {
     "plan": (Conversations, BOTH),
     "count": (Conversations, SHORT),
     "fit": (Conversations, LONG),
-    "_found": (Conversations, LONG),
-    "_continued": (Conversations, LONG),
-    "_moved": (Conversations, LONG),
-    "_shown": (HeldConversation, LONG),
-    "_log_dropped": (HeldConversation, LONG),
-    "_keep": (HeldConversation, LONG),
+    "_find": (Conversations, LONG),
+    "_continued_name": (Conversations, LONG),
+    "_note_newest": (Conversations, LONG),
+    "_add": (Conversation, LONG),
+    "_cut": (Conversation, LONG),
+    "_log_cut": (Conversation, LONG),
     "room": (Windows, BOTH),
     "learned": (Windows, BOTH),
     "meter": (Meters, BOTH),
     "ready": (Meters, SHORT),
     "counter": (Meters, SHORT),
-    "correction": (HeldConversation, LONG),
+    "correction": (Conversation, LONG),
     "tool": (session_recall, LONG),
     "body_of": (recall_offer, LONG),
     "left_out": (Context, LONG),

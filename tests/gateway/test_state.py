@@ -5,7 +5,6 @@ from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import KIND as TRAFFIC
-from brim.sessions.held_conversation import KIND as CUTS
 from gateway.conftest import asked, conversation, post
 from model_server import running
 
@@ -19,8 +18,8 @@ def test_a_store_that_only_workers_share_is_not_asked_for_a_small_request(served
     with running(app, server.config(app, settings)) as url:
         store = app.state.store
         assert post(url, asked(conversation(2)))[0] == 200
-        assert store.ids(CUTS) == []
+        assert store.sessions() == []
         assert post(url, asked(conversation(200)))[0] == 200
-        assert len(store.ids(CUTS)) == 1
+        assert len(store.sessions()) == 1
         app.state.traffic.write()
         assert store.ids(TRAFFIC) == []  # Nobody will read it.

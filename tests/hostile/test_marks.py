@@ -266,7 +266,7 @@ def test_a_true_summary_of_another_session_is_not_this_sessions(format):
     session.add(replayed := [raw for raw in stranger.messages if is_summary(raw)])
     assert len(replayed) == 1
     known = session._state.compacted.marked
-    context = Context(session.meter, session.messages, stable=False, format=format, summary=known)
+    context = Context(session.meter, session.messages, format=format, summary=known)
     assert len(context._pins) == 1
     session.add(history(format, "none", ""))
     made = session.plan_compaction()

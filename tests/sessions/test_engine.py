@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from brim import meter, open_store
-from brim.sessions.beginning import fingerprints
+from brim.sessions.conversation import ConversationKey, beginnings
 from brim.sessions.conversations import Conversations
 from brim.sessions.request import RequestInput
 from brim.sessions.windows import WindowLimits
@@ -136,15 +136,15 @@ def test_a_system_prompt_that_became_longer_takes_its_room(log):
     assert len(engine) == 1
 
 
-def test_fingerprints_ignore_marks_for_the_cache_and_tell_owners_apart():
-    messages = history(3)
-    assert fingerprints(messages, ("a",)) == fingerprints(marked(messages, 2), ("a",))
-    assert not set(fingerprints(messages, ("a",))) & set(fingerprints(messages, ("b",)))
-    alone = fingerprints(messages[:4], ("a",))
-    assert fingerprints(messages, ("a",))[: len(alone)] == alone
+def test_beginnings_ignore_marks_for_the_cache_and_tell_owners_apart():
+    messages, key, other = history(3), ConversationKey("m", "openai", ("a",)), ConversationKey("m", "openai", ("b",))
+    assert beginnings(messages, key) == beginnings(marked(messages, 2), key)
+    assert not set(beginnings(messages, key)) & set(beginnings(messages, other))
+    alone = beginnings(messages[:4], key)
+    assert beginnings(messages, key)[: len(alone)] == alone
     clock = {"role": "system", "content": "It is 10:31."}
-    assert fingerprints([clock, *messages[1:]], ("a",)) == fingerprints(messages, ("a",))
-    assert fingerprints([clock], ("a",)) != fingerprints([messages[0]], ("a",))
+    assert beginnings([clock, *messages[1:]], key) == beginnings(messages, key)
+    assert beginnings([clock], key) != beginnings([messages[0]], key)
 
 
 @LOGS

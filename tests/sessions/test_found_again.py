@@ -7,8 +7,6 @@ from random import Random
 
 import pytest
 
-import brim
-from brim.sessions import conversation
 from brim.sessions.conversations import Conversations
 from brim.testing import MemoryStore
 
@@ -91,19 +89,6 @@ def test_one_that_left_memory_is_not_taken_over_by_another_that_begins_as_it_doe
     other = opening(1)
     answered(other, "another answer")
     assert known.request(other, **MODEL).conversation != name
-
-
-def test_a_long_history_is_compared_once_for_a_request_and_not_at_all_if_its_objects_are_the_same(monkeypatch):
-    calls = []
-    real = conversation._common
-    monkeypatch.setattr(conversation, "_common", lambda *given: (calls.append(1), real(*given))[1])
-    for brought, times in ((copy.deepcopy, 1), (list, 0)):
-        known, history = Conversations(brim.Window(4_000)), opening(1)
-        for _ in range(3):
-            answered(history)
-            calls.clear()
-            known.request(brought(history), **MODEL)
-        assert len(calls) == times
 
 
 @pytest.mark.parametrize(

@@ -131,16 +131,6 @@ def test_what_another_writer_adds_is_taken_over(store):
     assert opened.status().prompts == 2
 
 
-def test_the_objects_of_the_caller_stay_where_another_writer_added_some(store):
-    own = turn(1)
-    first = Session(**asked(store=store, id="s"))
-    first.take(own)
-    Session.open("s", store=store).add(turn(2))
-    first.add(turn(3))
-    assert first.messages == [*own, *turn(2), *turn(3)]
-    assert all(mine is given for mine, given in zip(first.messages, own, strict=False))
-
-
 def test_a_session_that_must_be_the_only_writer_is_told_of_messages_and_takes_pins(store):
     session = talk(store, id="s")
     session.prompt()

@@ -3,14 +3,13 @@
 import pytest
 
 from brim.sessions import remembered
-from brim.sessions.conversation import ConversationKey
-from brim.sessions.held_conversation import HeldConversation
+from brim.sessions.conversation import Conversation, ConversationKey
 from brim.sessions.remembered import RememberedConversations
-from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.session import Session
 
 
 def conversation(name):
-    return HeldConversation(name, ConversationKey("gpt-4o", "openai", ()), TolerantStore(None))
+    return Conversation(Session(8_000, id=name, log="cuts"), ConversationKey("gpt-4o", "openai", ()))
 
 
 def filled(sizes, *, logged=False, most=10):

@@ -69,7 +69,7 @@ def test_what_was_added_is_in_the_store_before_the_call_returns(store):
     talk.prompt()
     talk.record_usage(input_tokens=9)
     kinds = [entry.kind for entry in store.entries("s1")]
-    assert kinds == ["note", *["message"] * 4, "prompt", "usage"]
+    assert kinds == ["note", *["message"] * 4, "held", "prompt", "usage"]
     row = store.sessions()[0]
     assert row.id == "s1"
     assert row.meta["status"]["used"] == talk.status().used
@@ -274,14 +274,14 @@ def test_a_window_of_the_callers_own_stays_with_another_model(store):
 
 
 def test_another_model_is_taken_over_beside_another_writer(store, monkeypatch):
-    other, write = long_talk(store), Session._write_settings
+    other, write = long_talk(store), Session._change_settings
 
     def slow(self, *given):
-        monkeypatch.setattr(Session, "_write_settings", write)
+        monkeypatch.setattr(Session, "_change_settings", write)
         other.add({"role": "user", "content": "And this?"})
         return write(self, *given)
 
-    monkeypatch.setattr(Session, "_write_settings", slow)
+    monkeypatch.setattr(Session, "_change_settings", slow)
     opened = Session.open("a", store=store, model="gpt-4")
     for each in (opened, Session.open("a", store=store)):
         assert (each.settings.model, each.budget, each.messages[-1]["content"]) == ("gpt-4", 8_192 - 1_024, "And this?")

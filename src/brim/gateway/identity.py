@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from brim.errors import InvalidValue
 from brim.files.text_digest import text_digest
 from brim.history.compact.secrets import redact
-from brim.sessions.beginning import leading, said
+from brim.sessions.beginning import fingerprints, leading
 from brim.wire.base import MESSAGE_KEYS
 
 HEADER = "x-brim-session-id"
@@ -50,7 +52,9 @@ def named(header: str | None, values: Mapping[str, Any], key: str, shown: Sequen
         return None
     first = next((values[key] for key in MESSAGE_KEYS if key in values), None)
     if isinstance(first, list):
-        first = [said(raw) for raw in first[leading(first) :][:1]]
+        first = first[leading(first) :][:1]
+        with suppress(InvalidValue):  # Whatever is sent is told apart by itself.
+            first = fingerprints(first)
     start = json.dumps([values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
     return f"{_fingerprint(key)}.{cleaned(name, shown)}.{_fingerprint(start)}"
 

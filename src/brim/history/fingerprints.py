@@ -8,6 +8,15 @@ from brim.files.text_digest import text_digest
 from brim.wire.message import Message
 
 
+def fingerprint_after(before: str, message: Message) -> str:
+    """Return the fingerprint of messages that end with this one; `before` is that of those before it.
+
+    It is that of what they say: marks for a provider's cache, or a text that is written as a block, change nothing.
+    """
+    pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
+    return text_digest(f"{before}\x1d{message.role}\x1d{pieces}")
+
+
 class Fingerprints:
     """The fingerprints by length, as far as they are known; each message is hashed once."""
 
@@ -24,8 +33,7 @@ class Fingerprints:
             if place < leading:  # A system prompt may tell the time; the history is the same.
                 prints[place + 1] = last = ""
                 continue
-            pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
-            prints[place + 1] = last = text_digest(f"{last}\x1d{message.role}\x1d{pieces}")
+            prints[place + 1] = last = fingerprint_after(last, message)
         return last
 
     def forget(self, length: int) -> None:

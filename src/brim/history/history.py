@@ -14,7 +14,7 @@ from brim.history.prompt import shared_messages, shared_units
 from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
-from brim.history.stable import Stable, stable_mode
+from brim.history.stable import LastFit, Stable, stable_mode
 from brim.history.turns import RepairMode, Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
@@ -98,12 +98,12 @@ class History:
         """
         self._model = model
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
-        self._stable = stable_mode(stable)
+        self.last = LastFit(stable_mode(stable))
+        """What the last fit left to the next."""
         self._turns = Turns(meter_for(meter, model), format=format, repair=repair)
         self._forms = Forms(self._turns)
         self._names = NameIndex(self._turns)
         self._ranking = Ranking(self._turns)
-        self._last: tuple[Mapping[str, Any], tuple[Any, ...]] | None = None
 
     def __len__(self) -> int:
         return len(self._turns)
@@ -111,7 +111,7 @@ class History:
     @property
     def stable(self) -> Stable | None:
         """The lines and the cut that is held, in stable mode."""
-        return self._stable
+        return self.last.stable
 
     @property
     def model(self) -> str | None:
@@ -131,14 +131,6 @@ class History:
     @show_handles.setter
     def show_handles(self, shown: bool) -> None:
         self._forms.handles = shown
-
-    def checkpoint(self) -> tuple[Any, ...]:
-        """Return what the last fit left behind, for `rewind`."""
-        return self._stable, self._last
-
-    def rewind(self, to: tuple[Any, ...]) -> None:
-        """Forget the fits since a checkpoint: their prompts were not sent."""
-        self._stable, self._last = to
 
     def extra_units(
         self, tools: Tools | None = None, system: Any = None, fields: Mapping[str, Any] | None = None
@@ -194,7 +186,10 @@ class History:
         chosen = Options.of("fit_messages", options)
         before = {"tools": tools, "system": system, "fields": shown_fields(fields)}
         counted = self.extra_units(**before)
-        return self.fit_counted(budget_of(budget, self._model), before, counted, chosen, capture=capture)
+        within = budget_of(budget, self._model)
+        fitted = self.fit_counted(within, before, counted, chosen, self.last, capture=capture)
+        self.last = fitted.last
+        return fitted
 
     def fit_counted(
         self,
@@ -202,16 +197,20 @@ class History:
         before: Mapping[str, Any],
         counted: tuple[Mapping[str, int], bool],
         options: Options,
+        last: LastFit,
         *,
         capture: bool = False,
     ) -> Fitted:
         """Return as much of the history as fits, for a caller who has counted what stands before it.
+
+        Nothing is remembered: the caller keeps what the result leaves to the next fit.
 
         Args:
             budget: tokens for everything.
             before: what stands before the messages: tools, system prompt and other fields.
             counted: its tokens, as `extra_units` returns them.
             options: the options of the turns.
+            last: what the last fit left.
             capture: whether the receipt's JSON holds the messages.
 
         Raises:
@@ -219,24 +218,33 @@ class History:
         """
         extra, exact = counted
         shown = {**before, "fields": shown_fields(before["fields"]) or None}
-        return self.fitted(self.plan(budget, extra, options), shown, exact=exact, capture=capture)
+        return self.fitted(self.plan(budget, extra, options, last.stable), shown, last, exact=exact, capture=capture)
 
-    def plan(self, budget: int, extra: Mapping[str, int], options: Options, *, shares: bool = True) -> HistoryFit:
-        """Return what would be sent within a budget; nothing is remembered of it.
+    def plan(
+        self,
+        budget: int,
+        extra: Mapping[str, int],
+        options: Options,
+        stable: Stable | None = None,
+        *,
+        shares: bool = True,
+    ) -> HistoryFit:
+        """Return what would be sent within a budget.
 
         Args:
             budget: tokens for everything.
             extra: tokens besides the messages, as `extra_units` returns them.
             options: the options of the turns.
+            stable: the lines and the cut of the last fit, in stable mode.
             shares: whether a long newest turn leaves room to older ones.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        fit = self._fit(budget, extra, options, self._stable, shares=shares)
+        fit = self._fit(budget, extra, options, stable, shares=shares)
         fit.run()
         if self._turns.refresh(fit.kept):  # What is sent is what was counted.
-            fit = self._fit(budget, extra, options, self._stable, shares=shares)
+            fit = self._fit(budget, extra, options, stable, shares=shares)
             fit.run()
         fit.finish()
         return fit
@@ -271,41 +279,42 @@ class History:
         messages = [read.messages[at] for turn in turns for at in range(*read.span(turn))]
         return {piece.name for message in messages if message.calls for piece in message.pieces if piece.kind == "call"}
 
-    def fitted(self, fit: HistoryFit, before: Mapping[str, Any], *, exact: bool, capture: bool) -> Fitted:
+    def fitted(
+        self, fit: HistoryFit, before: Mapping[str, Any], last: LastFit, *, exact: bool, capture: bool
+    ) -> Fitted:
         """Return the result of a fit.
 
         Args:
             fit: the fit, finished.
             before: what stands before the messages: tools, system prompt and other fields.
+            last: what the last fit left.
             exact: whether these were counted exactly.
             capture: whether the receipt's JSON holds the messages.
         """
         sent, used, turns = fit.sent_messages(), fit.used, fit.turns
         if used > fit.budget:
             raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {fit.budget:,}; please report it")
-        last: Sequence[Any] = ()
-        if self._last is not None:
-            last = self._last[1] if self._last[0] == before else ()
+        shown: Sequence[Any] = ()
+        if last.before is not None:
+            shown = last.messages if last.before == before else ()
         elif fit.stable is not None:
-            last = fit.last_prompt().messages
-        messages = tuple(sent.messages)
-        prefix = shared_units(last, messages, sent.units, sum(fit.extra.values()) - fit.extra["reply"])
+            shown = fit.last_prompt().messages
+        messages, stable = tuple(sent.messages), fit.stable
+        prefix = shared_units(shown, messages, sent.units, sum(fit.extra.values()) - fit.extra["reply"])
         record = HistoryRecord(
             fit=fit,
             used=used,
             prefix=prefix,
             meter=self._meter,
-            stable=self._stable,
+            stable=last.stable,
             before=before,
             exact=exact and not turns.chat.estimated,
             captured=capture,
         )
-        self._last = (before, messages)
-        self._stable = fit.stable
-        held = None if self._stable is None else self._stable.held
+        held = None if stable is None else stable.held
         still = messages if held is None else messages[: len(messages) + held.bound - held.length]
-        values = sent.messages, used, fit.budget, self._stable, record.receipt
-        return Fitted(*values, _prefix=prefix, _settled=lambda: shared_messages(last[: len(still)], still))
+        values = sent.messages, used, fit.budget, LastFit(stable, before, messages), record.receipt
+        return Fitted(*values, _prefix=prefix, _settled=lambda: shared_messages(shown[: len(still)], still))
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:

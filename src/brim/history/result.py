@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from brim.history.stable import Stable
+from brim.history.stable import HeldCut, LastFit, Stable
 from brim.receipts.receipt import Receipt
 
 
@@ -19,12 +19,22 @@ class Fitted:
     used: int
     """Tokens of the whole request: messages, tools, framing."""
     budget: int
-    stable: Stable | None
-    """The argument `stable` of the next fit, in stable mode; otherwise `None`."""
+    last: LastFit
+    """What it leaves to the next fit."""
     _write: Callable[[], Receipt]
     _receipt: Receipt | None = None
     _prefix: int | Callable[[], int] = 0
     _settled: int | Callable[[], int] = 0
+
+    @property
+    def stable(self) -> Stable | None:
+        """The argument `stable` of the next fit, in stable mode; otherwise `None`."""
+        return self.last.stable
+
+    @property
+    def held(self) -> HeldCut | None:
+        """The cut that is held; `None` if there is none."""
+        return self.last.held
 
     @property
     def stable_prefix(self) -> int:
@@ -58,7 +68,7 @@ class Fitted:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The receipt takes the place of the history that it would be written from.
-        values = self.messages, self.used, self.budget, self.stable
+        values = self.messages, self.used, self.budget, LastFit(self.stable)
         return _restored, (values, self.receipt, self.stable_prefix, self.settled)
 
     @property
@@ -71,7 +81,5 @@ class Fitted:
         return "\n\n".join(f"{message.role}: {message.text()}" for message in read)
 
 
-def _restored(
-    values: tuple[list[Any], int, int, Stable | None], receipt: Receipt, prefix: int, settled: int = 0
-) -> Fitted:
+def _restored(values: tuple[list[Any], int, int, LastFit], receipt: Receipt, prefix: int, settled: int = 0) -> Fitted:
     return Fitted(*values, lambda: receipt, receipt, prefix, settled)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
 from brim.history.forms import Form
@@ -87,6 +87,20 @@ class Stable:
                 raise InvalidType(f"stable: {name}", value, "a share from 0 to 1")
             if not 0 <= value <= 1:
                 raise InvalidValue(f"stable: {name}", value, "a share from 0 to 1")
+
+
+class LastFit(NamedTuple):
+    """What one fit leaves to the next: the cut that is held, and the prompt that the next one is compared with."""
+
+    stable: Stable | None = None
+    before: Mapping[str, Any] | None = None
+    """What stood before its messages; `None` if only the cut is known, as after a session was opened."""
+    messages: tuple[Any, ...] = ()
+
+    @property
+    def held(self) -> HeldCut | None:
+        """The cut that is held; `None` if there is none."""
+        return None if self.stable is None else self.stable.held
 
 
 def stable_mode(value: bool | Stable | None) -> Stable | None:

@@ -114,7 +114,7 @@ class Bids:
     def least(self) -> int:
         """Return the fewest tokens that what always stays can be cut to."""
         try:
-            self.history.plan(self.fixed, self.extra, self.options, shares=self.alone)
+            self._plan(self.fixed)
         except DoesNotFit as error:
             return max(1, min(self.essential, error.needed - self.fixed))
         return 1
@@ -137,7 +137,7 @@ class Bids:
 
     def all_of_it(self, budget: int) -> TurnsProposal:
         """Return the proposal that keeps the whole history, for which there is room."""
-        fit = self.history.plan(budget, self.extra, self.options)
+        fit = self.history.plan(budget, self.extra, self.options, self.history.stable)
         return TurnsProposal(self.total, self.total, fit=fit, offer=self.total)
 
     def granted(self, proposals: Proposals) -> int:
@@ -165,10 +165,13 @@ class Bids:
             self.made[room, paid] = self._within(room, paid)
         return self.made[room, paid]
 
+    def _plan(self, budget: int) -> HistoryFit:
+        return self.history.plan(budget, self.extra, self.options, self.history.stable, shares=self.alone)
+
     def _within(self, room: int, paid: frozenset[int]) -> TurnsProposal:
         cost = 0
         for attempt in range(_TRIES + 1):
-            fit = self.history.plan(self.fixed + max(0, room - cost), self.extra, self.options, shares=self.alone)
+            fit = self._plan(self.fixed + max(0, room - cost))
             called, units = self._called(fit.kept_turns(), paid)
             used = fit.used - self.fixed + units
             if used <= room:

@@ -294,7 +294,8 @@ class RequestFit:
         exact = self.count_of_fields[1] and (self.counts_of_tools is None or self.counts_of_tools.exact)
         fields = None if self.fields is None else shown_fields(self.fields) or None
         before = {"tools": self.tools if bids.tools is None else None, "system": None, "fields": fields}
-        fitted = self.history.fitted(fit, before, exact=exact, capture=False)
+        fitted = self.history.fitted(fit, before, self.history.last, exact=exact, capture=False)
+        self.history.last = fitted.last
         body = self._body(proposals)
         offered = value_at(body, turns.wire.tools_at)
         for name, value in (self.fields or {}).items():

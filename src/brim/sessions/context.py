@@ -1,8 +1,11 @@
-"""The messages that the next prompt is made of, each counted once, and what their tokens are spent on."""
+"""The messages that the next prompt is made of, each counted once, and what their tokens are spent on.
+
+A context remembers no fit: what the last one left, and which turns the log has as dropped, come in and go out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -11,22 +14,19 @@ from brim.history.compact import mark
 from brim.history.history import History
 from brim.history.note import is_note
 from brim.history.options import Options
-from brim.history.prompt import note_place, note_units, sent_messages
+from brim.history.prompt import sent_messages
 from brim.history.receipt import written
 from brim.history.result import Fitted
 from brim.history.spans import turns_at
-from brim.history.stable import HeldCut, Stable
+from brim.history.stable import LastFit
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.sessions.read_ahead import ReadAhead
 from brim.wire import Format
 from brim.wire.message import Message
 
-_MANY = 64
-"""Messages from which on it pays to look for those that were counted."""
 _NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
 """What stands before messages that stand alone."""
-
 _RESULT = 200
 """Tokens that are left to a newest turn with results before memory gives way to it."""
 
@@ -41,6 +41,19 @@ class DroppedTurn(NamedTuple):
     """The entries of its messages; empty if the log does not have all of them as they were sent."""
 
 
+class NotedTurns(NamedTuple):
+    """The turns that the log has as dropped."""
+
+    generation: int = 0
+    """The generation of the turns."""
+    spans: Mapping[int, int] = {}
+    """Them, by first position and end."""
+    cut: Any = None
+    """A value that stays the same as long as the same messages are left out; `None` if it is not known."""
+    missing: int = 0
+    """Messages that the last prompt did not send as they came."""
+
+
 class Context:
     """The messages of the next prompt, before it is fitted."""
 
@@ -49,26 +62,21 @@ class Context:
         scale: BaseMeter,
         messages: Sequence[Any] = (),
         *,
-        stable: Stable | bool = True,
         format: str | None = None,
         summary: mark.Summary | None = None,
     ) -> None:
         """Count messages; `summary` is that of the last compaction, if there was one."""
         self._format = format
         self._summary = summary
-        self.history = History(meter=scale, stable=stable, format=cast("Format | None", format))
+        self.history = History(meter=scale, format=cast("Format | None", format))
+        self._order = 0
+        self._spent: list[tuple[tuple[str, int], ...]] = []
+        """What the tokens of each message are spent on, by position."""
         self._sums: dict[str, int] = {}
-        self._names: list[str] = []
-        """The category of each message that was counted."""
-        self._counted = (0, 0)
-        self._sent: tuple[list[Any], dict[str, int]] = ([], {})
-        """The messages of the last prompt that was cut, and their tokens by category."""
-        self._kept = (0, dict[int, int]())
-        """The generation of the turns, and those that the log has as dropped, by first position and end."""
-        self._left = (0, dict[int, int]())
-        """How many messages were left out last, and those of their turns that are to be logged."""
-        self._cut: Any = None
-        """The cut by which `_left` was found."""
+        self._places: dict[int, int] = {}
+        """The positions of messages by their ids."""
+        self._made: dict[int, tuple[Any, tuple[tuple[str, int], ...]]] = {}
+        """Messages of the last prompt that brim made, and what their tokens are spent on."""
         self.numbers: dict[int, int] = {}
         """The numbers of the entries of messages, by their indexes, where known."""
         self.ahead = ReadAhead(self.history)
@@ -92,29 +100,29 @@ class Context:
         self.history.extend(messages)
 
     def anew(self, scale: BaseMeter, messages: Sequence[Any], summary: mark.Summary | None = None) -> Context:
-        """Return a context of other messages, or of the same with another meter; a cut is held if it fits them."""
-        stable, format = self.history.stable or False, self.history.turns.format
-        return Context(scale, messages, stable=stable, format=format, summary=summary)
-
-    def as_sent(self) -> Context | None:
-        """Return a context of the messages as the cut that is held leaves them; `None` if there is none to continue."""
-        turns, stable = self.history.turns, self.history.stable
-        if stable is None or (held := stable.held) is None:
-            return None
-        if not held.budget or held.unanswered or held.length > len(turns):
-            return None
-        if held.check != turns.fingerprint(held.length):
-            return None
-        sent = sent_messages(turns, held.kept, held.edits, held.note, held.length).messages
-        made = Context(turns.meter, sent, stable=replace(stable, held=None), format=turns.format, summary=self._summary)
-        made.fit(held.budget, before=_NOTHING, counted=made.history.extra_units())
-        if (fitted := made.history.stable) is not None and fitted.held is not None:
-            made.history.rewind((replace(fitted, held=replace(fitted.held, extra=held.extra)), None))
-        made.extend(turns.raws[held.length :])
-        made.take_numbers(self)
+        """Return a context of other messages, or of the same with another meter."""
+        made = Context(scale, messages, format=self.history.turns.format, summary=summary)
+        made._take_numbers(self)
         return made
 
-    def take_numbers(self, before: Context) -> None:
+    def as_sent(self, last: LastFit) -> tuple[Context, LastFit] | None:
+        """Return a context of the messages as the last fit sent them, and its cut; `None` if it holds none."""
+        turns, held = self.history.turns, last.held
+        if held is None or not held.budget or held.unanswered or held.length > len(turns):
+            return None
+        if held.check != turns.fingerprint(held.length) or last.stable is None:
+            return None
+        sent = sent_messages(turns, held.kept, held.edits, held.note, held.length).messages
+        made = Context(turns.meter, sent, format=turns.format, summary=self._summary)
+        lines = replace(last.stable, held=None)
+        fitted = made.fit(held.budget, LastFit(lines), before=_NOTHING, counted=made.history.extra_units())
+        if fitted.held is not None:
+            lines = replace(lines, held=replace(fitted.held, extra=held.extra))
+        made.extend(turns.raws[held.length :])
+        made._take_numbers(self)
+        return made, LastFit(lines)
+
+    def _take_numbers(self, before: Context) -> None:
         """Take the numbers of the entries of messages that a context before has too."""
         own = {id(raw): at for at, raw in enumerate(before.messages)}
         found = ((at, before.numbers.get(own.get(id(raw), -1))) for at, raw in enumerate(self.messages))
@@ -122,20 +130,15 @@ class Context:
 
     def shortened(self, length: int) -> Context:
         """Return a context of the first messages, as it was before the others came."""
-        stable = self.history.stable
-        lines = False if stable is None else stable
         scale, messages = self.history.turns.meter, self.messages[:length]
-        made = Context(scale, messages, stable=lines, format=self._format, summary=self._summary)
-        generation, kept = self._kept
-        if generation == self.history.turns.generation:
-            made._kept = made.history.turns.generation, {start: stop for start, stop in kept.items() if stop <= length}
+        made = Context(scale, messages, format=self._format, summary=self._summary)
         made.numbers = {at: number for at, number in self.numbers.items() if at < length}
-        made.history.rewind(self.history.checkpoint())
         return made
 
     def fit(
         self,
         budget: int,
+        last: LastFit,
         *,
         before: Mapping[str, Any],
         counted: tuple[Mapping[str, int], bool],
@@ -147,6 +150,7 @@ class Context:
 
         Args:
             budget: tokens for everything.
+            last: what the last fit left.
             before: what stands before the messages: tools, system prompt and other fields.
             counted: its tokens by name, and whether they are exact.
             capture: whether the receipt's JSON holds the messages.
@@ -157,12 +161,12 @@ class Context:
         if query:
             options = replace(options, select="recency+relevance", query=query)
         if not self._pins:
-            return self.history.fit_counted(budget, before, counted, options, capture=capture)
+            return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
         pinned = replace(options, pin=[*self._pins, *pin])
         try:
-            return self.history.fit_counted(budget, before, counted, pinned, capture=capture)
+            return self.history.fit_counted(budget, before, counted, pinned, last, capture=capture)
         except DoesNotFit:  # The budget has become smaller since: better less of the summary than no prompt.
-            return self.history.fit_counted(budget, before, counted, options, capture=capture)
+            return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
 
     @property
     def essential(self) -> int:
@@ -181,82 +185,63 @@ class Context:
         self._count()
         return dict(self._sums)
 
+    def categories_of(self, messages: Sequence[Any]) -> dict[str, int]:
+        """Return the tokens of sent messages by category."""
+        self._count()
+        turns, made = self.history.turns, dict[int, tuple[Any, tuple[tuple[str, int], ...]]]()
+        sums: dict[str, int] = {}
+        for i, raw in enumerate(messages):
+            at = self._places.get(id(raw))
+            if at is not None:
+                spent = self._spent[at]
+            elif id(raw) in self._made:
+                made[id(raw)] = _, spent = self._made[id(raw)]
+            else:
+                message = turns.wire.read(raw, i)
+                made[id(raw)] = _, spent = raw, tuple(self._categorised(message, turns.chat.units(message)))
+            for name, units in spent:
+                sums[name] = sums.get(name, 0) + units
+        self._made = made
+        return sums
+
     def _count(self) -> None:
         """Count messages that have come by category."""
         turns = self.history.turns
-        had, order = self._counted
-        if order != turns.order:
-            had, self._sums, self._names = 0, {}, []
-        for message, units in zip(turns.messages[had:], turns.units[had:], strict=True):
-            self._names.append(self._add(self._sums, message, units))
-        self._counted = (len(turns), turns.order)
+        if self._order != turns.order:
+            self._order, self._spent, self._sums, self._places = turns.order, [], {}, {}
+        had = len(self._spent)
+        for at, (message, units) in enumerate(zip(turns.messages[had:], turns.units[had:], strict=True), start=had):
+            spent = tuple(self._categorised(message, units))
+            self._spent.append(spent)
+            self._places[id(message.raw)] = at
+            for name, part in spent:
+                self._sums[name] = self._sums.get(name, 0) + part
 
-    def categories_of(self, messages: Sequence[Any], held: HeldCut | None = None) -> dict[str, int]:
-        """Return the tokens of sent messages by category; those that the last prompt began with are not read again.
-
-        `held` is the cut by which they were sent, if there is one.
-        """
-        turns, (before, known) = self.history.turns, self._sent
-        had = len(before) if before == messages[: len(before)] else 0
-        sums = dict(known) if had else {}
-        if held is not None and len(messages) - had > _MANY and self._is_plain(held):
-            sums, had = self._cut_categories(held), len(messages)
-        for i, raw in enumerate(messages[had:], start=had):
-            message = turns.wire.read(raw, i)
-            self._add(sums, message, turns.chat.units(message))
-        self._sent = (list(messages), dict(sums))
-        return sums
-
-    def _is_plain(self, held: HeldCut) -> bool:
-        """Return whether every message that a cut sends is of one category, since none can have a summary in it."""
-        return self._summary is None and held.length == len(self.history.turns)
-
-    def _cut_categories(self, held: HeldCut) -> dict[str, int]:
-        """Return the tokens by category of what a cut sends."""
-        turns, edits, sums = self.history.turns, held.edits, dict[str, int]()
-        sent = {*turns.system, *(at for start, stop in held.kept for at in range(start, stop))}
-        names: Mapping[int, str] | Sequence[str] = self._names
-        if self._counted != (len(turns), turns.order):  # A session that was opened counts them when messages come.
-            names = {at: _category(turns.messages[at]) for at in sent}
-        for at in sent:
-            units = edits[at].units if at in edits else turns.units[at]
-            sums[names[at]] = sums.get(names[at], 0) + units
-        if held.note:
-            place = note_place(turns, held.kept)
-            name = "framing" if place is None else names[place]
-            sums[name] = sums.get(name, 0) + note_units(turns, held.kept, held.note)
-        return sums
-
-    def _add(self, sums: dict[str, int], message: Message, units: int) -> str:
-        """Add the tokens of a message to its category, and return that."""
+    def _categorised(self, message: Message, units: int) -> Iterator[tuple[str, int]]:
+        """Yield what the tokens of a message are spent on: a summary in it, and its role."""
         summary = mark.piece_of(message, self._summary)
         if summary is not None:
             size = units if len(message.pieces) == 1 else self.history.turns.chat.piece(summary)
-            sums["summary"] = sums.get("summary", 0) + size
+            yield "summary", size
             units -= size
-        name = _category(message)
         if units:
-            sums[name] = sums.get(name, 0) + units
-        return name
+            yield _category(message), units
 
-    def left_out(self, sent: Sequence[Any], cut: Any = None) -> list[DroppedTurn]:
-        """Return the turns that are not sent as they came, without those that the log has noted as dropped.
+    def left_out(self, sent: Sequence[Any], noted: NotedTurns, cut: Any = None) -> tuple[list[DroppedTurn], NotedTurns]:
+        """Return the turns that are not sent as they came and that the log has not yet, and all that it has then.
 
         `cut` is a value that stays the same as long as the same messages are left out.
         """
         turns = self.history.turns
-        cut = None if cut is None else (cut, turns.generation)
-        if cut is not None and cut == self._cut and not self._left[1]:
-            return []
-        self._cut = cut
+        if cut is not None and noted.generation == turns.generation and noted.cut == cut:
+            return [], noted
         there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
-        generation, kept = self._kept
+        known = noted.spans if noted.generation == turns.generation else {}
         spans = turns_at(gone, turns.starts, len(turns))
-        if generation == turns.generation and kept:
-            spans = {start: stop for start, stop in spans.items() if kept.get(start) != stop}
-        self._left = len(gone), spans
-        return [self._dropped_turn(turns.members(turns.turn_of(start))) for start in spans]
+        new = {start: stop for start, stop in spans.items() if known.get(start) != stop}
+        found = [self._dropped_turn(turns.members(turns.turn_of(start))) for start in new]
+        return found, NotedTurns(turns.generation, {**known, **new}, cut, len(gone))
 
     def _dropped_turn(self, members: list[int]) -> DroppedTurn:
         turns = self.history.turns
@@ -266,33 +251,6 @@ class Context:
         numbers = [self.numbers.get(at, 0) if same else 0 for at in places]
         return DroppedTurn(handle(written(raws)), raws, numbers if all(numbers) else [])
 
-    @property
-    def missing(self) -> int:
-        """How many messages `left_out` found last that are not sent as they came."""
-        return self._left[0]
-
-    def remains(self) -> list[Any]:
-        """Return what this context is made of, for a caller that frees it little by little."""
-        turns = self.history.turns
-        return [*turns.messages, *turns.raws]
-
-    def kept(self) -> None:
-        """Note that the log has the turns which `left_out` returned last."""
-        generation, kept = self._kept
-        now = self.history.turns.generation
-        self._kept = now, (kept | self._left[1] if generation == now else self._left[1])
-        self._left = self._left[0], {}
-
-    def checkpoint(self) -> tuple[Any, ...]:
-        """Return what the last fit left behind, for `rewind`."""
-        return self.history.checkpoint(), self._left, self._cut
-
-    def rewind(self, to: tuple[Any, ...]) -> None:
-        """Forget the fits since a checkpoint: their prompts were not sent."""
-        # What such a fit left out was not written, so the next write must not count it as kept.
-        fits, self._left, self._cut = to
-        self.history.rewind(fits)
-
 
 def _category(message: Message) -> str:
     if message.results:
@@ -300,13 +258,3 @@ def _category(message: Message) -> str:
     if message.role == "user":
         return "framing" if is_note(message) else "user"
     return "tool results" if message.role == "tool" else message.role
-
-
-def held_dict(stable: Stable | None) -> dict[str, Any] | None:
-    """Return the cut that is held as JSON values; `None` if there is none."""
-    return None if stable is None or stable.held is None else stable.held.to_dict()
-
-
-def held_from(values: Mapping[str, Any] | None) -> HeldCut | None:
-    """Return the cut that `held_dict` wrote."""
-    return None if values is None else HeldCut.from_dict(values)

@@ -1,38 +1,40 @@
-"""One conversation, of which every request brings the whole history.
+"""One conversation, of which every request brings the whole history: a session, to which only what is new is added.
 
-A logged conversation is a session: only what is new is added to it. The other kind, in `held_conversation`, has no log
-and keeps only the cut.
+The session logs every message and prompt, or only its cuts, so that the next prompt begins like the last one.
 """
 
 from __future__ import annotations
 
+import json
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from operator import is_
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from brim.errors import Conflict, SessionPurged, StoreError
+from brim.errors import SessionPurged
+from brim.files.json_strings import map_strings
+from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
-from brim.sessions.beginning import Beginning, bare, leading, said
-from brim.sessions.recall import RESTORED
+from brim.sessions import recall_tool
+from brim.sessions.beginning import bare, fingerprints, leading, says_same
+from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.model_meter import SentPrompt
+from brim.sessions.overview import GATEWAY
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
-from brim.sessions.session import Session
-from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.sent_messages import folded
+from brim.sessions.session import RESTORED, Session
+from brim.sessions.session_step import SessionStep
+from brim.sessions.state import SessionState
 from brim.sessions.windows import Room
 from brim.store.base import Store
-from brim.wire import wire
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
 """Why a session began anew: the messages of a request do not continue those that it has."""
-_TRIES = 50
-"""How often a request is fitted again because another process has written to its log."""
 _CHUNK = 256
 """Messages that are compared at once: what differs is then looked for among these."""
 _EACH_VALUE = 150
@@ -41,8 +43,8 @@ _EACH_SESSION = 40_000
 """Bytes of a session without messages."""
 _TAIL = 2
 """Messages at the end that a client may have changed since its last request."""
-
-T = TypeVar("T")
+_MOST_CAPTURED = 4_000_000
+"""Characters of a captured prompt in the log of cuts; a longer one has its sums alone."""
 
 
 class ConversationKey(NamedTuple):
@@ -55,95 +57,274 @@ class ConversationKey(NamedTuple):
     tag of any other key that the client sends."""
 
 
-class Conversation(ABC):
+class Conversation:
     """A conversation that requests continue."""
 
-    def __init__(self, name: str, key: ConversationKey) -> None:
-        self.name = name
+    def __init__(
+        self, session: Session, key: ConversationKey, known: Sequence[Any] = (), *, capture: bool = False
+    ) -> None:
+        """Follow a session.
+
+        Args:
+            session: the session, new or opened again.
+            key: what its requests have in common.
+            known: the messages that its requests brought so far, as the log of an opened session has them.
+            capture: whether the log of cuts has the texts of each prompt.
+        """
+        self.session = session
+        self.name = session.id
         self.key = key
         self.lock = threading.Lock()
         """Held during a fit: one at a time."""
         self.size = 0
-        """Characters of its newest request."""
-        self.weight = 0
-        """About the bytes that it takes in memory, if it has a log."""
-        self.beginning: Beginning | None = None
-        """How the messages of its newest request begin, if it has no name of its own and there is a store."""
-        self.mark = ""
-        """The fingerprint of its newest request, if it has no name of its own."""
+        """About the bytes of its newest request."""
         self.reported: ReportedSize | None = None
         """The size of its newest prompt, if the provider reported it."""
-        self.openings: tuple[Any, tuple[Any, ...]] = (None, ())
-        """The messages that are known, and what they were found by when they were last looked at."""
-        self._compared: tuple[Any, Any, int | None] = (None, None, None)
-        """The last messages that were compared with those that are known, and with which result."""
-        self._dicts = True
-        """Whether all that are known are dictionaries."""
+        self.auto = False
+        """Whether it has no name of its own, and is found by how its messages begin."""
+        self.found_by = ""
+        """The fingerprint by which the store finds it."""
+        self._capture = capture
+        self._newest: Fitted | None = None
+        self._know(known, session.reloads)
+
+    def _know(self, known: Sequence[Any], reloads: int) -> None:
+        """Take the messages of its newest request as the log has them, which the session may have in part."""
+        self.known = list(known)
+        """The messages of its newest request."""
+        self._reloads = reloads
+        self._marked: tuple[int, str] = (0, "")
+        """How many of the known messages have a fingerprint, and which."""
+        self._weighed: tuple[int, int] = (0, _EACH_SESSION)
+        """How many of the known messages are in the weight, and the weight."""
+        self._units: tuple[BaseMeter | None, int] = (None, 0)
+        """The tokens of the known messages, and the meter that counted them."""
+        self._places = _paired(self.session.messages, self.known)
+        """The indexes of the messages that are known, by their ids."""
 
     @property
-    @abstractmethod
     def meter(self) -> BaseMeter:
         """The meter that counts its next request."""
+        return self.session.meter
 
     @property
-    @abstractmethod
-    def known(self) -> Sequence[Any]:
-        """The messages of its newest request."""
+    def logged(self) -> bool:
+        """Whether its messages are logged, and not only its cuts."""
+        return not self.session.logs_cuts
+
+    @property
+    def weight(self) -> int:
+        """About the bytes that it takes in memory."""
+        length, weight = self._weighed
+        weight += sum(map(weight_of, self.known[length:]))
+        self._weighed = len(self.known), weight
+        return weight
+
+    @property
+    def mark(self) -> str:
+        """The fingerprint of the messages of its newest request, and of its key."""
+        self._marked = len(self.known), (self.marks(self.known) or [self._marked[1]])[-1]
+        return self._marked[1]
+
+    def marks(self, messages: Sequence[Any]) -> list[str]:
+        """Return the fingerprints of beginnings of messages which continue its own; shorter beginnings may be left out.
+
+        Raises:
+            InvalidValue: a message is invalid.
+        """
+        length, last = self._marked
+        if not length:
+            return beginnings(messages, self.key)
+        return fingerprints(messages[length:], self.key.format, last)
 
     def shared(self, messages: Sequence[Any]) -> int:
         """Return with how many of its messages these begin; a system prompt before them may tell another time."""
-        known = self.known
-        if self._dicts and _begins(messages, known):
-            return len(known)
-        first = leading(known)
-        return _common(known, messages, first) if leading(messages) == first else 0
-
-    def _note_kinds(self, new: Sequence[Any], had: int) -> None:
-        """Take the kinds of the messages that come after those that are known."""
-        self._dicts = (self._dicts or not had) and all(type(raw) is dict for raw in new)
+        known, given = self.known, listed(messages)
+        first, end = leading(known), min(len(known), len(given))
+        if leading(given) != first:
+            return 0
+        for at in range(first, end, _CHUNK):
+            stop = min(at + _CHUNK, end)
+            if known[at:stop] == given[at:stop]:  # The interpreter compares many at once.
+                continue
+            for each in range(at, stop):
+                if not says_same(known[each], given[each], self.key.format):
+                    return each
+        return end
 
     def continues(self, messages: Sequence[Any]) -> int | None:
-        """Return how many messages are known, if these begin with them; else `None`.
-
-        A request is compared when its conversation is looked for, and again when it is fitted: once is enough, unless
-        another one came between.
-        """
-        request, before, found = self._compared
-        if request is messages and before is self.known and found == len(before):
-            return found
-        found = len(self.known) if self.shared(messages) == len(self.known) else None
-        self._compared = (None, None, None) if found is None else (messages, self.known, found)
-        return found
-
-    def remarked(self, messages: Sequence[Any]) -> str:
-        """Take the fingerprint of its newest request, which has these messages, and return the one before."""
-        begun = self.beginning
-        if begun is None or begun.length != len(messages):
-            begun = Beginning(self.key)
-            begun.read(messages)
-        before, self.mark = self.mark, begun.mark
-        return before
-
-    def begun(self, messages: Sequence[Any]) -> Beginning | None:
-        """Return how its messages begin, to go on with these; `None` if that is not known, or they do not continue."""
-        found = self.beginning
-        if found is None or found.length != len(self.known) or self.continues(messages) != found.length:
-            return None
-        return found.copy()
+        """Return how many messages are known, if these begin with them; else `None`."""
+        return len(self.known) if self.shared(messages) == len(self.known) else None
 
     def resembles(self, messages: Sequence[Any]) -> int | None:
         """Return how many messages are the same, if only the last known ones were changed; else `None`."""
         shared, known, first = self.shared(messages), len(self.known), leading(self.known)
         return shared if shared < known <= min(shared + _TAIL, 2 * shared - first) else None
 
-    @abstractmethod
-    def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:
-        """Return the request that fits; `most` is a lower ceiling than the room, after a refusal.
+    def fit(self, request: RequestInput, room: Room, scale: BaseMeter, most: int | None = None) -> FittedRequest:
+        """Return the request that fits: what is new is added to the session, and its prompt is sent.
+
+        Args:
+            request: what the caller is about to send.
+            room: how many tokens it may take.
+            scale: the meter that counts it, if only cuts are logged; otherwise the session counts and learns itself.
+            most: a lower ceiling, after a refusal.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
             InvalidValue: a message or a tool is invalid.
+            SessionPurged: the session was purged.
         """
+        if not self.logged:
+            self.session.count_by(scale)
+            self.session.refresh()  # Another process may have cut it since.
+        made, brought = self.session.make(lambda step: self._fit(step, request, room, most))
+        if not brought.had:
+            self._know((), self.session.reloads)
+        self._places.update((id(raw), place) for place, raw in enumerate(brought.new, start=brought.had))
+        self.known += brought.new
+        self._units, self._newest = (self.meter, brought.units), made.fitted
+        return made
+
+    def _fit(
+        self, step: SessionStep, request: RequestInput, room: Room, most: int | None
+    ) -> tuple[FittedRequest, _Brought]:
+        """Return the request that fits, and what it brought."""
+        if self.session.reloads != self._reloads:  # Another process has written to the log.
+            known = logged_messages(self.session.store, self.name) if self.logged else self.known
+            self._know(known, self.session.reloads)
+        brought, state = self._add(step, request), step.state
+        start = self._start_change(state, request.messages, brought)
+        parts = self.session.parts(request.system, request.tools, fields=request.fields)
+        beside, exact = parts.extra(state.context)
+        count = brought.units + sum(beside.values()) + request.extra + start
+        expected = state.estimate(parts) + request.extra + start
+        fits = most is None and expected + self.correction(expected, request.messages) <= room.fits
+        made = FittedRequest(
+            messages=listed(request.messages),  # Not copied: there may be tens of thousands.
+            places=range(len(request.messages)),
+            input=request,
+            correction=self.correction(count, request.messages),
+            room=room,
+            start=start,
+            session=self.session if self.logged else None,
+        )
+        made.before, made.exact = count + made.correction, exact and state.exact and not made.correction
+        if self.logged or not fits or state.counts.cut:
+            target = room.fits if fits else room.target if most is None else min(room.target, most)
+            self._cut(step, made, parts, brought, target)
+        return made, brought
+
+    def _add(self, step: SessionStep, request: RequestInput) -> _Brought:
+        """Add what a request brings to the session, or begin anew with all of it."""
+        context, messages, had = step.state.context, request.messages, self.continues(request.messages)
+        if not self.known and len(context.messages):
+            had = None
+        new = list(messages[had or 0 :])
+        if request.changes:
+            new = [jsonable(raw) for raw in new]
+        before, units = context.units, self._units[1] if self._units[0] is self.meter else None
+        if had is None:
+            step.restart(new, CHANGED)
+            before, units = 0, 0
+        elif new:
+            step.add(new, limited=self.logged)
+        context, turns = step.state.context, step.state.context.history.turns
+        if len(context.messages) == (had or 0) + len(new):
+            units = context.units
+        elif units is not None:
+            units += context.units - before
+        else:  # It is counted by another meter now, and its session has only a part of it.
+            units = sum(turns.chat.units(turns.wire.read(raw, i)) for i, raw in enumerate([*self.known, *new]))
+        return _Brought(had or 0, new, units)
+
+    def _cut(self, step: SessionStep, made: FittedRequest, parts: FixedParts, brought: _Brought, target: int) -> None:
+        """Make the prompt of a request, in `target` tokens by the provider's count."""
+        session, state, request = self.session, step.state, made.input
+        turns, cuts = state.context.history.turns, state.counts.compactions
+        if request.recall:
+            tools = [*(request.tools or ()), recall_tool.tool(turns.wire.name)]
+            made.input = request = replace(request, tools=tools)
+            parts = session.parts(request.system, tools, fields=request.fields)
+        budget = max(0, self.budget(target, request.messages) - request.extra - made.start)
+        if state.counts.ceiling is not None:
+            budget = min(budget, state.counts.ceiling)
+        state.context.history.show_handles = request.recall
+        step.recalls = self.logged or request.recall
+        whole = len(state.context.messages) == brought.had + len(brought.new)
+        fitted = step.prompt(parts, budget, pin=request.pin if whole else (), capture=self._capture)
+        made.fitted, made.recalls, made.dropped = fitted, request.recall, None if self.logged else session.dropped
+        sent = fitted.messages
+        if request.system and session.format == "openai":
+            sent = sent[1:]  # The caller sends it apart.
+        self._place(made, sent, brought)
+        made.correction = self.correction(fitted.used + request.extra + made.start, sent)
+        made.exact = made.exact and self.reported is None
+        made.cut = state.counts.compactions if state.counts.compactions > cuts else 0
+        if made.room is not None and target < made.room.target:
+            made.room = replace(made.room, target=target)
+        if self.logged:
+            apart = None if session.format == "openai" else request.system
+            known = (request.tools, apart, session.format, fitted.used, request.fields)
+            state.model_meter.sent = SentPrompt(fitted.messages, *known)
+        else:
+            self._log_cut(step, made)
+
+    def _place(self, made: FittedRequest, sent: Sequence[Any], brought: _Brought) -> None:
+        """Take what is sent: messages of the caller as they came now, and those that brim made.
+
+        A message that is known may have another mark for the cache, or be an earlier system prompt; copies are sent if
+        the caller may change its own later.
+        """
+        places, new = self._places if brought.had else {}, {id(raw): at for at, raw in enumerate(brought.new)}
+        found: list[int | None] = []
+        for raw in sent:
+            at = new.get(id(raw))
+            found.append(places.get(id(raw)) if at is None else brought.had + at)
+        given, copies = made.input.messages, made.input.changes
+        made.places, made.changed = found, found != list(range(len(given)))
+        made.messages = []
+        for raw, at in zip(sent, found, strict=True):
+            if at is None:
+                made.messages.append(bare(raw))
+            else:
+                made.messages.append(given[at] if not copies else raw if raw == given[at] else jsonable(given[at]))
+
+    def _start_change(self, state: SessionState, messages: Sequence[Any], brought: _Brought) -> int:
+        """Return by how many tokens the leading system messages are longer than those that the session has."""
+        if not brought.had:
+            return 0
+        pairs = zip(messages[: leading(messages)], self.known, strict=False)
+        changed = [pair for pair in pairs if not says_same(*pair, self.key.format)]
+        turns = state.context.history.turns
+        sizes = [[turns.chat.units(turns.wire.read(raw, 0)) for raw in pair] for pair in changed]
+        return sum(new - old for new, old in sizes)
+
+    def _log_cut(self, step: SessionStep, made: FittedRequest) -> None:
+        """Gather what a log of cuts has of a prompt: the cut, its sums, and the receipt of a new cut."""
+        fitted, state, room = made.fitted, step.state, made.room
+        assert fitted is not None
+        step.events.clear()  # The caller tells of its requests itself.
+        step.log_cut()
+        status = {
+            "used": made.used,
+            "budget": None if room is None else room.target,
+            "unit": state.model_meter.meter.unit,
+            "exact": made.exact,
+            "messages": len(fitted.messages),
+            "truncated": True,
+            "model": self.key.model,
+            "before": made.before,
+            "window": None if room is None else room.window,
+            "cuts": state.counts.compactions,
+            "key": self.key.owner[0] if self.key.owner else "",
+        }
+        told = made.receipt if made.cut else None
+        receipt = {} if told is None else {"receipt": {**told.to_dict(), "capture": None}}
+        if self._capture:
+            receipt = _captured(fitted, state.context.messages) or receipt
+        step.lines.append(("prompt", {**status, **receipt}))
+        step.meta = {"kind": GATEWAY, "status": status, "counts": state.counts.to_dict()}
 
     def correction(self, tokens: int, messages: Sequence[Any]) -> int:
         """Return the tokens to add to a count of the whole request, which has these messages."""
@@ -161,238 +342,44 @@ class Conversation(ABC):
         size = ReportedSize(counted=counted, reported=tokens, sent=sent, scale=self.meter, asked=asked)
         self.reported = size.after(self.reported) if size.plausible else None
 
-    def refused(self, overflow: Overflow) -> None:  # noqa: B027 - only a log has anything to note
-        """Note that the newest prompt was refused as too long."""
-
-    def answered(self, request: FittedRequest, usage: Any) -> bool:  # noqa: ARG002
-        """Take the usage of an answer, and return whether the conversation has learned from it itself."""
-        return False
-
-
-class LoggedConversation(Conversation):
-    """A conversation with a session: a log, summaries of older turns, a status."""
-
-    def __init__(self, session: Session, key: ConversationKey, store: TolerantStore, known: Sequence[Any] = ()) -> None:
-        """Follow a session.
-
-        Args:
-            session: the session, new or opened again.
-            key: what its requests have in common.
-            store: the store of its log, whose failures do not end a request.
-            known: the messages that its requests brought so far, as the log of an opened session has them.
-        """
-        super().__init__(session.id, key)
-        self.session, self._store = session, store
-        session.sole_writer = True
-        session.tolerate(store.failed)
-        self._newest: Fitted | None = None
-        self._behind = False
-        """Whether the log has to be read again before anything is written."""
-        self._sent: tuple[Sequence[Any], list[tuple[int | None, Any]]] = ((), [])
-        """The newest prompt that was cut, and where its messages stand among the known ones."""
-        self._counts = _MessageCounts(self.meter, session.format)
-        """The tokens of the messages that are known."""
-        self._know_logged(known)
-
-    @property
-    def meter(self) -> BaseMeter:
-        """The meter that counts its next request."""
-        return self.session.meter
-
-    @property
-    def known(self) -> Sequence[Any]:
-        """The messages of its newest request."""
-        return self._known
-
-    def fit(self, request: RequestInput, room: Room, most: int | None = None) -> FittedRequest:  # noqa: ARG002
-        """Return the request that fits: what is new is added to the session, and its prompt is sent.
-
-        After a refusal the session itself keeps below the refused size.
-        """
-        return self._followed(lambda: self._fit(request, room))
-
-    def _fit(self, request: RequestInput, room: Room) -> FittedRequest:
-        messages, had = request.messages, self.continues(request.messages)
-        self._compared = (None, None, None)
-        new = list(messages[had or 0 :])
-        if request.changes:
-            new = [jsonable(raw) for raw in new]
-        if had is None:
-            self.session.restart(new, trigger=CHANGED)
-            self._know(new, 0)
-        elif new:
-            self.session.take(new)
-            self._know(new, had)
-        session, start = self.session, self._start_change(messages)
-        extra = request.extra + start
-
-        def room_left(estimate: int) -> int:
-            expected = estimate + extra + self.correction(estimate + extra, messages)
-            return max(0, self.budget(room.fits if expected <= room.fits else room.target, messages) - extra)
-
-        fitted = session.prompt(request.system, request.tools, fields=request.fields, budget=room_left)
-        self._newest = fitted
-        sent = fitted.messages
-        if request.system and session.format == "openai":
-            sent = sent[1:]  # The caller sends it apart.
-        known = self._known
-        changed = len(sent) != len(known) or not all(map(is_, sent, known))
-        placed = self._placed(sent) if changed else [(at, None) for at in range(len(sent))]
-        correction = self.correction(fitted.used + extra, sent)
-        places = [at for at, _ in placed]
-        given = iter(self._given(request, [at for at in places if at is not None]))
-        return FittedRequest(
-            messages=[made if at is None else next(given) for at, made in placed],
-            places=places,
-            input=request,
-            changed=changed,
-            before=self._count(request) + correction,
-            room=room,
-            correction=correction,
-            start=start,
-            session=session,
-            fitted=fitted,
-        )
-
-    def _given(self, request: RequestInput, places: Sequence[int]) -> list[Any]:
-        """Return some messages of the caller as they are sent now; copies, if the caller may change them later.
-
-        A message that is known may have another mark for the cache, or be an earlier system prompt.
-        """
-        given = [request.messages[at] for at in places]
-        if not request.changes:
-            return given
-        known = [self._known[at] for at in places]
-        if known == given:  # The interpreter compares all at once.
-            return known
-        return [old if old == new else jsonable(new) for old, new in zip(known, given, strict=True)]
-
-    def _count(self, request: RequestInput) -> int:
-        """Return the tokens of a request as it came, after its prompt was made."""
-        first, counts = leading(self._known), self._message_counts()
-        start = counts.of(request.messages[:first])  # They may change, and are not among those that count once.
-        return counts.up_to_now(self._known, first) + start + self.session.fixed_units + request.extra
-
-    def _message_counts(self) -> _MessageCounts:
-        """Return the tokens of the messages that were counted; none, once another meter counts."""
-        if not self._counts.is_by(self.meter, self.session.format):
-            self._counts = _MessageCounts(self.meter, self.session.format)
-        return self._counts
-
-    def _placed(self, sent: Sequence[Any]) -> list[tuple[int | None, Any]]:
-        """Return the place of each message among the known ones, or `None` and what is sent that the caller has not.
-
-        A message that stood at the same place in the last prompt is not looked up again.
-        """
-        before, known = self._sent
-        pairs = zip(sent, before, known, strict=False)
-        placed = [found if raw is old else self._place(raw) for raw, old, found in pairs]
-        placed += map(self._place, sent[len(placed) :])
-        self._sent = list(sent), placed
-        return placed
-
-    def _place(self, raw: Any) -> tuple[int | None, Any]:
-        at = self._places.get(id(raw))
-        return at, bare(raw) if at is None else None
-
-    def _start_change(self, messages: Sequence[Any]) -> int:
-        """Return by how many tokens the leading system messages are longer than those that the session has."""
-        pairs = [pair for pair in zip(messages[: leading(messages)], self._known, strict=False) if not _same(*pair)]
-        if not pairs:
-            return 0
-        counts = self._message_counts()
-        return counts.of([new for new, _ in pairs]) - counts.of([old for _, old in pairs])
-
     def refused(self, overflow: Overflow) -> None:
-        """Note in the log that the newest prompt was refused as too long."""
-        with suppress(SessionPurged):  # The next request begins anew.
-            self._followed(lambda: self.session.refused(overflow, retried=True))
+        """Note in the log that the newest prompt was refused as too long: later ones stay below its size."""
+        if self.logged:
+            with suppress(SessionPurged):  # The next request begins anew.
+                self.session.refused(overflow, retried=True)
 
     def answered(self, request: FittedRequest, usage: Any) -> bool:
-        """Record a usage in the session, if it is that of its newest prompt."""
-        with suppress(SessionPurged):
-            self._followed(lambda: self.session.record_usage(usage) if self._newest is request.fitted else None)
-        return True
-
-    def _followed(self, step: Callable[[], T]) -> T:
-        """Return what a step returns; if another process has written to the log, it is read first.
-
-        Raises:
-            Conflict: others were faster each time.
-            SessionPurged: the session was purged.
-        """
-        for _ in range(_TRIES):
-            try:
-                if self._behind:
-                    self._follow()
-                return step()
-            except Conflict:
-                self._behind = True
-            except SessionPurged:
-                raise
-            except StoreError as error:
-                self._store.failed(error)
-        return step()
-
-    def _follow(self) -> None:
-        """Continue as the log says. What could not be written is in the next request again.
-
-        Raises:
-            StoreError: the store cannot be read; it has to be read before anything is written.
-        """
-        store, session = self._store.store, self.session
-        session.forget_owed()
-        session.reload()
-        self._know_logged([] if store is None else logged_messages(store, session.id))
-        self._newest, self._behind = None, False
-
-    def _know_logged(self, known: Sequence[Any]) -> None:
-        self._known, self._sent = list(known), ((), [])
-        self._counts = _MessageCounts(self.meter, self.session.format)
-        self._note_kinds(known, 0)
-        self._places = _paired(self.session.messages, self._known)
-        self.weight = _EACH_SESSION + sum(map(weight_of, self._known))
-
-    def _know(self, new: Sequence[Any], had: int) -> None:
-        """Take the messages that came after those that are known."""
-        if not had:
-            self._known, self._places, self._sent, self.weight = [], {}, ((), []), _EACH_SESSION
-            self._counts = _MessageCounts(self.meter, self.session.format)
-        self._note_kinds(new, had)
-        self._known[had:] = new
-        self._places.update((id(raw), place) for place, raw in enumerate(new, start=had))
-        self.weight += sum(map(weight_of, new))
+        """Take the usage of an answer, and return whether the session has learned from it itself."""
+        if self.logged and self._newest is request.fitted:
+            with suppress(SessionPurged):
+                self.session.record_usage(usage)
+        return self.logged
 
 
-class _MessageCounts:
-    """The tokens of the messages of a conversation, each counted once by one meter."""
+class _Brought(NamedTuple):
+    """What a request brought: how many messages were known, which are new, and the tokens of all of them."""
 
-    __slots__ = ("_chat", "_length", "_meter", "_units", "_wire")
-
-    def __init__(self, meter: BaseMeter, format: str) -> None:
-        self._meter, self._wire = meter, wire(format)
-        self._chat = meter.counter(self._wire.provider)
-        self._length = self._units = 0
-
-    def is_by(self, meter: BaseMeter, format: str) -> bool:
-        """Return whether these are the counts of a meter, in a format."""
-        return self._meter is meter and self._wire.name == format
-
-    def of(self, messages: Sequence[Any]) -> int:
-        """Return the tokens of some messages."""
-        return sum(self._chat.units(self._wire.read(raw, i)) for i, raw in enumerate(messages))
-
-    def up_to_now(self, messages: Sequence[Any], first: int) -> int:
-        """Return the tokens of all messages from the first on that counts; they continue those of the last time."""
-        self._units += self.of(messages[max(first, self._length) :])
-        self._length = len(messages)
-        return self._units
+    had: int
+    new: list[Any]
+    units: int
 
 
-def logged_messages(store: Store, session: str) -> list[Any]:
+def beginnings(messages: Sequence[Any], key: ConversationKey) -> list[str]:
+    """Return the fingerprint of each beginning of a conversation: its first message, its first two, and so on.
+
+    A system prompt before them is left out.
+
+    Raises:
+        InvalidValue: a message is invalid.
+    """
+    first = leading(messages)
+    return fingerprints(messages[first:] or messages, key.format, json.dumps(key))
+
+
+def logged_messages(store: Store | None, session: str) -> list[Any]:
     """Return the messages that the requests of a conversation brought, since it last began anew."""
     known: list[Any] = []
-    for entry in store.entries(session, kinds=["message", "compaction"]):
+    for entry in store.entries(session, kinds=["message", "compaction"]) if store is not None else ():
         if entry.kind == "message" and RESTORED not in entry.body:
             known.append(entry.body["message"])
         elif entry.kind == "compaction" and entry.body["trigger"] == CHANGED:
@@ -400,45 +387,9 @@ def logged_messages(store: Store, session: str) -> list[Any]:
     return known
 
 
-def _begins(messages: Sequence[Any], known: Sequence[Any]) -> bool:
-    """Return whether messages begin with those that are known, for a client that keeps the objects of its messages.
-
-    Two lists are ordered by their first difference. It is found without a slice of either, which would touch every
-    message; and if there is one, it has no order, since all that are known are dictionaries.
-    """
-    last = len(known) - 1
-    if type(messages) is not list or type(known) is not list:
-        return False
-    if not 0 <= last < len(messages) or messages[last] is not known[last]:
-        return False
-    try:
-        return known <= messages
-    except TypeError:
-        return False
-
-
-def _common(known: Sequence[Any], messages: Sequence[Any], start: int) -> int:
-    """Return the index of the first message, from `start` on, that is not the same in both."""
-    known, messages = listed(known), listed(messages)
-    end = min(len(known), len(messages))
-    for at in range(start, end, _CHUNK):
-        stop = min(at + _CHUNK, end)
-        if known[at:stop] == messages[at:stop]:  # The interpreter compares many at once.
-            continue
-        found = next((each for each in range(at, stop) if not _same(known[each], messages[each])), None)
-        if found is not None:
-            return found
-    return end
-
-
 def listed(messages: Sequence[Any]) -> list[Any]:
     """Return messages as a list: themselves, if they are one."""
     return messages if type(messages) is list else list(messages)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Return whether two messages say the same; those of a log are JSON, and marks for the cache say nothing."""
-    return bool(one == other or said(jsonable(one)) == said(jsonable(other)))
 
 
 def weight_of(value: Any) -> int:
@@ -457,3 +408,12 @@ def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:
         if place is not None:
             known[place], found[id(raw)], stop = raw, place, place
     return found
+
+
+def _captured(fitted: Fitted, history: Sequence[Any]) -> dict[str, Any]:
+    """Return a prompt with its texts, secrets masked; empty if it is too long to be kept."""
+    values = {"receipt": fitted.receipt.to_dict(), "sent": folded(fitted.messages, history)}
+    if len(json.dumps(values)) > _MOST_CAPTURED:
+        return {}
+    masked: dict[str, Any] = map_strings(values, redact)
+    return masked

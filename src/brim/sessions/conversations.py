@@ -19,11 +19,9 @@ from brim.history.history import Tools
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions.beginning import Beginning, fingerprints
 from brim.sessions.breakpoint import add_breakpoint
 from brim.sessions.compaction import Summariser
-from brim.sessions.conversation import Conversation, ConversationKey, LoggedConversation, logged_messages
-from brim.sessions.held_conversation import HeldConversation
+from brim.sessions.conversation import Conversation, ConversationKey, beginnings, logged_messages
 from brim.sessions.meters import Meters, RequestSize
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
@@ -138,7 +136,7 @@ class Conversations:
     def sessions(self) -> list[Session]:
         """The sessions that are remembered, the one of the newest request last."""
         with self._lock:
-            return [each.session for each in self._known if isinstance(each, LoggedConversation)]
+            return [each.session for each in self._known if each.logged]
 
     def request(
         self,
@@ -242,22 +240,22 @@ class Conversations:
             made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
             key = ConversationKey(request.model, request.format, owner)
-            conversation = self._found(request, key, name, plan, room)
+            conversation = self._find(request, key, name, plan, room)
             try:
-                made = self._fitted(conversation, request, plan, room, most)
+                made = self._fit_in(conversation, request, plan, room, most)
             except SessionPurged:  # The request brings its whole history: it begins anew.
                 with self._lock:
                     if self._known.get(conversation.name) is conversation:
                         self._known.drop(conversation.name)
-                conversation = self._found(request, key, conversation.name, plan, room)
-                made = self._fitted(conversation, request, plan, room, most)
+                conversation = self._find(request, key, conversation.name, plan, room)
+                made = self._fit_in(conversation, request, plan, room, most)
             if room.window == _ENDLESS:
                 made.room = None
             made.conversation, made.report = conversation.name, conversation.report
             made.answer = plan.lowered(made)
             add_breakpoint(made)
-            self._moved(conversation, request, changed=made.changed)
-        if request.changes and not isinstance(conversation, LoggedConversation):
+            self._note_newest(conversation, request, changed=made.changed)
+        if request.changes and made.fitted is None:
             made.messages = [jsonable(raw) for raw in made.messages]
 
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
@@ -270,30 +268,28 @@ class Conversations:
         self.last = made if self._log else None
         return made
 
-    def _fitted(
+    def _fit_in(
         self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
     ) -> FittedRequest:
         """Return a request of a conversation that fits; with less room for the answer, if it does not otherwise."""
         with conversation.lock:
-            if isinstance(conversation, HeldConversation):
-                conversation.scale = plan.scale
-            self._recount(conversation)
+            self._recount(conversation, plan)
             try:
-                return conversation.fit(request, room, most)
+                return conversation.fit(request, room, plan.scale, most)
             except DoesNotFit:
                 if most is not None or room.target == room.most:
                     raise
                 # Better less room for the answer than no request.
-                return conversation.fit(request, replace(room, fits=room.most, target=room.most))
+                return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
 
     def learn(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         """Learn how a model counts from the tokens that its provider reported for a request that it accepted."""
         self._accepted(request, tokens)
         self._calibrate(request, plan, tokens)
 
-    def _recount(self, conversation: Conversation) -> None:
+    def _recount(self, conversation: Conversation, plan: RequestPlan) -> None:
         """Count the newest prompt of a conversation again if its meter has changed."""
-        known, scale = conversation.reported, conversation.meter
+        known, scale = conversation.reported, conversation.meter if conversation.logged else plan.scale
         if known is not None and known.scale is not scale:
             conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens + it.extra, scale)
 
@@ -333,16 +329,16 @@ class Conversations:
         again = self.plan(request.input, plan.limits, plan.chosen, plan.server)
         if request.report is None and overflow.sent and again.room is not None:
             size = ReportedSize(counted=request.used, reported=overflow.sent, sent=request.input, scale=plan.scale)
-            name = self._begun(size, again, name, owner)
+            name = self._begin_refused(size, again, name, owner)
         made = self.fit(request.input, again, name=name, owner=owner, most=plan.ceiling(request, overflow))
         made.retried = True
         return made
 
-    def _begun(self, size: ReportedSize, plan: RequestPlan, name: str | None, owner: tuple[str, ...]) -> str:
+    def _begin_refused(self, size: ReportedSize, plan: RequestPlan, name: str | None, owner: tuple[str, ...]) -> str:
         """Begin the conversation of a refused request whose window was unknown, and return its name."""
         assert plan.room is not None
         key = ConversationKey(size.sent.model, size.sent.format, owner)
-        conversation = self._found(size.sent, key, name, plan, plan.room)
+        conversation = self._find(size.sent, key, name, plan, plan.room)
         if size.plausible:
             conversation.reported = size
         return conversation.name
@@ -362,22 +358,20 @@ class Conversations:
         elif tokens is not None:
             self._calibrate(request, plan, tokens)
 
-    def _found(
+    def _find(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
     ) -> Conversation:
         """Return the conversation of a name, or the one that the messages continue furthest, or a new one."""
-        begun = None
-        if name is None:
-            name, begun = self._continued(request, key)
-        name = name or uuid4().hex
-        found = self._named(name, key, plan, room)
+        auto = name is None
+        name = name or self._continued_name(request, key)
+        found = self._get(name, key, plan, room)
         while found.key != key:  # Another model has another window and meter, and may have another format.
             name = f"{name}/{key.model or key.format}"
-            found = self._named(name, key, plan, room)
-        found.beginning = begun
+            found = self._get(name, key, plan, room)
+        found.auto = found.auto or auto
         return found
 
-    def _named(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+    def _get(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that is remembered as the newest, or one that the store has, or a new one.
 
         A store may take long to answer. Whoever wants the same conversation waits for it, and nobody else.
@@ -390,42 +384,47 @@ class Conversations:
             found = found or self._open(name, key, plan, room)
             with self._lock:
                 self._opening.pop(name, None)
-                if found.key == key and (not self._log or isinstance(found, LoggedConversation)):
+                if found.key == key and found.logged == self._log:
                     self._known.put(name, found)
             return found
 
-    def _continued(self, request: RequestInput, key: ConversationKey) -> tuple[str | None, Beginning | None]:
-        """Return the name of the conversation that the messages continue furthest, and how they begin."""
+    def _continued_name(self, request: RequestInput, key: ConversationKey) -> str:
+        """Return the name of the conversation that the messages continue furthest, or that of a new one."""
         messages = request.messages
         with self._lock:
             name = self._known.continued(messages, key)
             known = None if name is None else self._known.get(name)
         if self._store is None or (name is not None and self._log):
-            return name, None
-        begun = (known.begun(messages) if known is not None else None) or Beginning(key)
-        marks = begun.read(messages)
-        if self._log:
-            return self._prefixes.take(marks), None
+            return name or uuid4().hex
         # One in memory may be old: another process may have cut the conversation since.
-        return self._prefixes.find(marks) or name or f"auto.{begun.mark}", begun
+        marks = beginnings(messages, key) if known is None else known.marks(messages)
+        found = self._prefixes.find(marks, take=self._log)
+        return found or name or (uuid4().hex if self._log else f"auto.{marks[-1]}")
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
-        """Return a conversation that the store has, or a new one; one without a log while the store fails."""
+        """Return a conversation that the store has, or a new one; one that is not stored while the store fails."""
         until = time.monotonic() + _PATIENCE
         for _ in range(_OPENINGS):
             try:
-                return self._opened(name, key, plan, room)
+                return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
             except StoreError as error:
                 self.store.failed(error)
             if time.monotonic() > until:
                 break
-        return HeldConversation(name, key, TolerantStore(None), stable=self.stable)
+        return self._open_cut(name, key, plan, room, stored=False)
 
-    def _opened(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+    def _open_cut(
+        self, name: str, key: ConversationKey, plan: RequestPlan, room: Room, *, stored: bool = True
+    ) -> Conversation:
+        """Return a conversation of which only the cut is kept."""
+        store, window = self._store if stored else None, self._limits.window(room.window)
+        given: dict[str, Any] = {"stable": self.stable, "format": key.format}
+        session = Session(window, model=key.model or None, meter=plan.scale, store=store, id=name, log="cuts", **given)
+        session.tolerate(self.store.failed)
+        return Conversation(session, key, capture=bool(self._settings.get("capture")))
+
+    def _open_logged(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one."""
-        if not self._log:
-            capture = bool(self._settings.get("capture"))
-            return HeldConversation(name, key, self.store, stable=self.stable, capture=capture)
         store, window = self._store, self._window if self._window is not None else self._limits.window(room.window)
         first = store.entries(name, limit=1) if store is not None else []
         if not first:
@@ -435,20 +434,24 @@ class Conversations:
             try:
                 session = Session(window, model=key.model or None, store=store, id=name, **own)
             except SessionExists:  # Another process has begun it since it was looked for.
-                return self._opened(name, key, plan, room)
-            return LoggedConversation(session, key, self.store)
+                return self._open_logged(name, key, plan, room)
+            session.tolerate(self.store.failed)
+            return Conversation(session, key, capture=bool(self._settings.get("capture")))
         assert store is not None
         began = first[0].body.get("settings") or {}
         size = window if self._window is not None or began.get("model") == (key.model or None) else None
         session = Session.open(name, store=store, meter=self._meter, window=size, **self._settings)
+        session.tolerate(self.store.failed)
         opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
-        return LoggedConversation(session, opened, self.store, logged_messages(store, name))
+        said, capture = logged_messages(store, name), bool(self._settings.get("capture"))
+        return Conversation(session, opened, said, capture=capture)
 
-    def _moved(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
+    def _note_newest(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
         """Note the newest request of a conversation, and forget those that are too many."""
-        if changed and conversation.name.startswith("auto."):
-            self._prefixes.move(conversation.name, conversation.remarked(request.messages), conversation.mark)
+        if changed and conversation.auto and not self._log and self._store is not None:
+            self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
+            conversation.found_by = conversation.mark
         with self._lock:
             gone = self._known.forget(conversation, request.size, logged=self._log)
         for each in gone if self._log and self._store is not None else ():  # Its next request finds it in the store.
-            self._prefixes.move(each.name, "", fingerprints(each.known, each.key)[-1])
+            self._prefixes.move(each.name, "", each.mark)

@@ -19,15 +19,22 @@ from brim.store.words import excerpt, query_words
 class DroppedTexts:
     """The texts that were dropped from the prompts of one session."""
 
-    def __init__(self, store: Store | None, session: str, memory: Callable[[], MemoryLog] = MemoryLog) -> None:
+    def __init__(
+        self,
+        store: Store | None,
+        session: str,
+        memory: Callable[[], MemoryLog] = MemoryLog,
+        line: Callable[[int], Body | None] = lambda _: None,
+    ) -> None:
         """Look in a store, and in memory.
 
         Args:
             store: where the log is; `None` if it is in memory.
             session: the name of the session.
             memory: returns the log in memory, or the lines that are not written yet.
+            line: returns the body of an entry by its number, if it is one of those.
         """
-        self._store, self._session, self._memory = store, session, memory
+        self._store, self._session, self._memory, self._line = store, session, memory, line
         self._read = 0
         """The last entry of the log that was read for what was dropped."""
         self._turns: dict[str, list[int]] = {}
@@ -136,7 +143,9 @@ class DroppedTexts:
         return None
 
     def _messages(self, numbers: Sequence[int]) -> Iterable[Body]:
-        if self._store is None:
-            return [self._memory().lines[number - 1][1] for number in numbers]
-        found = [self._store.entries(self._session, after=number - 1, limit=1) for number in numbers]
-        return [entry.body for entries in found for entry in entries]
+        for number in numbers:
+            body = self._line(number)
+            if body is not None:
+                yield body
+            elif self._store is not None:
+                yield from (entry.body for entry in self._store.entries(self._session, after=number - 1, limit=1))

@@ -121,7 +121,7 @@ class FixedParts:
             messages,
             fitted.used + units,
             budget,
-            fitted.stable,
+            fitted.last,
             self._receipt(fitted, units, budget),
             _prefix=lambda: fitted.stable_prefix,
             _settled=lambda: fitted.settled,

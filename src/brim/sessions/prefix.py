@@ -23,18 +23,17 @@ class PrefixIndex:
         self._store = store
         self._kind = kind
 
-    def find(self, marks: Sequence[str]) -> str | None:
-        """Return the name of the conversation with the longest known beginning; `None` if no beginning is known."""
-        for mark in list(reversed(marks))[:_LOOKED]:
-            if (saved := self._store.load(self._kind, mark)) is not None:
-                return str(saved.body["talk"])
-        return None
+    def find(self, marks: Sequence[str], *, take: bool = False) -> str | None:
+        """Return the name of the conversation with the longest known beginning; `None` if no beginning is known.
 
-    def take(self, marks: Sequence[str]) -> str | None:
-        """Return what `find` returns, and forget that beginning: the conversation goes on, and others may begin so."""
+        Args:
+            marks: the fingerprints of the beginnings, the shortest first.
+            take: whether that beginning is forgotten: the conversation goes on, and others may begin so.
+        """
         for mark in list(reversed(marks))[:_LOOKED]:
             if (saved := self._store.load(self._kind, mark)) is not None:
-                self._store.forget(self._kind, mark)
+                if take:
+                    self._store.forget(self._kind, mark)
                 return str(saved.body["talk"])
         return None
 

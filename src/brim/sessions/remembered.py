@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from brim.sessions.beginning import leading, said
-from brim.sessions.conversation import Conversation, ConversationKey, weight_of
-from brim.wire.base import jsonable
+from brim.sessions.beginning import leading
+from brim.sessions.conversation import Conversation, ConversationKey, beginnings
 
 _MOST_BYTES = 64 * 1024 * 1024
 """About the memory of the newest requests of all conversations that are remembered, unless a setting says other."""
@@ -22,7 +21,6 @@ _NEW, _GROWN = 2 / 4, 3 / 4
 """The part of it that one of them may take, unless it has a log: with its first request, or once it has grown."""
 _DEPTH = 3
 """First messages that a conversation is found by; the system prompt may tell another time, so it is not one of them."""
-_PLAIN, _LISTS = (str, int, float, type(None)), (list, tuple)
 _CANDIDATES = 64
 """Conversations with the same first messages that a request is compared with, the newest first."""
 
@@ -41,8 +39,8 @@ class RememberedConversations:
         self._memory = memory
         self._known: OrderedDict[str, Conversation] = OrderedDict()
         self._total = 0
-        self._openings: dict[Any, OrderedDict[str, None]] = {}
-        self._marks: dict[str, tuple[Any, ...]] = {}
+        self._openings: dict[str, OrderedDict[str, None]] = {}
+        self._marks: dict[str, tuple[str, ...]] = {}
         """The openings under which each conversation is found."""
 
     def __len__(self) -> int:
@@ -63,7 +61,7 @@ class RememberedConversations:
         self._known[name] = conversation
         self._known.move_to_end(name)
         if before is not conversation:
-            self._find_by(name, _openings_of(conversation))
+            self._find_by(name, openings(conversation.key, conversation.known))
 
     def continued(self, messages: Sequence[Any], key: ConversationKey) -> str | None:
         """Return the name of the conversation that messages continue furthest; `None` if there is none."""
@@ -75,7 +73,7 @@ class RememberedConversations:
                     return name
         return None
 
-    def _furthest(self, mark: Any, messages: Sequence[Any], way: str) -> str | None:
+    def _furthest(self, mark: str, messages: Sequence[Any], way: str) -> str | None:
         names = islice(reversed(self._openings.get(mark, {})), _CANDIDATES)
         lengths = {name: length for name in names if (length := getattr(self._known[name], way)(messages))}
         best = max(lengths.values(), default=None)
@@ -87,14 +85,14 @@ class RememberedConversations:
 
         Without a log, one that is too large is forgotten too. A size of 0 is not known, and is added up here.
         """
-        size = size or newest.weight or sum(map(weight_of, newest.known))
+        size = size or newest.weight
         own = self._known.get(newest.name) is newest
         self._total += size - newest.size if own else 0
         share = _GROWN if newest.size else _NEW
         newest.size = size
         gone = []
         if own:
-            self._find_by(newest.name, _openings_of(newest))
+            self._find_by(newest.name, openings(newest.key, newest.known))
         most = _MOST_BYTES if self._memory is None else self._memory
         if size > most * share and not logged and own:
             self.drop(newest.name)
@@ -113,7 +111,7 @@ class RememberedConversations:
         self._find_by(name, ())
         return dropped
 
-    def _find_by(self, name: str, marks: tuple[Any, ...]) -> None:
+    def _find_by(self, name: str, marks: tuple[str, ...]) -> None:
         """Have a conversation found by these openings from now on, as the newest of them."""
         for mark in self._marks.pop(name, ()):
             bucket = self._openings[mark]
@@ -127,33 +125,10 @@ class RememberedConversations:
             self._marks[name] = marks
 
 
-def _openings_of(conversation: Conversation) -> tuple[Any, ...]:
-    """Return the openings of a conversation; those of messages that have only become more are the same as before."""
-    known, marks = conversation.openings
-    if known is not conversation.known or len(marks) <= _DEPTH:
-        known, marks = conversation.known, openings(conversation.key, conversation.known)
-        conversation.openings = known, marks
-    return marks
-
-
-def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what conversations that begin alike have in common, the longest beginning first; within this process.
+def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[str, ...]:
+    """Return what conversations that begin alike have in common, the longest beginning first.
 
     The last one is that of a system prompt alone, which whatever comes after it continues.
     """
     first = leading(messages)
-    marks: list[Any] = [(key, None)]
-    running: tuple[Any, ...] = ()
-    for message in messages[first : first + _DEPTH]:
-        running = (*running, _frozen(said(jsonable(message))))
-        marks.append((key, hash(running)))
-    return tuple(reversed(marks))
-
-
-def _frozen(value: Any) -> Any:
-    """Return a value that can be hashed; equal values are equal."""
-    if isinstance(value, _PLAIN):
-        return value
-    if isinstance(value, dict):
-        return tuple([(key, _frozen(value[key])) for key in sorted(value, key=str)])
-    return tuple(map(_frozen, value)) if isinstance(value, _LISTS) else repr(value)
+    return (*reversed(beginnings(messages[first : first + _DEPTH], key)), repr(key))

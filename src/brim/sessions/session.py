@@ -10,35 +10,52 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, NoReturn, Self, TypeVar, Unpack
 from uuid import uuid4
 
-from brim.errors import Conflict, InvalidValue, StoreError, UnknownName
+from brim.amounts import units
+from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError, UnknownName
 from brim.history.compact.plan import CompactionPlan, apply
 from brim.history.history import Tools
 from brim.history.result import Fitted
+from brim.history.stable import LastFit
 from brim.history.turns import copied
 from brim.meter import BaseMeter, Meter
 from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions import compaction, pins
+from brim.sessions import compaction, cut_record, pins, recall_tool
 from brim.sessions.compaction import Summariser
+from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.fixed_parts import FixedParts, Memory
-from brim.sessions.initial_state import new_state, restored_state
-from brim.sessions.journal import Journal, Lines, read
+from brim.sessions.journal import Journal, Lines
 from brim.sessions.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.notices import Notifier
 from brim.sessions.options import OpenOptions, check_options
-from brim.sessions.recall import Recall
+from brim.sessions.saved_session import read
+from brim.sessions.session_step import SessionStep, compaction_entry
 from brim.sessions.settings import SessionSettings
+from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.unread import unread_messages
 from brim.sessions.usage import ReportedUsage, reported
-from brim.store import Store, opened_store
+from brim.store import LogEntry, SearchHit, Store, opened_store
+from brim.store.texts import DROPPED
 from brim.wire.base import Format
 from brim.wire.overflow import Overflow
+
+T = TypeVar("T")
+
+RESTORED = "restored"
+"""The field of a message in the log that was restored from a dropped text; its value is the handle."""
+ANOTHER_MODEL = "another model"
+"""Why a history begins anew in the log: it is counted for another model from here on."""
+_CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
+"""The kinds of entries in a log of cuts."""
+_TRIES = 50
+"""How often a step is made because another writer was faster; the last time others wait, if no model is called."""
 
 Given = Meter | str | Callable[[str], int] | None
 
@@ -47,7 +64,7 @@ class SessionExists(InvalidValue):
     """The store has a session of this id."""
 
 
-class Session(Recall):
+class Session:
     """A conversation that lasts. It can be used in a `with` block, which closes it."""
 
     _owned: Store | None
@@ -75,6 +92,7 @@ class Session(Recall):
         capture: bool = False,
         calibration: Calibration | None = None,
         also: Lines = (),
+        log: Literal["all", "cuts"] = "all",
     ) -> None:
         """Begin a session.
 
@@ -98,6 +116,8 @@ class Session(Recall):
             capture: whether the prompts in the store hold their receipts and texts, so that they can be replayed.
             calibration: what other sessions learned about how the model counts.
             also: entries of the caller's own that are written to the log at its beginning.
+            log: whether the log has everything, or only cuts and what was dropped, for a caller who brings the whole
+                history each time; then a session that the store has goes on.
 
         Raises:
             InvalidValue: an argument is invalid, or the store has a session of this id.
@@ -106,11 +126,17 @@ class Session(Recall):
         kept, self._owned = opened_store(store)
         lines: dict[str, Any] = {"compact_at": compact_at, "tool_limit": tool_limit, "memory_limit": memory_limit}
         more = {**lines, "keep_turns": keep_turns, "stable": stable, "format": format, "summary_share": summary_share}
-        state = new_state(window, model, meter, calibration or load_calibration(kept, model), more)
+        if calibration is None and log == "all":
+            calibration = load_calibration(kept, model)
+        state = SessionState.new(window, model, meter, calibration, more)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, clock, observers, on_notice)
         self._set_up(Journal(kept, name), state, notifier, summarise, capture=capture, meter=meter)
-        self._begin_log(also)
+        if log == "cuts":
+            self._journal.kinds = _CUTS
+            self.reload()
+        else:
+            self._begin_log(also)
 
     @classmethod
     def open(
@@ -159,13 +185,42 @@ class Session(Recall):
         made._owned = owned
         saved.change(settings, kept)
         notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
-        journal, state = Journal(kept, id, saved.number), restored_state(saved, meter)
+        journal, state = Journal(kept, id, saved.number), saved.state(meter)
         notifier.restore(saved.counts.compactions)
         made._set_up(journal, state, notifier, summarise, capture=capture, meter=meter)
         made.about |= saved.about
         if saved.settings != before:
-            made._agreed(lambda: made._write_settings(settings, before.model))
+            made._change_settings(settings, before)
         return made
+
+    def _set_up(
+        self,
+        journal: Journal,
+        state: SessionState,
+        notifier: Notifier,
+        summarise: Summariser | None,
+        *,
+        capture: bool,
+        meter: Any,
+    ) -> None:
+        """Take what a new session and an opened one have in common."""
+        self.id = journal.session
+        """Its name in the store."""
+        self.about: dict[str, Any] = {"kind": "session"}
+        """What the store's list of sessions shows of it, beside its status."""
+        self.sole_writer = False
+        """Whether messages of another writer are a `Conflict`, instead of being taken over: for a caller that has a
+        state of its own beside the log, as loops do. Pins are taken over in any case."""
+        self.reloads = 0
+        """How often the log was read again because another writer had written messages to it."""
+        self._journal, self._state, self._notifier = journal, state, notifier
+        self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied, since two of them would write one log: pass its id,"
+            f" and open it there with {type(self).__name__}.open(id, store=...)"
+        )
 
     def _begin_log(self, also: Lines) -> None:
         """Write the first entries.
@@ -176,7 +231,7 @@ class Session(Recall):
         state = self._state
         first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
         try:
-            self._write([("note", first), *also])
+            self._journal.write([("note", first), *also], self._meta(state))
         except Conflict as error:
             raise SessionExists("id", self.id, "new: brim.Session.open(id, store=...) continues a session") from error
 
@@ -212,6 +267,16 @@ class Session(Recall):
     def calibration(self) -> Calibration | None:
         """What is known of how the model counts; `None` if the meter is exact."""
         return self._state.model_meter.calibration
+
+    @property
+    def logs_cuts(self) -> bool:
+        """Whether its log has only cuts and what was dropped."""
+        return self._journal.kinds is not None
+
+    @property
+    def dropped(self) -> DroppedTexts:
+        """The texts that were dropped from its prompts."""
+        return self._journal.dropped
 
     @property
     def budget(self) -> int:
@@ -273,16 +338,13 @@ class Session(Recall):
             StoreError: the store cannot be written; nothing is added then.
         """
         # Copies: what is logged and counted now is what will be sent, whatever becomes of the caller's objects.
-        self.take(copied(list(messages) if isinstance(messages, list | tuple) else [messages]), also)
+        given = copied(list(messages) if isinstance(messages, list | tuple) else [messages])
 
-    def take(self, messages: list[Any], also: Lines = ()) -> None:
-        """Add messages as `add` does, and keep these objects themselves.
+        def change(step: SessionStep) -> None:
+            step.add(given)
+            step.lines += also
 
-        Raises:
-            InvalidValue: a message is invalid; nothing is added then.
-            StoreError: the store cannot be written; nothing is added then.
-        """
-        self._agreed(lambda: self._add(messages, also))
+        self.make(change)
 
     def prompt(
         self,
@@ -290,7 +352,7 @@ class Session(Recall):
         tools: Tools | None = None,
         memory: Memory | None = None,
         query: str | None = None,
-        budget: int | Callable[[int], int] | None = None,
+        budget: int | None = None,
         *,
         fields: Mapping[str, Any] | None = None,
     ) -> Fitted:
@@ -305,7 +367,7 @@ class Session(Recall):
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It stands at the end,
                 where it may change without changing the cached prefix.
             query: selects older turns by relevance, in a session that is not stable.
-            budget: tokens that this one prompt may take, if fewer than the session's; or a function of its `estimate`.
+            budget: tokens that this one prompt may take, if fewer than the session's.
             fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
 
         Raises:
@@ -315,19 +377,18 @@ class Session(Recall):
         """
         if query is not None and self.settings.stable:
             raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
+        if budget is not None:
+            units("budget", budget)
 
-        def step() -> Fitted:
-            parts = self._parts(system, tools, memory, fields)
-            most = budget(self._state.estimate(parts)) if callable(budget) else budget
-            self.fixed_units = sum(parts.extra(self._state.context)[0].values())
-            work = self._work(parts, query, most)
-            fitted = work.run()
+        def change(step: SessionStep) -> Fitted:
+            parts = self.parts(system, tools, memory, fields)
+            most = step.state.budget if budget is None else min(step.state.budget, budget)
+            fitted = step.prompt(parts, most, query=query, capture=self._capture)
             apart = None if self.format == "openai" else system
-            work.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
-            self._done(work)
+            step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
             return fitted
 
-        return self._agreed(step)
+        return self.make(change)
 
     def estimate(
         self,
@@ -338,12 +399,12 @@ class Session(Recall):
         fields: Mapping[str, Any] | None = None,
     ) -> int:
         """Return the tokens of the next prompt, with its memory, if nothing more is cut."""
-        return self._state.estimate(self._parts(system, tools, memory, fields))
+        return self._state.estimate(self.parts(system, tools, memory, fields))
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return what a summary should replace now, for a caller who makes it; `None` if it would save nothing."""
         state = self._state
-        room = state.budget - self._parts(system, tools).units(state.context)
+        room = state.budget - self.parts(system, tools).units(state.context)
         return compaction.planned(state.context, self.settings, room, state.compacted)
 
     def compact(self, plan: CompactionPlan | None = None, summary: str | None = None) -> bool:
@@ -353,16 +414,14 @@ class Session(Recall):
             NoProgress: the summary is not smaller than what it replaces.
         """
 
-        def step() -> bool:
+        def change(step: SessionStep) -> bool:
             made = self.plan_compaction() if plan is None else plan
             if made is None:
                 return False
-            work = self._work(FixedParts())
-            work.take(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
-            self._done(work)
+            step.compact(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
             return True
 
-        return self._agreed(step)
+        return self.make(change)
 
     def restart(
         self,
@@ -386,15 +445,13 @@ class Session(Recall):
             InvalidValue: a message is invalid.
         """
 
-        def step() -> None:
-            work = self._work(FixedParts())
+        def change(step: SessionStep) -> None:
             if used is not None:
-                work.warn(used)
-            work.restart(messages, trigger, event)
-            work.lines.extend(also)
-            self._done(work)
+                step.warn(used)
+            step.restart(messages, trigger, event)
+            step.lines += also
 
-        self._agreed(step)
+        self.make(change)
 
     def record_usage(
         self,
@@ -414,26 +471,14 @@ class Session(Recall):
         """
         told = reported(usage, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
 
-        def step() -> bool:
-            work = self._work(FixedParts())
-            recount = work.learn(told)
-            self._done(work)
-            return recount
-
-        if self._agreed(step):
+        if self.make(lambda step: step.learn(told)):
             with suppress(StoreError):  # The log has it; other sessions learn it with the next recount.
                 save_calibration(self._journal.store, self.settings.model, self._state.model_meter.calibration)
         return told
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
         """Note that the last prompt was refused as too long, and return the smaller budget from now on."""
-
-        def step() -> None:
-            work = self._work(FixedParts())
-            work.refuse(overflow, retried=retried)
-            self._done(work)
-
-        self._agreed(step)
+        self.make(lambda step: step.refuse(overflow, retried=retried))
         return self.budget
 
     def status(self) -> Status:
@@ -444,13 +489,269 @@ class Session(Recall):
         """Give the user a notice, by `on_notice` and in `notices`."""
         self._notifier.notify(text)
 
-    def _parts(
+    def recall(self, handle: str) -> str:
+        """Return a dropped text by its handle, or by the start of it.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+        """
+        return self._journal.dropped.text(handle)
+
+    def search(self, query: str, limit: int = 20) -> list[SearchHit]:
+        """Return the dropped texts that share words with a query, the best first."""
+        return self._journal.dropped.search(query, limit)
+
+    def recall_tool(self, format: str | None = None) -> dict[str, Any]:
+        """Return the definition of the tool by which a model recalls dropped texts."""
+        return recall_tool.tool(format or self.format)
+
+    def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
+        """Return the result of a call of that tool, in at most `budget` tokens."""
+        limit = self.settings.longest_result if budget is None else budget
+        return recall_tool.answered(arguments, self._journal.dropped, limit, self.meter)
+
+    def restore(self, handle: str) -> None:
+        """Add a dropped text as the newest message, which the next prompt always includes.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+            InvalidValue: a tool call has no result yet, so no message can follow it.
+            StoreError: the store cannot be written; nothing is added then.
+        """
+        name, text = self._journal.dropped.find(handle)
+        self.refresh()
+
+        def change(step: SessionStep) -> None:
+            turns = step.state.context.history.turns
+            if turns.unfinished:
+                expected = "a session without an open tool call: restore the text once the call has its result"
+                raise InvalidValue("the session", self.id, expected)
+            step.add([turns.wire.say(f"Restored from earlier ({handle}):\n{text}")], {RESTORED: name})
+
+        self.make(change)
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Texts that every prompt holds until they are unpinned, by their handles."""
+        return dict(self._state.pins)
+
+    def pin(self, handle: str) -> None:
+        """Put a dropped text, whole, at the end of every prompt from now on.
+
+        Raises:
+            UnknownName: this session keeps no such text.
+            InvalidValue: the pins would take more than a quarter of the budget.
+            StoreError: the store cannot be written; nothing is pinned then.
+        """
+        name, text = self._journal.dropped.find(handle)
+        self.make(lambda step: step.pin(pins.added(step.state.pins, name, text, step.state.budget, self.meter)))
+
+    def unpin(self, handle: str) -> None:
+        """Remove a pin; its text can still be recalled.
+
+        Raises:
+            UnknownName: nothing of this handle is pinned.
+        """
+
+        def change(step: SessionStep) -> None:
+            pinned = dict(step.state.pins)
+            if handle not in pinned:
+                raise UnknownName("pin", handle, list(pinned))
+            del pinned[handle]
+            step.pin(pinned)
+
+        self.make(change)
+
+    def parts(
         self,
         system: Any,
         tools: Tools | None,
         memory: Memory | None = None,
         fields: Mapping[str, Any] | None = None,
     ) -> FixedParts:
-        """Return the parts outside the history, with pinned texts."""
+        """Return the parts of a prompt outside the history, with pinned texts."""
         pinned = pins.written(self._state.pins)
         return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields, pinned=pinned)
+
+    def make(self, change: Callable[[SessionStep], T]) -> T:
+        """Make a change on a copy of the state, write it, and go on from there; return what the change returns.
+
+        If another writer was faster, what it wrote is taken over and the change is made again: a pin of the studio, a
+        message of another process.
+
+        Raises:
+            Conflict: others were faster each time, or wrote messages where this must be the only writer.
+            SessionPurged: the session was purged.
+            StoreError: the store cannot be written; the session is as it was then.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self._try(change)
+            except Conflict:
+                self._follow()
+        if self.sole_writer or self._summarise is not None or self._journal.store is None:
+            return self._try(change)
+        state, number = self._state, self._journal.number
+        try:
+            with self._journal.store.transaction():  # A writer that writes all the time would be faster each time.
+                self._journal.store.append(self.id, [("note", {})])  # From here on it waits.
+                self.reload()
+                return self._try(change)
+        except BaseException:  # What was written is rolled back, and so is what follows from it.
+            self._state, self._journal.number = state, number
+            raise
+
+    def _try(self, change: Callable[[SessionStep], T]) -> T:
+        """Make a change and write it.
+
+        Raises:
+            Conflict: another writer was faster; nothing has changed then.
+        """
+        journal = self._journal
+        step = SessionStep(
+            state=self._state.copy(),
+            number=None if self.logs_cuts else journal.next,
+            logged=journal.store is not None and not self.logs_cuts,
+            summarise=self._summarise,
+        )
+        try:
+            made = change(step)
+            meta = None if journal.store is None or self.logs_cuts else self._meta(step.state)
+            journal.write([*step.lines, *step.dropped], step.meta or meta)
+        except BaseException:  # Whatever ended it, what was not written is not there.
+            if step.had is not None:
+                self._state.context = self._state.context.shortened(step.had)
+            raise
+        self._state = step.state
+        self._notifier.emit(step.events)
+        return made
+
+    def _meta(self, state: SessionState) -> dict[str, Any]:
+        """Return what the store's list of sessions shows of it."""
+        return {**self.about, "status": state.status(self.id).to_dict(), "counts": state.counts.to_dict()}
+
+    def count_by(self, meter: BaseMeter) -> None:
+        """Count by another meter from now on, for a caller who learns how the model counts."""
+        if meter is not self.meter:
+            state = self._state.copy()
+            state.model_meter.meter = meter
+            state.show(state.context.messages)
+            self._state = state
+
+    def tolerate(self, on_failure: Callable[[StoreError], object]) -> None:
+        """Go on while the store fails: failures are passed on, and what was not written is written later.
+
+        For a caller that brings everything again: what could not be written gives way to what others wrote.
+        """
+        self._journal.on_failure = on_failure
+
+    def refresh(self) -> None:
+        """Take over what others have written to its log.
+
+        Raises:
+            StoreError: the store cannot be read, and its failures are not tolerated.
+        """
+        self._follow(behind=False)
+
+    def reload(self) -> None:
+        """Read the log again, and continue as it says.
+
+        Raises:
+            SessionPurged: there is no log any more.
+            StoreError: the store cannot be read.
+        """
+        journal = self._journal
+        if journal.store is None:
+            return
+        if self.logs_cuts:
+            self._reload_cut(journal.store)
+            return
+        saved = read(journal.store, self.id)
+        if saved is None:
+            raise journal.purged()
+        sent, self._state = self._state.model_meter.sent, saved.state(self._meter)
+        self._state.model_meter.sent = sent
+        journal.number = saved.number
+        self.reloads += 1
+
+    def _reload_cut(self, store: Store) -> None:
+        """Hold the cut that a log of cuts has."""
+        row, record = store.session(self.id), None
+        for entry in store.entries(self.id, kinds=[cut_record.KIND]) if row is not None else ():
+            if row is not None and entry.number <= row.entries:
+                record = cut_record.changed(record, entry.body)
+        state = self._state = self._state.copy()
+        held, lines = cut_record.cut_from(record), lines_of(state.settings)
+        state.last_fit = LastFit(None if lines is None else replace(lines, held=held))
+        state.logged_cut = held
+        if row is not None:
+            state.counts = Counts.from_dict(row.meta.get("counts", {}))
+            self._journal.number = row.entries
+
+    def _follow(self, *, behind: bool = True) -> None:
+        """Take over what another writer has written; `behind` if there is something, or the log is gone.
+
+        Raises:
+            Conflict: it wrote messages, and this must be the only writer.
+            SessionPurged: it purged the session.
+            StoreError: the store cannot be read, and its failures are not tolerated.
+        """
+        journal = self._journal
+        try:
+            entries = journal.unread()
+            if not entries and (not behind or journal.store is None):
+                return
+            assert journal.store is not None
+            if entries and not any(map(self._shapes, entries)):
+                self._take_notes(entries)
+                return
+            if not entries and journal.store.session(self.id) is None:
+                raise journal.purged()
+            if self.sole_writer:
+                log, last = f"the log of session {self.id!r}", entries[-1].number if entries else 0
+                raise Conflict(journal.store.url, log, expected=journal.number, found=last)
+            if journal.on_failure is not None:
+                journal.forget_owed()
+            self.reload()
+        except (Conflict, SessionPurged):
+            raise
+        except StoreError as error:
+            if journal.on_failure is None:
+                raise
+            journal.on_failure(error)
+
+    def _changed_state(self, settings: Mapping[str, Any]) -> SessionState:
+        """Return the state that the log describes, with other settings."""
+        store = self._journal.store
+        assert store is not None
+        saved = read(store, self.id)
+        if saved is None:
+            raise self._journal.purged()
+        saved.change(settings, store)
+        return saved.state(self._meter)
+
+    def _shapes(self, entry: LogEntry) -> bool:
+        """Return whether an entry changes what the next prompt is made of, beside its pins."""
+        if self.logs_cuts:
+            return entry.kind == cut_record.KIND
+        return entry.kind != "note" or not entry.body.keys() <= {"pins"}
+
+    def _take_notes(self, entries: Sequence[LogEntry]) -> None:
+        """Take over pins, which are all that such entries change."""
+        pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
+        if pinned:
+            self._state.pins = pinned[-1]
+        self._journal.number = entries[-1].number
+
+    def _change_settings(self, settings: Mapping[str, Any], before: SessionSettings) -> None:
+        """Write settings that were changed when the session was opened; `before` are those that it had."""
+
+        def change(step: SessionStep) -> None:
+            if self.reloads:  # Another writer was faster, and its log has the settings before.
+                step.state = self._changed_state(settings)
+            if step.state.settings.model == before.model:
+                step.lines.append(("note", {"settings": step.state.settings.to_dict()}))
+            else:
+                step.lines.append(("compaction", compaction_entry(step.state, ANOTHER_MODEL)))
+
+        self.make(change)

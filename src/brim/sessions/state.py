@@ -3,22 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
+from brim.errors import InvalidType
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
-from brim.history.stable import HeldCut
-from brim.sessions.context import Context
-from brim.sessions.counts import Counts
+from brim.history.stable import HeldCut, LastFit, Stable
+from brim.meter import DEFAULT, name_of
+from brim.meter.calibration import Calibration
+from brim.meter.window import Window
+from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.model_meter import ModelMeter
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
 
 
-class Last(NamedTuple):
-    """The last prompt."""
+@dataclass(slots=True)
+class Counts:
+    """The counters of a session, which are part of its log."""
+
+    prompts: int = 0
+    messages: int = 0
+    """Messages that were added, including those no longer in the prompt."""
+    peak: int = 0
+    """The most tokens of any prompt."""
+    warnings: int = 0
+    compactions: int = 0
+    sub_ticks: int = 0
+    overflows: int = 0
+    above: bool = False
+    """Whether the last prompt was at or above the warning line."""
+    reported: int | None = None
+    """Tokens of the last prompt as the provider counted them."""
+    drift: int = 0
+    """Tokens by which that exceeds our count."""
+    wait: int = 0
+    """Tokens of the history below which compaction is not tried again, since it saved nothing."""
+    cut: int = 0
+    """Messages that there were when the history was last cut; 1 for a cut that is not held."""
+    saved: int = 0
+    """Tokens by which the cut that is held makes the prompt shorter than the history."""
+    ceiling: int | None = None
+    """The most tokens of a prompt after a provider refused one."""
+
+    def crosses(self, units: int, line: int) -> bool:
+        """Return whether the warning line is crossed from below, and note where the use is now."""
+        crossed = units >= line and not self.above
+        self.above = units >= line
+        self.warnings += crossed
+        return crossed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counters as JSON values, without those that are as in the beginning."""
+        return {name: value for name in _NAMES if (value := getattr(self, name))}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Counts:
+        """Return what `to_dict` wrote; fields of another version are ignored."""
+        return cls(**{name: value for name, value in values.items() if name in _NAMES})
+
+
+_NAMES = tuple(slot.name for slot in fields(Counts))
+
+
+class LastPrompt(NamedTuple):
+    """The numbers of the last prompt."""
 
     used: int
     units: int
@@ -35,13 +86,42 @@ class SessionState:
     settings: SessionSettings
     context: Context
     model_meter: ModelMeter
-    counts: Counts
+    counts: Counts = field(default_factory=Counts)
     compacted: Compacted | None = None
-    last: Last | None = None
+    last: LastPrompt | None = None
+    last_fit: LastFit = field(default_factory=LastFit)
+    """What the last fit left to the next: above all the cut that is held."""
     logged_cut: HeldCut | None = None
     """The cut that the log has: only what changes is written."""
+    noted: NotedTurns = field(default_factory=NotedTurns)
+    """The turns that the log has as dropped."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
+
+    @classmethod
+    def new(
+        cls,
+        window: Window | int | None,
+        model: str | None,
+        meter: Any,
+        calibration: Calibration | None,
+        options: Mapping[str, Any],
+    ) -> SessionState:
+        """Return the first state of a new session.
+
+        Raises:
+            InvalidValue: a setting is invalid.
+            UnknownName: there is no such model or meter.
+        """
+        known = DEFAULT if meter is None and model is None else name_of(meter)
+        own = meter is not None and known is None
+        settings = SessionSettings.of(window, model, meter=known, own_meter=own, **options)
+        model_meter = ModelMeter(meter, model)
+        if model_meter.learns:
+            model_meter.calibration = calibration or model_meter.calibration
+            model_meter.recount()
+        context = Context(model_meter.meter, format=settings.format)
+        return cls(settings=settings, context=context, model_meter=model_meter, last_fit=LastFit(lines_of(settings)))
 
     def copy(self) -> SessionState:
         """Return a state that can change without this one; they share the context."""
@@ -60,13 +140,15 @@ class SessionState:
         return self.model_meter.meter.exact and known and (self.last is None or self.last.exact)
 
     def show(self, messages: list[Any]) -> None:
-        """Continue with other messages, counted by what is known by now."""
+        """Continue with other messages, counted by what is known by now; a cut is held if it fits them."""
         self.model_meter.recount()
         summary = None if self.compacted is None else self.compacted.marked
         self.counts.saved = 0 if messages is not self.context.messages else self.counts.saved
-        before = self.context
-        self.context = before.anew(self.model_meter.meter, messages, summary)
-        self.context.take_numbers(before)
+        self.replace_context(self.context.anew(self.model_meter.meter, messages, summary), self.last_fit)
+
+    def replace_context(self, context: Context, last_fit: LastFit) -> None:
+        """Continue with another context, of which nothing was sent yet."""
+        self.context, self.noted, self.last_fit = context, NotedTurns(), LastFit(last_fit.stable)
 
     def estimate(self, parts: FixedParts) -> int:
         """Return the tokens of the next prompt, if nothing more is cut."""
@@ -82,7 +164,7 @@ class SessionState:
         """Return the tokens of a prompt by category; they add up to all of it."""
         context = self.context
         beside, _ = parts.extra(context)
-        sums = context.categories() if whole else context.categories_of(fitted.messages, _held(fitted))
+        sums = context.categories() if whole else context.categories_of(fitted.messages)
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used
@@ -116,5 +198,19 @@ class SessionState:
         )
 
 
-def _held(fitted: Fitted) -> HeldCut | None:
-    return None if fitted.stable is None else fitted.stable.held
+def lines_of(settings: SessionSettings) -> Stable | None:
+    """Return the lines between which a session holds its cut; `None` if it holds none."""
+    return Stable(high=settings.high, low=settings.low) if settings.stable else None
+
+
+def meter_of(settings: SessionSettings, meter: Any, calibration: Mapping[str, Any] | None) -> ModelMeter:
+    """Return the meter of a session that is opened, with what its log knows of the model.
+
+    Raises:
+        InvalidType: the session was begun with a meter of the caller's own, and none is passed.
+    """
+    given = settings.meter if meter is None else meter
+    if given is None and settings.own_meter:
+        raise InvalidType("meter", meter, "passed again: the session was begun with a meter of the caller's own")
+    known = Calibration.from_dict(calibration) if calibration is not None else None
+    return ModelMeter(given, settings.model, known)

@@ -12,7 +12,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from brim.sessions.prompt_step import prompt_body
+from brim.sessions.session_step import prompt_body
 from brim.store.base import Store
 from brim.studio.costs import cost
 from brim.studio.receipt_files import ReceiptFile, ReceiptFiles

@@ -45,7 +45,7 @@ class PromptRows:
         """Read and count the messages of a prompt."""
         self._source = source
         self._sizes: dict[int, tuple[int, str]] = {}
-        self._context = Context(source.meter, stable=False, format=source.format)
+        self._context = Context(source.meter, format=source.format)
         self._history = History(meter=source.meter, format=source.format)
         if source.before is not None:
             for at, number in enumerate(source.before.numbers):

@@ -19,8 +19,8 @@ from brim.history.history import History
 from brim.meter import DEFAULT, catalogue
 from brim.meter.window import Window
 from brim.sessions.context import Context
-from brim.sessions.counts import Counts
 from brim.sessions.settings import SessionSettings
+from brim.sessions.state import Counts
 from brim.sessions.status import Status
 from brim.store.base import Store
 from brim.wire import Format
@@ -55,7 +55,7 @@ class RecordedSession:
         self._counts = Counts()
         self._model: str | None = None
         self._facts = facts_of(None, None)
-        self._context = Context(self._facts.scale, stable=False)
+        self._context = Context(self._facts.scale)
         self._format: Format = "openai"
         self._settings: SessionSettings | None = None
         self._last: TraceStep | None = None
@@ -97,7 +97,7 @@ class RecordedSession:
         request, first = step.request, self._settings is None
         self._model = request.model or self._model
         self._facts, self._format = facts_of(self._model, None), request.format or "openai"
-        self._context = Context(self._facts.scale, stable=False, format=self._format)
+        self._context = Context(self._facts.scale, format=self._format)
         known = self._model if self._model and catalogue.lookup(self._model) is not None else None
         window = self._window(self._facts, request.answer)
         self._settings = SessionSettings.of(

@@ -14,7 +14,7 @@ from typing import Any
 
 from brim.meter import catalogue
 from brim.meter.catalogue import Cache
-from brim.sessions.prompt_step import CUT, prompt_body
+from brim.sessions.session_step import CUT, prompt_body
 from brim.store.base import LogEntry, Store
 from brim.studio.costs import prices_of
 from brim.studio.views.sessions import role_and_text, session_row

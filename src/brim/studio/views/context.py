@@ -154,7 +154,7 @@ def _fixed_texts(prompt: Mapping[str, Any] | None) -> dict[str, str]:
 
 def _pieces(opened: Session) -> list[dict[str, Any]]:
     """Return every message with its category, size, age in turns and the start of its text."""
-    current = Context(opened.meter, opened.messages, stable=False, format=opened.format)
+    current = Context(opened.meter, opened.messages, format=opened.format)
     turns = current.history.turns
     found = []
     for at, (message, units) in enumerate(zip(turns.messages, turns.units, strict=True)):
@@ -187,7 +187,7 @@ def piece(workspace: Workspace, session: str, at: str) -> dict[str, Any]:
         if text is None:
             raise InvalidType("at", at, "the number of a message, or the name of a captured text")
         return {"at": at, "text": text}
-    turns = Context(opened.meter, opened.messages, stable=False, format=opened.format).history.turns
+    turns = Context(opened.meter, opened.messages, format=opened.format).history.turns
     if len(at) > 9 or int(at) >= len(turns.messages):
         raise UnknownName("message", at, [], f"The history has {len(turns.messages):,} now")
     return {"at": int(at), "text": turns.messages[int(at)].text()}

@@ -8,8 +8,8 @@ from typing import Any
 from brim.errors import UnknownName
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.sessions.dropped_texts import DroppedTexts
-from brim.sessions.prompt_step import CUT
 from brim.sessions.session import Session
+from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
 from brim.studio.views.sessions import role_and_text, session_row

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from brim.errors import InvalidType
 from brim.files.json_strings import map_strings
 from brim.history.compact import secrets
-from brim.sessions.prompt_step import CUT
+from brim.sessions.session_step import CUT
 from brim.store.base import Store
 from brim.studio.cached_view import CachedView
 from brim.studio.costs import cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.sessions.prompt_step import CUT, prompt_body
+from brim.sessions.session_step import CUT, prompt_body
 from brim.store.base import LogEntry
 from brim.studio.costs import cost
 from brim.studio.views.sessions import session_row

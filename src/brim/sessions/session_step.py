@@ -1,25 +1,31 @@
-"""One step of a session on a copy of its state: count, warn, compact, fit, and gather what is logged and reported."""
+"""One step of a session: its messages, a prompt, a compaction, a usage, a refusal.
+
+A step works on a copy of the state and gathers what is to be logged and told; nothing of the session changes before
+that is written. Messages are added to the context itself, so `Session` takes them out again if the step fails.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from brim.errors import NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
-from brim.sessions import compaction
+from brim.sessions import compaction, cut_record
 from brim.sessions.context import DroppedTurn
-from brim.sessions.cut_record import cut_record
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.log_value import storable
 from brim.sessions.memory_log import Line
+from brim.sessions.result_limit import bounded
 from brim.sessions.sent_messages import folded
-from brim.sessions.state import Last, SessionState
+from brim.sessions.state import LastPrompt, SessionState
 from brim.sessions.usage import ReportedUsage
-from brim.store.texts import DROPPED, SHOWN
+from brim.store.texts import DROPPED, SHOWN, entry_handle
+from brim.wire import format_of, wire
 from brim.wire.overflow import Overflow
 
 CUT = "cut"
@@ -33,52 +39,113 @@ _GROWTH = 20
 
 
 @dataclass(slots=True, kw_only=True)
-class PromptStep:
+class SessionStep:
     """One step, on a copy of the state."""
 
     state: SessionState
-    parts: FixedParts
-    summarise: Any = None
-    capture: bool = False
-    query: str | None = None
-    most: int | None = None
-    """Tokens that this one prompt may take, if fewer than the session's budget."""
+    number: int | None
+    """The number of the first entry that it writes; `None` if messages are not kept in the log."""
     logged: bool = True
-    """Whether there is a log; otherwise prompts, which are many, gather no entry for it."""
+    """Whether prompts are written to a store; otherwise these, which are many, gather no entry."""
+    recalls: bool = True
+    """Whether what leaves the prompt is kept, so that it can be recalled."""
+    summarise: Any = None
     lines: list[Line] = field(default_factory=list)
     """Entries for the log."""
     dropped: list[Line] = field(default_factory=list)
     """Entries that follow them: what left the prompt."""
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """Events that are emitted once the entries are written."""
+    meta: Mapping[str, Any] | None = None
+    """What the store's list of sessions shows, in place of the status."""
+    had: int | None = None
+    """Messages that the context had before any were added; `None` if none were."""
 
-    @property
-    def budget(self) -> int:
-        """Tokens that the prompt may take."""
-        return self.state.budget if self.most is None else min(self.state.budget, self.most)
+    def add(
+        self, given: Sequence[Any], marks: Mapping[str, str] = MappingProxyType({}), *, limited: bool = True
+    ) -> None:
+        """Add messages at the end, before anything else is written; `marks` are fields of their entries.
 
-    def run(self) -> Fitted:
-        """Return the prompt.
+        A tool result over the limit is shortened by its kind, if results are `limited`.
+        """
+        state, context = self.state, self.state.context
+        had = self.had = len(context.messages)
+        format = wire(state.settings.format or format_of(given) or context.history.turns.wire.name)
+        cap, meter = state.settings.longest_result, state.model_meter.meter
+        sent = list(given)
+        if limited:
+            sent = [bounded(raw, had + i, format, cap, meter).raw for i, raw in enumerate(given)]
+        context.extend(sent)
+        state.counts.messages += len(given)
+        if self.number is None:
+            return
+        if self.summarise is None:
+            context.ahead.run(len(given), state.budget)
+        copied: Callable[[Any], Any] = storable if self.logged else lambda raw: raw
+        for raw, shown in zip(given, sent, strict=True):
+            body = {"message": copied(raw), **marks}
+            self.lines.append(("message", body if shown is raw else {**body, "sent": copied(shown)}))
+        if whole := [entry_handle(*line)[:SHOWN] for line in self.lines if "sent" in line[1]]:
+            self.lines.append((DROPPED, {"results": whole}))
+        context.numbers |= {had + i: self.number + i for i in range(len(given))}
+
+    def prompt(
+        self,
+        parts: FixedParts,
+        budget: int,
+        *,
+        query: str | None = None,
+        pin: Sequence[int] = (),
+        capture: bool = False,
+    ) -> Fitted:
+        """Return the prompt of at most `budget` tokens.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        if self.state.context.units > _HELD * self.budget:
+        state = self.state
+        if self.number is not None and state.context.units > _HELD * budget:
             self._continue_as_sent()
-        estimate = self.state.estimate(self.parts)
-        self.warn(estimate + self.state.counts.drift)
-        line = self.state.settings.line(self.budget)
+        estimate = state.estimate(parts)
+        self.warn(estimate + state.counts.drift)
+        line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
-            self._summarise()
-        return self._fit()
+            self._summarise(parts, budget)
+        context = state.context
+        parts = _with_room(parts, state, budget)
+        fitted = context.fit(
+            max(0, budget - parts.room(context)),
+            state.last_fit,
+            before=parts.before,
+            counted=parts.extra(context),
+            capture=capture,
+            query=query,
+            pin=pin,
+        )
+        state.last_fit = fitted.last
+        whole = context.units + parts.units(context)
+        left = fitted.used + parts.room(context) < whole
+        if left and self.recalls:
+            self._drop(fitted.messages, _identity(fitted))
+        placed = parts.placed(fitted, context, budget)
+        cut = self._tell_cut(placed, parts, budget, left=left)
+        self._note_saved(whole - placed.used, fitted, moved=cut is not None)
+        state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
+        categories = state.spent(parts, fitted, placed, whole=not left)
+        state.counts.prompts += 1
+        state.counts.peak = max(state.counts.peak, placed.used)
+        state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1])
+        self._report(placed, left=left, cut=cut, capture=capture)
+        return placed
 
     def _continue_as_sent(self) -> None:
         """Continue with the messages as the last prompt had them, and with what has come since."""
         state = self.state
-        context = state.context.as_sent()
-        if context is not None:
-            self.dropped += dropped_lines(state.context.left_out(context.messages))
-            state.context, state.counts.cut, state.counts.saved = context, 0, 0
+        made = state.context.as_sent(state.last_fit)
+        if made is not None:
+            self._drop(made[0].messages)
+            state.replace_context(*made)
+            state.counts.cut = state.counts.saved = 0
             self.lines.append(("compaction", compaction_entry(state, CUT)))
 
     def warn(self, estimate: int) -> None:
@@ -89,12 +156,12 @@ class PromptStep:
             self.lines.append(("warning", fields))
             self.events.append(("warning", fields))
 
-    def _summarise(self) -> None:
+    def _summarise(self, parts: FixedParts, budget: int) -> None:
         """Replace older turns by a summary, if that saves tokens; if not, wait until there is more to replace."""
         state = self.state
         if state.context.units < state.counts.wait:
             return
-        room = self.budget - self.parts.units(state.context)
+        room = budget - parts.units(state.context)
         made = compaction.planned(state.context, state.settings, room, state.compacted)
         compacted = None
         if made is not None:
@@ -105,13 +172,13 @@ class PromptStep:
         if compacted is None:
             state.counts.wait = state.context.units + max(1, room // _GROWTH)
             return
-        self.take(compacted, "line")
-        state.counts.above = state.estimate(self.parts) >= state.settings.window.warning
+        self.compact(compacted, "line")
+        state.counts.above = state.estimate(parts) >= state.settings.window.warning
 
-    def take(self, compacted: Compacted, trigger: str) -> None:
+    def compact(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
         state = self.state
-        self.dropped += dropped_lines(state.context.left_out(compacted.messages))
+        self._drop(compacted.messages)
         said = {one.handle for one in map(said_in, state.context.history.turns.messages) if one is not None}
         index = [text for name, text in compacted.texts.items() if name not in said]
         self.dropped += [("text", {"text": text}) for text in index]
@@ -129,16 +196,18 @@ class PromptStep:
             ("compacted", {**fields, "replaced": replaced, "reason": reason, "notice": compaction.NOTICE})
         )
 
-    def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None) -> None:
+    def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None = None) -> None:
         """Continue with other messages; all that was there is dropped."""
         state = self.state
-        self.dropped += dropped_lines(state.context.left_out([]))
+        if self.recalls:
+            self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
         state.show(list(messages))
         if trigger == "sub_tick":
             state.counts.sub_ticks += 1
             self.events.append(("sub_tick", {"after_tokens": state.context.units, **(event or {})}))
-        self.lines.append(("compaction", compaction_entry(state, trigger)))
+        if self.number is not None:
+            self.lines.append(("compaction", compaction_entry(state, trigger)))
 
     def learn(self, usage: ReportedUsage) -> bool:
         """Learn from reported usage, and return whether the history was counted again."""
@@ -181,83 +250,69 @@ class PromptStep:
         self.lines.append(("event", {"event": "overflow", **fields}))
         self.events.append(("overflow", fields))
 
-    def _fit(self) -> Fitted:
-        state, context, budget = self.state, self.state.context, self.budget
-        fitted = self._fitted()
-        parts = self.parts
-        whole = context.units + parts.units(context)
-        left = fitted.used + parts.room(context) < whole
-        if left:
-            self.dropped += dropped_lines(context.left_out(fitted.messages, _identity(fitted)))
-        placed = parts.placed(fitted, context, budget)
-        cut = self._cut(placed, left=left)
-        self._note_saved(whole - placed.used, fitted, moved=cut is not None)
-        state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
-        categories = state.spent(parts, fitted, placed, whole=not left)
-        state.counts.prompts += 1
-        state.counts.peak = max(state.counts.peak, placed.used)
-        state.last = Last(placed.used, context.units, categories, parts.extra(context)[1])
-        self._report(placed, left=left, cut=cut)
-        return placed
+    def pin(self, pins: Mapping[str, str]) -> None:
+        """Hold these texts in every prompt from now on."""
+        self.state.pins = pins
+        self.lines.append(("note", {"pins": dict(pins)}))
 
-    def _fitted(self) -> Fitted:
-        """Return the history beside the other parts; memory gives way to what has to stay.
-
-        Raises:
-            DoesNotFit: what has to stay is larger than the budget, even without memory.
-        """
-        context = self.state.context
-        if self.parts.sections:
-            free = self.budget - context.essential - sum(self.parts.extra(context)[0].values())
-            if self.parts.room(context) > free:
-                self.parts = self.parts.with_memory(max(0, free - context.history.turns.chat.frame("user")))
-        return context.fit(
-            max(0, self.budget - self.parts.room(context)),
-            before=self.parts.before,
-            counted=self.parts.extra(context),
-            capture=self.capture,
-            query=self.query,
-        )
+    def _drop(self, sent: Sequence[Any], cut: Any = None) -> None:
+        """Note the turns that are not sent as they came: which messages they are, and those that the log has not."""
+        turns, self.state.noted = self.state.context.left_out(sent, self.state.noted, cut)
+        self.dropped += dropped_lines(turns)
 
     def _note_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
         """Note by how much the cut makes the prompt shorter, without calls that only wait for their results."""
-        counts, held = self.state.counts, None if fitted.stable is None else fitted.stable.held
+        counts, held = self.state.counts, fitted.held
         if held is None or not counts.cut:
             counts.saved = 0
         elif moved or not held.unanswered:
             counts.saved = max(0, saved)
 
-    def _cut(self, placed: Fitted, *, left: bool) -> dict[str, Any] | None:
+    def _tell_cut(self, placed: Fitted, parts: FixedParts, budget: int, *, left: bool) -> dict[str, Any] | None:
         """Return what the cut did before this prompt, and report it; `None` if there was none, or `never` one."""
-        state, held = self.state, placed.stable.held if placed.stable is not None else None
-        cut, before = int(left) if held is None else held.seen, state.estimate(self.parts)
+        state, held = self.state, placed.held
+        cut, before = int(left) if held is None else held.seen, state.estimate(parts)
         moved, state.counts.cut = left and cut != state.counts.cut, cut
         if not moved or state.settings.compact_at == "never":
             return None
         state.counts.compactions += 1
-        replaced = state.context.missing
-        line, unit = state.settings.line(self.budget), state.model_meter.meter.unit
+        replaced = state.noted.missing
+        line, unit = state.settings.line(budget), state.model_meter.meter.unit
         reason = f"{before:,} {unit} reached the line of {line:,}; excerpts stay of {replaced:,} messages"
         self._tell("line", before, placed.used, replaced, reason)
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 
-    def _report(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None) -> None:
-        """Gather the log entry and the event of a prompt."""
+    def _report(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None, capture: bool) -> None:
+        """Gather the log entries and the event of a prompt."""
         state = self.state
         categories = dict(state.last.categories) if state.last is not None else {}
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
         if state.settings.stable:
             fields["stable_prefix"] = placed.stable_prefix
         if self.logged:
-            self.lines.append(("prompt", self._entry(placed, fields, cut)))
+            self.log_cut()
+            self.lines.append(("prompt", self._entry(placed, fields, cut, capture=capture)))
         self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
 
-    def _entry(self, placed: Fitted, fields: Mapping[str, Any], cut: Mapping[str, Any] | None) -> dict[str, Any]:
+    def log_cut(self) -> None:
+        """Gather the log entry of the cut that is held, if it is another than the log has."""
+        state = self.state
+        held = state.last_fit.held
+        if held is None:
+            return
+        changes = cut_record.changes(held, state.logged_cut)
+        if changes is not None:
+            self.lines.append((cut_record.KIND, changes))
+        state.logged_cut = held
+
+    def _entry(
+        self, placed: Fitted, fields: Mapping[str, Any], cut: Mapping[str, Any] | None, *, capture: bool
+    ) -> dict[str, Any]:
         """Return the log entry of a prompt; it has the receipt only if prompts are captured.
 
         There is one for each prompt, so what is as in most of them is left out: see `PROMPT`.
         """
-        state, held = self.state, placed.stable.held if placed.stable is not None else None
+        state = self.state
         body: dict[str, Any] = {
             "used": placed.used,
             "budget": placed.budget,
@@ -267,14 +322,24 @@ class PromptStep:
             **fields,
             "units": state.context.units,
             "cut": cut,
-            "held": cut_record(held, state.logged_cut),
+            "held": None if placed.held is None else placed.held.length,
         }
         body = {name: value for name, value in body.items() if name not in PROMPT or value != PROMPT[name]}
-        state.logged_cut = held
-        if self.capture:
+        if capture:
             body["receipt"] = placed.receipt.to_dict()
             body["sent"] = folded(placed.messages, state.context.messages)
         return body
+
+
+def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedParts:
+    """Return the parts beside which the essential fits: memory gives way to it."""
+    context = state.context
+    if not parts.sections:
+        return parts
+    free = budget - context.essential - sum(parts.extra(context)[0].values())
+    if parts.room(context) <= free:
+        return parts
+    return parts.with_memory(max(0, free - context.history.turns.chat.frame("user")))
 
 
 def _identity(fitted: Fitted) -> Any:
@@ -282,7 +347,7 @@ def _identity(fitted: Fitted) -> Any:
 
     What comes after a cut is sent as it came, unless it is a call that waits for its result.
     """
-    held = fitted.stable.held if fitted.stable is not None else None
+    held = fitted.held
     return None if held is None else (held.identity, held.unanswered)
 
 

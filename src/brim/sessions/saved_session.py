@@ -1,0 +1,166 @@
+"""A session as its log describes it.
+
+A session that is opened again begins at its last compaction, which holds the whole history as it was then, and applies
+the entries since. So opening costs as much as the prompt holds, not as much as the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from brim.errors import InvalidValue
+from brim.history.compact.plan import Compacted
+from brim.history.stable import LastFit
+from brim.meter.calibration import CallSize
+from brim.sessions.context import Context
+from brim.sessions.cut_record import KIND as CUT
+from brim.sessions.cut_record import Record, changed, cut_from, grown
+from brim.sessions.model_meter import load_calibration
+from brim.sessions.settings import SessionSettings
+from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of, meter_of
+from brim.store.base import Body, LogEntry, Store
+from brim.store.texts import sent_message
+from brim.wire import Format, format_of
+
+
+@dataclass(slots=True)
+class SavedSession:
+    """A session as its log describes it."""
+
+    settings: SessionSettings
+    number: int = 0
+    context: list[Any] = field(default_factory=list)
+    """The messages at the last compaction."""
+    messages: list[Any] = field(default_factory=list)
+    """The messages since."""
+    added: list[int] = field(default_factory=list)
+    """The numbers of their entries."""
+    format: str | None = None
+    """The format of the messages at the last compaction."""
+    counts: Counts = field(default_factory=Counts)
+    cut: Record | None = None
+    """The cut that is held."""
+    compacted: Compacted | None = None
+    last: LastPrompt | None = None
+    calibration: Mapping[str, Any] | None = None
+    """What was known of how the model counts when the history was last counted."""
+    learnt: list[Body] = field(default_factory=list)
+    """The usage entries since."""
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    """The numbers of the entries of messages at the last compaction, by their indexes, where known."""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """Texts that every prompt holds, by their handles."""
+    about: Body = field(default_factory=dict)
+    """What the store's list of sessions shows of it, beside its status."""
+
+    def state(self, meter: Any) -> SessionState:
+        """Return the state that the log describes.
+
+        Raises:
+            InvalidType: the session was begun with a meter of the caller's own, and none is passed.
+        """
+        settings, lines = self.settings, lines_of(self.settings)
+        model_meter = meter_of(settings, meter, self.calibration)
+        for body in self.learnt:
+            model_meter.record(CallSize(**body["mix"]), body["input"])
+        format, summary = settings.format or self.format, self.compacted.marked if self.compacted is not None else None
+        context = Context(model_meter.meter, self.context, format=format, summary=summary)
+        context.extend(self.messages)
+        context.numbers = {**self.numbers, **dict(enumerate(self.added, start=len(self.context)))}
+        held = cut_from(self.cut, context.history.turns) if lines is not None else None
+        return SessionState(
+            settings=settings,
+            context=context,
+            model_meter=model_meter,
+            counts=self.counts,
+            compacted=self.compacted,
+            last=self.last,
+            last_fit=LastFit(None if lines is None else replace(lines, held=held)),
+            logged_cut=held,
+            pins=self.pins,
+        )
+
+    def change(self, settings: Mapping[str, Any], store: Store) -> None:
+        """Take other settings; what was counted for another model is forgotten: the held cut, the last prompt, usage.
+
+        Raises:
+            InvalidValue: a setting is invalid.
+            UnknownName: there is no such model.
+        """
+        before, self.settings = self.settings, self.settings.changed(settings)
+        self._take_format(settings.get("format"))
+        if self.settings.model != before.model:
+            known = load_calibration(store, self.settings.model)
+            self.cut, self.last, self.learnt = None, None, []
+            self.calibration = None if known is None else known.to_dict()
+
+    def _take_format(self, given: Format | None) -> None:
+        """Take a format, unless the messages that the session has are in another."""
+        if given is None:
+            return
+        known = self.settings.format or self.format or format_of([*self.context, *self.messages])
+        if known is None:
+            self.settings = replace(self.settings, format=given)
+        elif known != given:
+            raise InvalidValue("format", given, f"{known!r}, as the session has it, or omitted; another takes a new id")
+
+    def take(self, entry: LogEntry) -> None:
+        """Apply one more entry."""
+        kind, body = entry.kind, entry.body
+        self.number = entry.number
+        if kind == "message":
+            self.messages.append(sent_message(body))
+            self.added.append(entry.number)
+            return  # It has nothing of what follows, and most entries are messages.
+        if kind == "compaction":
+            self.context, self.messages, self.added = body["view"], [], []
+            self.format, self.cut = body["format"], None
+            self.numbers = {int(at): number for at, number in body["numbers"].items()}
+            self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
+            self.last, self.calibration, self.learnt = None, body["calibration"], []
+        elif kind == CUT:
+            self.cut = changed(self.cut, body)
+        elif kind == "prompt":
+            length = body.get("held")
+            self.cut = None if length is None or self.cut is None else grown(self.cut, length)
+            self.last = LastPrompt(body["used"], body["units"], body["categories"], body.get("exact", True))
+        elif kind == "usage":
+            if "calibration" in body:
+                self.calibration, self.learnt = body["calibration"], []
+            elif "mix" in body:
+                self.learnt.append(body)
+            if self.last is not None and "units" in body:
+                self.last = self.last._replace(units=body["units"])
+        if "settings" in body:
+            self.settings = SessionSettings.from_dict(body["settings"])
+        if "pins" in body:
+            self.pins = body["pins"]
+
+
+def read(store: Store, session: str) -> SavedSession | None:
+    """Return a session as its log describes it; `None` if there is none.
+
+    Raises:
+        InvalidValue: it is a log that no session wrote.
+    """
+    while True:
+        row, first = store.session(session), store.entries(session, limit=1)
+        if row is None or not first:
+            return None
+        if "settings" not in first[0].body:
+            raise InvalidValue("id", session, "that of a session: the log of this name was not written by one")
+        made = SavedSession(
+            SessionSettings.from_dict(first[0].body["settings"]),
+            calibration=first[0].body["calibration"],
+            counts=Counts.from_dict(row.meta.get("counts", {})),
+            about={name: value for name, value in row.meta.items() if name not in ("status", "counts")},
+        )
+        compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
+        start = made.number = compactions[0].number if compactions else 1
+        for entry in [*compactions, *store.entries(session, after=start)]:  # The longest is read once.
+            if entry.number <= row.entries:  # Others came since the row was read; its counts are without them.
+                made.take(entry)
+        if made.number == row.entries:  # If not, another writer has compacted or purged it since.
+            return made
