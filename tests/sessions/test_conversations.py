@@ -314,7 +314,7 @@ def test_a_reopened_conversation_has_the_window_and_the_settings_of_its_program(
     smaller = Conversations(brim.Window(2_000, reserve=200), model="gpt-4o", store=url, keep_turns=1)
     request = smaller.request(history(31), session="nightly")
     assert request.session.settings.window == brim.Window(2_000, reserve=200)
-    assert request.session.settings.keep_turns == 1
+    assert request.session.settings.options["keep_turns"] == 1
     assert request.session.budget == 1_800
     assert request.used <= 1_800
     larger = Conversations(8_000, model="gpt-4o", store=url).request(history(32), session="nightly")

@@ -14,7 +14,11 @@ def test_the_profile_of_the_document_makes_its_session_and_its_loop(project):
     settings = project("profile: session\nmeter: chars/4\n").resolve()
     talk = settings.session()
     assert (talk.budget, talk.status().warning, talk.settings.most_memory) == (200_000, 150_000, 50_000)
-    assert (talk.settings.compact_at, talk.settings.keep_turns, talk.meter.name) == ("cap", 3, "chars/4")
+    assert (talk.settings.options["compact_at"], talk.settings.options["keep_turns"], talk.meter.name) == (
+        "cap",
+        3,
+        "chars/4",
+    )
     loop = settings.loop("Port it.", lambda tick: Step(end="goal"))
     assert loop.session.budget == 150_000
     assert loop.limits.boundary == "silent"
@@ -34,7 +38,7 @@ def test_what_is_asked_stands_in_for_the_settings(project):
     settings = project("meter: chars\nwindow: {size: 4000}\n").resolve()
     store = MemoryStore()
     talk = settings.session(window=brim.Window(900), store=store, id="s", keep_turns=7)
-    assert (talk.budget, talk.settings.keep_turns, store.sessions()[0].id) == (900, 7, "s")
+    assert (talk.budget, talk.settings.options["keep_turns"], store.sessions()[0].id) == (900, 7, "s")
     loop = settings.loop("Port it.", lambda tick: Step(), tick_cap=0.5, max_steps=2)
     assert (loop.session.budget, loop.run().steps) == (2_000, 2)
 
@@ -73,8 +77,8 @@ def test_the_conversations_of_a_program_keep_to_the_settings_that_are_set(projec
     ).resolve()
     request = settings.conversations().request([{"role": "user", "content": "hello"}], session="s")
     assert request.session.settings.window.size == 900
-    assert request.session.settings.stable is False
-    assert request.session.settings.tool_limit == "100%", "a request that fits is sent as it came"
+    assert request.session.settings.options["stable"] is False
+    assert request.session.settings.options["tool_limit"] == "100%", "a request that fits is sent as it came"
     assert brim.open_store(url).entries("s", limit=1)
     bare = project("").resolve().conversations(model="gpt-5")
     assert (

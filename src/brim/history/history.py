@@ -307,6 +307,7 @@ class History:
             prefix=prefix,
             meter=self._meter,
             stable=last.stable,
+            anew=last.anew,
             before=before,
             exact=exact and not turns.chat.estimated,
             captured=capture,

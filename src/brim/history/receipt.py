@@ -44,6 +44,8 @@ class HistoryRecord:
     """The name by which the meter was chosen, if it was."""
     stable: Stable | None
     """The lines, and the cut that was held before the fit."""
+    anew: str
+    """Why the cut that was held is not held any more; empty if it is."""
     before: Mapping[str, Any]
     """The tools, the system prompt and the other fields of the request, which stand before the messages."""
     exact: bool
@@ -199,6 +201,7 @@ class HistoryRecord:
         return {
             "select": fit.options.select,
             "note": fit.note,
+            **({"anew": self.anew} if self.anew else {}),
             "repairs": [
                 {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units} for r in fit.repairs
             ],

@@ -96,6 +96,8 @@ class LastFit(NamedTuple):
     before: Mapping[str, Any] | None = None
     """What stood before its messages; `None` if only the cut is known, as after a session was opened."""
     messages: tuple[Any, ...] = ()
+    anew: str = ""
+    """Why the cut that was held is not held any more; empty if it is."""
 
     @property
     def held(self) -> HeldCut | None:

@@ -165,7 +165,8 @@ class Receipt:
     """Tokens at the start of the prompt in sections that are stable and whole; for messages, those that are identical
     to the last prompt."""
     history: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """For messages: how turns were selected, the note, the repairs, and `context_truncation`. Empty for sections."""
+    """For messages: how turns were selected, the note, why a held cut was made `anew` if it was, the repairs, and
+    `context_truncation`. Empty for sections."""
     stages: tuple[str, ...] = ()
     """What the stages took before anything else was cut, a sentence each."""
     planned: bool = False
@@ -189,15 +190,16 @@ class Receipt:
     @property
     def headline(self) -> str:
         """The fit in one line: what was used of the budget, how it was counted, how many parts are in the prompt."""
-        present, total, repaired = sum(part.present for part in self.parts), len(self.parts), ""
+        present, total, repaired, told = sum(part.present for part in self.parts), len(self.parts), "", ""
         if self.history:
             steps, repairs = self.history["context_truncation"], len(self.history["repairs"])
             present, total = steps["steps_included"], steps["steps_total"]
             repaired = f", {repairs:,} repaired" if repairs else ""
+            told = f"; {self.history['anew']}" if "anew" in self.history else ""
         return (
             f"{self.used:,} of {self.budget:,} {self.unit} ({measured(self.meter, exact=self.exact)}),"
             f" {present:,} of {total:,} {'turn' if self.history else 'section'}{'' if total == 1 else 's'},"
-            f" {len(self.losses):,} shortened or dropped{repaired}"
+            f" {len(self.losses):,} shortened or dropped{repaired}{told}"
         )
 
     def table(self, most: int | None = _MOST_ROWS) -> str:

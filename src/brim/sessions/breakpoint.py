@@ -7,15 +7,15 @@ before the cut, so that what the cut leaves is stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
 from brim.history.note import is_written
 from brim.sessions.beginning import bare
+from brim.sessions.cache_marks import MARK, block_marks, marks_of
 from brim.sessions.request import FittedRequest
 
-_MARK = "cache_control"
 _MOST = 4
 """Marks that a request may have."""
 _MARKED = ("text", "tool_use", "tool_result", "image", "document")
@@ -33,29 +33,15 @@ def add_breakpoint(made: FittedRequest) -> None:
     sent = [
         raw if place is None else request.messages[place] for raw, place in zip(made.messages, made.places, strict=True)
     ]
-    after = [*_marks(sent[at + 1 :]), *_of_blocks([request.fields])]
-    before = [*_of_blocks(request.tools), *_of_blocks(request.system), *_marks(sent[:at])]
-    if not after or len(before) + len(after) >= _MOST or any(_marks(sent[at : at + 1])):
+    after = [*marks_of(sent[at + 1 :]), *block_marks([request.fields])]
+    before = [*block_marks(request.tools), *block_marks(request.system), *marks_of(sent[:at])]
+    if not after or len(before) + len(after) >= _MOST or any(marks_of(sent[at : at + 1])):
         return
     # As long as the mark that follows: what is stored for longer has to come first.
     message = _with_mark(bare(made.messages[at]), after[0])
     if message is not None:
         made.messages[at] = message
         made.places = [*made.places[:at], None, *made.places[at + 1 :]]
-
-
-def _marks(messages: Iterable[Any]) -> Iterator[Any]:
-    """Yield the marks in the contents of messages, and in the results there."""
-    for message in messages:
-        content = message.get("content") if isinstance(message, Mapping) else None
-        yield from _of_blocks(content)
-        if isinstance(content, list):
-            yield from _marks(block for block in content if isinstance(block, Mapping) and "tool_use_id" in block)
-
-
-def _of_blocks(blocks: Any) -> list[Any]:
-    """Return the marks of some blocks; a text has none."""
-    return [block[_MARK] for block in _listed(blocks) if isinstance(block, Mapping) and block.get(_MARK)]
 
 
 def _with_mark(message: Any, mark: Any) -> dict[str, Any] | None:
@@ -68,7 +54,7 @@ def _with_mark(message: Any, mark: Any) -> dict[str, Any] | None:
     last = blocks[end] if blocks else None
     if not isinstance(last, Mapping) or last.get("type") not in _MARKED or not _text(last):
         return None
-    return {**message, "content": [*blocks[:end], {**last, _MARK: mark}, *blocks[end + 1 :]]}
+    return {**message, "content": [*blocks[:end], {**last, MARK: mark}, *blocks[end + 1 :]]}
 
 
 def _listed(blocks: Any) -> list[Any]:

@@ -11,7 +11,6 @@ from brim.history.compact.plan import Compacted, CompactionPlan, apply, plan
 from brim.history.compact.secrets import redact
 from brim.llm import LanguageModel
 from brim.sessions.context import Context
-from brim.sessions.settings import SessionSettings
 
 NOTICE = "This thread is getting long, I'm compacting my context to stay sharp"
 """The notice for the user, once for each compaction."""
@@ -32,7 +31,9 @@ def checked(summarise: object) -> Any:
     raise InvalidType("summarise", summarise, "a function from a text and a limit to a text, a model, or 'extract'")
 
 
-def planned(context: Context, settings: SessionSettings, room: int, last: Compacted | None) -> CompactionPlan | None:
+def planned(
+    context: Context, room: int, last: Compacted | None, *, keep_turns: int, summary_share: float
+) -> CompactionPlan | None:
     """Return what a summary should replace; `None` if it would save nothing."""
     turns = context.history.turns
     if room < 1 or not len(turns):
@@ -41,8 +42,8 @@ def planned(context: Context, settings: SessionSettings, room: int, last: Compac
         turns,
         meter=turns.meter,
         room=room,
-        keep_turns=settings.keep_turns,
-        summary_share=settings.summary_share,
+        keep_turns=keep_turns,
+        summary_share=summary_share,
         previous=last,
     )
 

@@ -19,6 +19,7 @@ from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.sessions import recall_tool
 from brim.sessions.beginning import bare, fingerprints, leading, says_same
+from brim.sessions.cache_marks import lifetime
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.overview import GATEWAY
@@ -194,6 +195,7 @@ class Conversation:
             known = logged_messages(self.session.store, self.name) if self.logged else self.known
             self._know(known, self.session.reloads)
         brought, state = self._add(step, request), step.state
+        step.let_go(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
         start = self._start_change(state, request.messages, brought)
         parts = self.session.parts(request.system, request.tools, fields=request.fields)
         beside, exact = parts.extra(state.context)

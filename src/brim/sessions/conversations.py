@@ -419,6 +419,7 @@ class Conversations:
         """Return a conversation of which only the cut is kept."""
         store, window = self._store if stored else None, self._limits.window(room.window)
         given: dict[str, Any] = {"stable": self.stable, "format": key.format}
+        given |= {name: self._settings[name] for name in ("clock",) if name in self._settings}
         session = Session(window, model=key.model or None, meter=plan.scale, store=store, id=name, log="cuts", **given)
         session.tolerate(self.store.failed)
         return Conversation(session, key, capture=bool(self._settings.get("capture")))

@@ -27,23 +27,23 @@ from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions import compaction, cut_record, pins, recall_tool
+from brim.sessions.cache_marks import lifetime
 from brim.sessions.compaction import Summariser
 from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.fixed_parts import FixedParts, Memory
 from brim.sessions.journal import Journal, Lines
 from brim.sessions.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.notices import Notifier
-from brim.sessions.options import OpenOptions, check_options
+from brim.sessions.options import OpenOptions, SessionOptions, check_options
 from brim.sessions.saved_session import read
 from brim.sessions.session_step import SessionStep, compaction_entry
 from brim.sessions.settings import SessionSettings
-from brim.sessions.state import Counts, SessionState, lines_of
+from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.unread import unread_messages
 from brim.sessions.usage import ReportedUsage, reported
 from brim.store import LogEntry, SearchHit, Store, opened_store
 from brim.store.texts import DROPPED
-from brim.wire.base import Format
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")
@@ -79,20 +79,12 @@ class Session:
         store: Store | str | None = None,
         id: str | None = None,
         summarise: Summariser | None = None,
-        keep_turns: int = 3,
-        stable: bool = True,
-        compact_at: Literal["cap", "warning", "never"] | float = "cap",
-        summary_share: float = 0.25,
-        tool_limit: int | str = "100%",
-        memory_limit: int = 50_000,
-        format: Format | None = None,
-        clock: Callable[[], float] = time.time,
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
-        capture: bool = False,
         calibration: Calibration | None = None,
         also: Lines = (),
         log: Literal["all", "cuts"] = "all",
+        **options: Unpack[SessionOptions],
     ) -> None:
         """Begin a session.
 
@@ -103,34 +95,26 @@ class Session:
             store: where everything is kept, or its URL. Without one the session lives in memory, and grows there.
             id: its name in the store; without it, one is made up.
             summarise: a function from a text and a limit to a summary, a model, or `extract`; else excerpts stay.
-            keep_turns: how many of the newest turns a summary leaves as they are, at the least.
-            stable: whether the start of the prompt is kept the same for the provider's cache.
-            compact_at: compaction begins over the budget (`cap`), at the `warning` line, at a share, or `never`.
-            summary_share: the share of the room that a summary may take.
-            tool_limit: the most tokens of one tool result, or a share of the budget.
-            memory_limit: the most tokens of memory in a prompt.
-            format: the format of the messages; without it, it is detected.
-            clock: returns the time in seconds.
             observers: receive events, beside those that observe the process.
             on_notice: called with a notice for the user, once for each compaction.
-            capture: whether the prompts in the store hold their receipts and texts, so that they can be replayed.
             calibration: what other sessions learned about how the model counts.
             also: entries of the caller's own that are written to the log at its beginning.
             log: whether the log has everything, or only cuts and what was dropped, for a caller who brings the whole
                 history each time; then a session that the store has goes on.
+            options: how it keeps within its window: see `SessionOptions`.
 
         Raises:
             InvalidValue: an argument is invalid, or the store has a session of this id.
             UnknownName: there is no such model or meter.
         """
+        check_options(options, SessionOptions)
         kept, self._owned = opened_store(store)
-        lines: dict[str, Any] = {"compact_at": compact_at, "tool_limit": tool_limit, "memory_limit": memory_limit}
-        more = {**lines, "keep_turns": keep_turns, "stable": stable, "format": format, "summary_share": summary_share}
         if calibration is None and log == "all":
             calibration = load_calibration(kept, model)
-        state = SessionState.new(window, model, meter, calibration, more)
+        state = SessionState.new(window, model, meter, calibration, options)
         name = uuid4().hex if id is None else id
-        notifier = Notifier(name, model, clock, observers, on_notice)
+        notifier = Notifier(name, model, options.get("clock", time.time), observers, on_notice)
+        capture = options.get("capture", False)
         self._set_up(Journal(kept, name), state, notifier, summarise, capture=capture, meter=meter)
         if log == "cuts":
             self._journal.kinds = _CUTS
@@ -146,10 +130,8 @@ class Session:
         store: Store | str,
         meter: Given = None,
         summarise: Summariser | None = None,
-        clock: Callable[[], float] = time.time,
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
-        capture: bool = False,
         create: bool = False,
         **settings: Unpack[OpenOptions],
     ) -> Session:
@@ -170,8 +152,8 @@ class Session:
         assert kept is not None
         saved = read(kept, id)
         if saved is None and create:
-            more: dict[str, Any] = {"summarise": summarise, "clock": clock, "observers": observers}
-            more |= {"meter": meter, "capture": capture, "on_notice": on_notice}
+            more: dict[str, Any] = {"summarise": summarise, "observers": observers}
+            more |= {"meter": meter, "on_notice": on_notice}
             try:
                 begun = cls(store=kept, id=id, **more, **settings)
             except SessionExists:  # Another caller has begun it since it was looked for.
@@ -184,10 +166,11 @@ class Session:
         made, before = cls.__new__(cls), saved.settings
         made._owned = owned
         saved.change(settings, kept)
+        clock = settings.get("clock", time.time)
         notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
         journal, state = Journal(kept, id, saved.number), saved.state(meter)
         notifier.restore(saved.counts.compactions)
-        made._set_up(journal, state, notifier, summarise, capture=capture, meter=meter)
+        made._set_up(journal, state, notifier, summarise, capture=settings.get("capture", False), meter=meter)
         made.about |= saved.about
         if saved.settings != before:
             made._change_settings(settings, before)
@@ -375,7 +358,7 @@ class Session:
             InvalidValue: an argument is invalid.
             StoreError: the store cannot be written; the session is as it was then.
         """
-        if query is not None and self.settings.stable:
+        if query is not None and self.settings.options["stable"]:
             raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
         if budget is not None:
             units("budget", budget)
@@ -383,6 +366,7 @@ class Session:
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
+            step.let_go(lifetime(self.settings.model, tools, system, fields, step.state.context.messages))
             fitted = step.prompt(parts, most, query=query, capture=self._capture)
             apart = None if self.format == "openai" else system
             step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
@@ -405,7 +389,7 @@ class Session:
         """Return what a summary should replace now, for a caller who makes it; `None` if it would save nothing."""
         state = self._state
         room = state.budget - self.parts(system, tools).units(state.context)
-        return compaction.planned(state.context, self.settings, room, state.compacted)
+        return state.plan_summary(room)
 
     def compact(self, plan: CompactionPlan | None = None, summary: str | None = None) -> bool:
         """Compact now, by a plan and its summary or by the session's own; return whether anything was replaced.
@@ -613,6 +597,7 @@ class Session:
             number=None if self.logs_cuts else journal.next,
             logged=journal.store is not None and not self.logs_cuts,
             summarise=self._summarise,
+            now=self.clock(),
         )
         try:
             made = change(step)
@@ -686,6 +671,7 @@ class Session:
         state.logged_cut = held
         if row is not None:
             state.counts = Counts.from_dict(row.meta.get("counts", {}))
+            state.last = LastPrompt(0, 0, {}, at=row.updated)
             self._journal.number = row.entries
 
     def _follow(self, *, behind: bool = True) -> None:

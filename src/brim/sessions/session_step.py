@@ -7,7 +7,7 @@ that is written. Messages are added to the context itself, so `Session` takes th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -50,6 +50,8 @@ class SessionStep:
     recalls: bool = True
     """Whether what leaves the prompt is kept, so that it can be recalled."""
     summarise: Any = None
+    now: float = 0.0
+    """The time in seconds."""
     lines: list[Line] = field(default_factory=list)
     """Entries for the log."""
     dropped: list[Line] = field(default_factory=list)
@@ -89,6 +91,23 @@ class SessionStep:
             self.lines.append((DROPPED, {"results": whole}))
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
+    def let_go(self, lifetime: int | None) -> None:
+        """Let go of the cut that is held if the provider's cache has expired.
+
+        However the prompt begins, it costs the same then, so the cut is made anew of the whole history.
+
+        Args:
+            lifetime: the seconds for which the provider caches a prompt; `None` if that is not known.
+        """
+        state = self.state
+        last, fit, held = state.last, state.last_fit, state.last_fit.held
+        if lifetime is None or last is None or last.at is None or fit.stable is None or held is None or not held.budget:
+            return
+        if (gap := self.now - last.at) > lifetime:
+            why = f"the last prompt was {gap:,.0f} seconds ago and is cached for {lifetime:,}, so the cut was made anew"
+            state.last_fit = fit._replace(stable=replace(fit.stable, held=None), anew=why)
+            state.counts.saved = 0
+
     def prompt(
         self,
         parts: FixedParts,
@@ -111,7 +130,7 @@ class SessionStep:
         line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
-        context = state.context
+        context, anew = state.context, state.last_fit.anew
         parts = _with_room(parts, state, budget)
         fitted = context.fit(
             max(0, budget - parts.room(context)),
@@ -128,13 +147,13 @@ class SessionStep:
         if left and self.recalls:
             self._drop(fitted.messages, _identity(fitted))
         placed = parts.placed(fitted, context, budget)
-        cut = self._tell_cut(placed, parts, budget, left=left)
+        cut = self._tell_cut(placed, parts, budget, anew, left=left)
         self._note_saved(whole - placed.used, fitted, moved=cut is not None)
         state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
-        state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1])
+        state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1], self.now)
         self._report(placed, left=left, cut=cut, capture=capture)
         return placed
 
@@ -162,7 +181,7 @@ class SessionStep:
         if state.context.units < state.counts.wait:
             return
         room = budget - parts.units(state.context)
-        made = compaction.planned(state.context, state.settings, room, state.compacted)
+        made = state.plan_summary(room)
         compacted = None
         if made is not None:
             try:
@@ -268,17 +287,20 @@ class SessionStep:
         elif moved or not held.unanswered:
             counts.saved = max(0, saved)
 
-    def _tell_cut(self, placed: Fitted, parts: FixedParts, budget: int, *, left: bool) -> dict[str, Any] | None:
+    def _tell_cut(
+        self, placed: Fitted, parts: FixedParts, budget: int, anew: str, *, left: bool
+    ) -> dict[str, Any] | None:
         """Return what the cut did before this prompt, and report it; `None` if there was none, or `never` one."""
         state, held = self.state, placed.held
         cut, before = int(left) if held is None else held.seen, state.estimate(parts)
         moved, state.counts.cut = left and cut != state.counts.cut, cut
-        if not moved or state.settings.compact_at == "never":
+        if not moved or state.settings.options["compact_at"] == "never":
             return None
         state.counts.compactions += 1
         replaced = state.noted.missing
         line, unit = state.settings.line(budget), state.model_meter.meter.unit
-        reason = f"{before:,} {unit} reached the line of {line:,}; excerpts stay of {replaced:,} messages"
+        why = anew or f"{before:,} {unit} reached the line of {line:,}"
+        reason = f"{why}; excerpts stay of {replaced:,} messages"
         self._tell("line", before, placed.used, replaced, reason)
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 
@@ -287,7 +309,7 @@ class SessionStep:
         state = self.state
         categories = dict(state.last.categories) if state.last is not None else {}
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
-        if state.settings.stable:
+        if state.settings.options["stable"]:
             fields["stable_prefix"] = placed.stable_prefix
         if self.logged:
             self.log_cut()

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
-from brim.amounts import fraction, part_of, units, units_or_share
-from brim.errors import BrimError, InvalidType, InvalidValue
+from brim.amounts import fraction, part_of, units_or_share
+from brim.errors import BrimError, InvalidType
 from brim.history.stable import Stable
 from brim.meter import DEFAULT
 from brim.meter.window import Window
+from brim.sessions.options import OPTIONS, SessionOptions
 from brim.wire.base import Format
 
-LINES = ("cap", "warning", "never")
-"""Where compaction begins: when a prompt would be over the budget, at the warning line, or never."""
 _MEMORY_SHARE = 4
 """The part of the budget, one in so many, that memory may take."""
 _BELOW_WARNING = 0.95
 """The share of the warning line below which a cut ends."""
 _LEAST_RESULT = 64
 """Tokens that a tool result is never cut below."""
-_CHANGES = ("window", "model", "keep_turns", "summary_share", "stable", "compact_at", "tool_limit", "memory_limit")
-"""Settings that may change when a session is opened again."""
+_KEPT = {name: option for name, option in OPTIONS.items() if option.check is not None}
+"""The options that are kept in the log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,39 +35,31 @@ class SessionSettings:
     """The name of the meter, if one was chosen by name."""
     own_meter: bool = False
     """Whether the meter is the caller's own, so it has to be passed again."""
-    keep_turns: int = 3
-    """How many of the newest turns a compaction leaves as they are."""
-    summary_share: float = 0.25
-    """The share of the room that a summary may take."""
-    stable: bool = True
-    """Whether the start of the prompt is kept the same for the cache."""
-    compact_at: str | float = "cap"
-    """Where compaction begins: one of `LINES`, or a share of the budget."""
-    tool_limit: int | str = "100%"
-    """The most tokens of one tool result, or a share of the budget."""
-    memory_limit: int = 50_000
-    """The most tokens of memory in a prompt."""
     format: Format | None = None
     """The format of the messages; without it, it is detected."""
+    options: SessionOptions = field(default_factory=SessionOptions)
+    """All options that the log keeps."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
             raise InvalidType("window", self.window, "a Window, its size, or left out where a model is named")
-        units("keep_turns", self.keep_turns, least=1)
-        units("memory_limit", self.memory_limit)
-        fraction("summary_share", self.summary_share)
-        if not isinstance(self.stable, bool):
-            raise InvalidType("stable", self.stable, "True or False")
-        if self.compact_at not in LINES:
-            try:
-                fraction("compact_at", self.compact_at)
-            except InvalidValue as error:
-                named = ", ".join(map(repr, LINES))
-                raise type(error)("compact_at", self.compact_at, f"one of {named}, or a share of the budget") from error
-        units_or_share("tool_limit", self.tool_limit)
+        given: Mapping[str, Any] = self.options
+        made = {name: given.get(name, option.default) for name, option in _KEPT.items()}
+        for name, value in made.items():
+            if (check := _KEPT[name].check) is not None:
+                check(name, value)
+        object.__setattr__(self, "options", made)
 
     @classmethod
-    def of(cls, window: Window | int | None, model: str | None, **told: Any) -> SessionSettings:
+    def of(
+        cls,
+        window: Window | int | None,
+        model: str | None = None,
+        *,
+        meter: str | None = None,
+        own_meter: bool = False,
+        options: Mapping[str, Any] | None = None,
+    ) -> SessionSettings:
         """Return the settings for a window, for its size, or for the window of a model.
 
         Raises:
@@ -81,7 +72,9 @@ class SessionSettings:
             window = Window.of(model)
         elif isinstance(window, int) and not isinstance(window, bool):
             window = Window(window)
-        return cls(window=window, model=model, **told)  # type: ignore[arg-type]  # checked when it is made
+        given: dict[str, Any] = {"window": window, "model": model, "meter": meter, "own_meter": own_meter}
+        told = dict(options or {})
+        return cls(**given, format=told.get("format"), options=cast("SessionOptions", told))
 
     def changed(self, given: Mapping[str, Any]) -> SessionSettings:
         """Return the settings with those that are given in their place; the format stays.
@@ -92,14 +85,15 @@ class SessionSettings:
             InvalidValue: a setting is invalid.
             UnknownName: there is no such model.
         """
-        told = {name: value for name, value in given.items() if name in _CHANGES and value is not None}
+        told = {name: given[name] for name in ("window", "model") if given.get(name) is not None}
+        more = {name: value for name, value in given.items() if name in _KEPT and value is not None}
         if type(told.get("window")) is int:
             told["window"] = Window(told["window"])
         if told.get("model", self.model) != self.model:
             told["meter"] = None if self.model is None and self.meter == DEFAULT else self.meter
             if "window" not in told and self._has_window_of_model():
                 told["window"] = Window.of(told["model"])
-        return replace(self, **told)
+        return replace(self, **told, options=cast("SessionOptions", {**self.options, **more}))
 
     def _has_window_of_model(self) -> bool:
         try:
@@ -114,13 +108,14 @@ class SessionSettings:
 
     def line(self, budget: int) -> int | None:
         """Return the use at which the history is compacted, for a prompt of this budget."""
-        if self.compact_at == "never":
+        at = self.options["compact_at"]
+        if at == "never":
             return None
-        if self.compact_at == "cap":
+        if at == "cap":
             return budget + 1
-        if self.compact_at == "warning":
+        if at == "warning":
             return min(self.window.warning, budget + 1)
-        return part_of(fraction("compact_at", self.compact_at), budget)
+        return part_of(fraction("compact_at", at), budget)
 
     @property
     def high(self) -> float:
@@ -136,17 +131,17 @@ class SessionSettings:
     @property
     def longest_result(self) -> int:
         """The most tokens of one tool result."""
-        amount = units_or_share("tool_limit", self.tool_limit)
+        amount = units_or_share("tool_limit", self.options["tool_limit"])
         return max(_LEAST_RESULT, part_of(amount, self.budget) if isinstance(amount, Fraction) else amount)
 
     @property
     def most_memory(self) -> int:
         """The most tokens of memory in a prompt."""
-        return min(self.memory_limit, self.budget // _MEMORY_SHARE)
+        return min(self.options["memory_limit"], self.budget // _MEMORY_SHARE)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
-        told = {slot.name: getattr(self, slot.name) for slot in fields(self)}
+        told: dict[str, Any] = {slot.name: getattr(self, slot.name) for slot in fields(self)}
         told["window"] = {slot.name: getattr(self.window, slot.name) for slot in fields(Window)}
         return told
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType
-from brim.history.compact.plan import Compacted
+from brim.history.compact.plan import Compacted, CompactionPlan
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, LastFit, Stable
 from brim.meter import DEFAULT, name_of
 from brim.meter.calibration import Calibration
 from brim.meter.window import Window
+from brim.sessions.compaction import planned
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.model_meter import ModelMeter
@@ -77,6 +78,8 @@ class LastPrompt(NamedTuple):
     categories: Mapping[str, int]
     exact: bool = True
     """Whether the parts outside the history, above all the tools, were counted and not estimated."""
+    at: float | None = None
+    """When it was made, in seconds."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,7 +118,7 @@ class SessionState:
         """
         known = DEFAULT if meter is None and model is None else name_of(meter)
         own = meter is not None and known is None
-        settings = SessionSettings.of(window, model, meter=known, own_meter=own, **options)
+        settings = SessionSettings.of(window, model, meter=known, own_meter=own, options=options)
         model_meter = ModelMeter(meter, model)
         if model_meter.learns:
             model_meter.calibration = calibration or model_meter.calibration
@@ -138,6 +141,12 @@ class SessionState:
         """Whether the prompt is counted exactly; not if its maker does not publish what the chat format adds."""
         known = not self.context.history.turns.chat.estimated
         return self.model_meter.meter.exact and known and (self.last is None or self.last.exact)
+
+    def plan_summary(self, room: int) -> CompactionPlan | None:
+        """Return what a summary should replace, in so many tokens; `None` if it would save nothing."""
+        options = self.settings.options
+        keep_turns, summary_share = options["keep_turns"], options["summary_share"]
+        return planned(self.context, room, self.compacted, keep_turns=keep_turns, summary_share=summary_share)
 
     def show(self, messages: list[Any]) -> None:
         """Continue with other messages, counted by what is known by now; a cut is held if it fits them."""
@@ -200,7 +209,7 @@ class SessionState:
 
 def lines_of(settings: SessionSettings) -> Stable | None:
     """Return the lines between which a session holds its cut; `None` if it holds none."""
-    return Stable(high=settings.high, low=settings.low) if settings.stable else None
+    return Stable(high=settings.high, low=settings.low) if settings.options["stable"] else None
 
 
 def meter_of(settings: SessionSettings, meter: Any, calibration: Mapping[str, Any] | None) -> ModelMeter:

@@ -104,10 +104,7 @@ class RecordedSession:
             window,
             known,
             meter=None if known else DEFAULT,
-            format=self._format,
-            stable=False,
-            compact_at="never",
-            tool_limit=10**9,
+            options={"format": self._format, "stable": False, "compact_at": "never", "tool_limit": 10**9},
         )
         self._write("note", {"settings": self._settings.to_dict(), **({"calibration": None} if first else {})})
 

@@ -66,7 +66,7 @@ def context(workspace: Workspace, session: str) -> dict[str, Any]:
         "settings": opened.settings.to_dict(),
         "unfinished": opened.unfinished,
         "difference": difference,
-        "rows": _rows(status, opened.settings.keep_turns, difference),
+        "rows": _rows(status, opened.settings.options["keep_turns"], difference),
         "pieces": [*_fixed_pieces(status, prompt), *_pieces(opened)],
         "format": opened.format,
     }
