@@ -12,7 +12,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-properties prove-counts prove-outages prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-properties prove-counts prove-outages prove-mixed prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -77,6 +77,10 @@ crash: $(VENV)/.test
 # Every call of the store, of the model's server and of the clock fails once; programs must end as if nothing had failed.
 prove-outages: $(VENV)/.test
 	$(BIN)/python scripts/outages.py $(OUTAGES)
+
+# 10,000 calls at every door by threads, tasks, forks and processes on one file: documented errors only, nothing lost, nothing open.
+prove-mixed: $(VENV)/.test
+	$(BIN)/python scripts/mixed_calls.py $(MIXED)
 
 check: $(VENV)/.check
 	$(BIN)/ruff format src tests bench scripts examples

@@ -88,7 +88,10 @@ class Purged(NamedTuple):
 
 
 class Store(Protocol):
-    """Sessions, documents and jobs. Safe for threads; each process opens its own."""
+    """Sessions, documents and jobs. Safe for threads; each process opens its own, and so does a child of a fork.
+
+    Every method raises `StoreError` if the store cannot be read or written, is locked for too long, or is closed.
+    """
 
     @property
     def url(self) -> str:

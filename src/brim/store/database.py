@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import RLock
+from threading import Lock, RLock
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from brim.errors import StoreError
 from brim.store.schema import VERSION, statements
@@ -27,8 +28,50 @@ _POLL_SECONDS = 0.002
 """Seconds between two tries. SQLite itself tries ever less often, and next to a program that writes without a pause it
 may never get the lock."""
 
+_FORK_SECONDS = 30.0
+"""Seconds that a fork waits for the transactions of other threads, each of which may wait for another program."""
+
 _open: ContextVar[tuple[object, ...]] = ContextVar("brim_open_transactions", default=())
 """The transactions that this task has opened. The tasks of a thread share its lock, but not this."""
+
+
+_stores: WeakValueDictionary[int, Database] = WeakValueDictionary()
+"""The stores of this process."""
+_forking = Lock()
+"""Held during a fork: no store is opened meanwhile."""
+_waiting: list[Database] = []
+"""The stores that wait for a fork to end."""
+
+
+def _before_fork() -> None:
+    """Wait until no thread uses a store.
+
+    A child would have the half of a transaction, and a lock that nobody releases. And its SQLite would take the file
+    for locked by itself: it would wait for ever, or read without a lock what the parent is writing.
+    """
+    _forking.acquire()
+    _waiting.extend(store for store in _open_stores() if store._lock.acquire(timeout=_FORK_SECONDS))
+
+
+def _after_fork() -> None:
+    while _waiting:
+        _waiting.pop()._lock.release()
+    _forking.release()
+
+
+def _in_child() -> None:
+    for store in _open_stores():
+        if store not in _waiting:  # A thread of the parent has its lock.
+            store._lock = RLock()
+    _after_fork()
+
+
+def _open_stores() -> list[Database]:
+    return [store for each in _stores.valuerefs() if (store := each()) is not None]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 
 
 class StoreBusy(StoreError):
@@ -52,6 +95,8 @@ class Database(ABC):
         """The open transaction, by which the task that opened it is known."""
         self._process = os.getpid()
         self._closed = False
+        with _forking:
+            _stores[id(self)] = self
         self._connection: Any = self._connect()
         try:
             self._acquire(self._set_up)
@@ -84,9 +129,10 @@ class Database(ABC):
             opened = _open.set((*_open.get(), self._current))
             try:
                 yield
+                self._check_process()
                 self._commit()
             except BaseException:  # Nothing half-written stays, whatever the error.
-                if self._inside():
+                if self._process == os.getpid() and self._inside():
                     self._rows("ROLLBACK")
                 raise
             finally:
@@ -144,6 +190,7 @@ class Database(ABC):
         Raises:
             StoreError: it was closed, belongs to another process, or is in a transaction of another task.
         """
+        self._check_process()
         if self._depth:
             if self._current not in _open.get():
                 problem = "another task of this thread is in a transaction: await nothing inside of `transaction()`"
@@ -151,10 +198,17 @@ class Database(ABC):
             return
         if self._closed:
             raise StoreError(self.url, "the store is closed: open it again")
-        if os.getpid() != self._process:
-            raise StoreError(self.url, "it was opened by the parent of this process: open it again in the child")
         if self._inside():
             self._rows("ROLLBACK")
+
+    def _check_process(self) -> None:
+        """Check that this process has opened the connection; two of one connection damage what it writes.
+
+        Raises:
+            StoreError: it belongs to the parent.
+        """
+        if os.getpid() != self._process:
+            raise StoreError(self.url, "it was opened by the parent of this process: open it again in the child")
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
