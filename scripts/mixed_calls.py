@@ -37,9 +37,7 @@ from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from mixed import ALONE, PATIENCE, SCENES, Caller, Diary, House, check
-
-_KNOWN = {**SCENES, **ALONE}
+from mixed import PATIENCE, SCENES, Caller, Diary, House, check
 
 _THREADS, _TASKS, _PROCESSES = 4, 4, 2
 _SHARES = {"thread": 0.4, "task": 0.25, "fork": 0.15, "process": 0.2}
@@ -100,7 +98,7 @@ def play_tasks(house: House, seed: int, calls: int) -> list[Diary]:
 
 def play_process(folder: Path, name: str, seed: int, calls: int, scenes: list[str]) -> int:
     """Play in this process, which another one started."""
-    house = House(folder, [_KNOWN[each] for each in scenes])
+    house = House(folder, [SCENES[each] for each in scenes])
     gc.collect()
     before = descriptors()
     diaries = play_threads(house, [f"{name}a", f"{name}b"], seed, calls, "process")
@@ -166,7 +164,7 @@ def run(folder: Path, calls: int, seed: int, scenes: list[str]) -> tuple[list[Di
     """Let all play in a folder; return their diaries, and what is wrong."""
     found: list[str] = []
     diaries: list[Diary] = []
-    before, house = descriptors(), House(folder, [_KNOWN[each] for each in scenes])
+    before, house = descriptors(), House(folder, [SCENES[each] for each in scenes])
     share = {kind: int(calls * part) for kind, part in _SHARES.items()}
     command = [sys.executable, __file__, "--folder", str(folder), "--seed", str(seed)]
     # In a process of its own: SQLite in a child of a fork takes the locks of its parent for its own, for ever.
@@ -207,7 +205,7 @@ def main() -> int:
     """Read the arguments, let all play, check, and return 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=10_000)
-    parser.add_argument("--only", action="append", choices=_KNOWN, help="play this scene alone")
+    parser.add_argument("--only", action="append", choices=SCENES, help="play this scene alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where the store is, and stays; else a temporary folder")
     parser.add_argument("--process", help=argparse.SUPPRESS)

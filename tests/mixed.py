@@ -687,10 +687,9 @@ SCENES: dict[str, Callable[[Caller], Scene]] = {
     "wrapped": Caller.wrapped,
     "loop": Caller.loop,
     "store": Caller.store,
+    "one object": Caller.one_object,
 }
 """What a caller may do next, by name."""
-ALONE: dict[str, Callable[[Caller], Scene]] = {"one object": Caller.one_object}
-"""Scenes that are played only if they are named: one session object is not promised to be safe for threads."""
 
 
 def _raise(text: str) -> None:

@@ -6,7 +6,6 @@ The session logs every message and prompt, or only its cuts, so that the next pr
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +22,7 @@ from brim.sessions.cache_marks import lifetime
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.model_meter import SentPrompt
 from brim.sessions.overview import GATEWAY
+from brim.sessions.process_lock import ProcessLock
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.sent_messages import folded
@@ -75,7 +75,7 @@ class Conversation:
         self.session = session
         self.name = session.id
         self.key = key
-        self.lock = threading.Lock()
+        self.lock = ProcessLock()
         """Held during a fit: one at a time."""
         self.size = 0
         """About the bytes of its newest request."""

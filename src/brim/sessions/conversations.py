@@ -6,7 +6,6 @@ kept, and what a refusal or a reported usage teaches. `brim.wrap`, the framework
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from brim.sessions.model_meter import SentPrompt
 from brim.sessions.models import known
 from brim.sessions.options import SessionOptions, check_options
 from brim.sessions.prefix import KIND, LOGGED, PrefixIndex
+from brim.sessions.process_lock import ProcessLock
 from brim.sessions.remembered import RememberedConversations
 from brim.sessions.reported_size import ReportedSize
 from brim.sessions.request import FittedRequest, RequestInput
@@ -108,7 +108,7 @@ class Conversations:
         self.stable = bool(settings.get("stable", True))
         """Whether conversations that begin from now on keep their cut."""
         self._prefixes = PrefixIndex(self.store, LOGGED if log else KIND)
-        self._lock, self._opening = threading.Lock(), dict[str, threading.Lock]()  # The others while a name is opened.
+        self._lock, self._opening = ProcessLock(), dict[str, ProcessLock]()  # The others while a name is opened.
         self._known = RememberedConversations(most, memory)
         self.last: FittedRequest | None = None
         """The newest request; none without a log."""
@@ -377,7 +377,7 @@ class Conversations:
         A store may take long to answer. Whoever wants the same conversation waits for it, and nobody else.
         """
         with self._lock:
-            opening = self._opening.setdefault(name, threading.Lock())
+            opening = self._opening.setdefault(name, ProcessLock())
         with opening:
             with self._lock:
                 found = self._known.get(name)

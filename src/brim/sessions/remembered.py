@@ -100,7 +100,7 @@ class RememberedConversations:
             for name, each in list(self._known.items()):
                 if len(self) <= self.most and self._total <= most:
                     break
-                if each is not newest and not each.lock.locked():
+                if each is not newest and not each.lock.held:
                     gone.append(self.drop(name))
         return gone
 

@@ -35,6 +35,7 @@ from brim.sessions.journal import Journal, Lines
 from brim.sessions.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.notices import Notifier
 from brim.sessions.options import OpenOptions, SessionOptions, check_options
+from brim.sessions.process_lock import ProcessLock
 from brim.sessions.saved_session import read
 from brim.sessions.session_step import SessionStep, compaction_entry
 from brim.sessions.settings import SessionSettings
@@ -65,7 +66,11 @@ class SessionExists(InvalidValue):
 
 
 class Session:
-    """A conversation that lasts. It can be used in a `with` block, which closes it."""
+    """A conversation that lasts. It can be used in a `with` block, which closes it.
+
+    Several threads may use it: one change is made at a time. A child that was forked opens its own. Every call that
+    reads or writes the store raises `StoreError` if the store fails, and then has changed nothing.
+    """
 
     _owned: Store | None
     """The store, if the session has opened it."""
@@ -196,6 +201,10 @@ class Session:
         state of its own beside the log, as loops do. Pins are taken over in any case."""
         self.reloads = 0
         """How often the log was read again because another writer had written messages to it."""
+        self._lock = ProcessLock()
+        """Held while a change is made."""
+        self._unfinished: int | None = None
+        """Messages before the change that is being made; `None` if none is."""
         self._journal, self._state, self._notifier = journal, state, notifier
         self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
 
@@ -269,7 +278,8 @@ class Session:
     @property
     def messages(self) -> list[Any]:
         """The messages of the next prompt, if everything fits."""
-        return list(self._state.context.messages)
+        with self._lock:
+            return list(self._state.context.messages)
 
     @property
     def format(self) -> str:
@@ -568,17 +578,22 @@ class Session:
             SessionPurged: the session was purged.
             StoreError: the store cannot be written; the session is as it was then.
         """
-        for _ in range(_TRIES - 1):
-            try:
+        with self._lock:
+            for _ in range(_TRIES - 1):
+                try:
+                    return self._try(change)
+                except Conflict:
+                    self._follow()
+            if self.sole_writer or self._summarise is not None or self._journal.store is None:
                 return self._try(change)
-            except Conflict:
-                self._follow()
-        if self.sole_writer or self._summarise is not None or self._journal.store is None:
-            return self._try(change)
+            return self._try_alone(self._journal.store, change)
+
+    def _try_alone(self, store: Store, change: Callable[[SessionStep], T]) -> T:
+        """Make a change while other writers wait: one that writes all the time would be faster each time."""
         state, number = self._state, self._journal.number
         try:
-            with self._journal.store.transaction():  # A writer that writes all the time would be faster each time.
-                self._journal.store.append(self.id, [("note", {})])  # From here on it waits.
+            with store.transaction():
+                store.append(self.id, [("note", {})])  # From here on they wait.
                 self.reload()
                 return self._try(change)
         except BaseException:  # What was written is rolled back, and so is what follows from it.
@@ -592,6 +607,8 @@ class Session:
             Conflict: another writer was faster; nothing has changed then.
         """
         journal = self._journal
+        self._undo()  # What a thread of the parent had begun, in a child that was forked.
+        self._unfinished = len(self._state.context.messages)
         step = SessionStep(
             state=self._state.copy(),
             number=None if self.logs_cuts else journal.next,
@@ -604,12 +621,18 @@ class Session:
             meta = None if journal.store is None or self.logs_cuts else self._meta(step.state)
             journal.write([*step.lines, *step.dropped], step.meta or meta)
         except BaseException:  # Whatever ended it, what was not written is not there.
-            if step.had is not None:
-                self._state.context = self._state.context.shortened(step.had)
+            self._undo()
             raise
-        self._state = step.state
+        self._state, self._unfinished = step.state, None
         self._notifier.emit(step.events)
         return made
+
+    def _undo(self) -> None:
+        """Take out messages that were added by a change that did not come to its end."""
+        had, context = self._unfinished, self._state.context
+        if had is not None and len(context.messages) > had:
+            self._state.context = context.shortened(had)
+        self._unfinished = None
 
     def _meta(self, state: SessionState) -> dict[str, Any]:
         """Return what the store's list of sessions shows of it."""
@@ -617,11 +640,12 @@ class Session:
 
     def count_by(self, meter: BaseMeter) -> None:
         """Count by another meter from now on, for a caller who learns how the model counts."""
-        if meter is not self.meter:
-            state = self._state.copy()
-            state.model_meter.meter = meter
-            state.show(state.context.messages)
-            self._state = state
+        with self._lock:
+            if meter is not self.meter:
+                state = self._state.copy()
+                state.model_meter.meter = meter
+                state.show(state.context.messages)
+                self._state = state
 
     def tolerate(self, on_failure: Callable[[StoreError], object]) -> None:
         """Go on while the store fails: failures are passed on, and what was not written is written later.
@@ -636,7 +660,8 @@ class Session:
         Raises:
             StoreError: the store cannot be read, and its failures are not tolerated.
         """
-        self._follow(behind=False)
+        with self._lock:
+            self._follow(behind=False)
 
     def reload(self) -> None:
         """Read the log again, and continue as it says.

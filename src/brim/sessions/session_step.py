@@ -34,6 +34,8 @@ PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False
 """The fields of a prompt's entry that are not written, and their values then."""
 _HELD = 8
 """How many times the budget the history may take before what was cut off leaves memory."""
+_REFUSED = 256
+"""Tokens from which on a refusal is believed to be one of length; a shorter prompt has another fault."""
 _GROWTH = 20
 """The part of the room, one in so many, by which a conversation has to grow before compaction is tried again."""
 
@@ -60,8 +62,6 @@ class SessionStep:
     """Events that are emitted once the entries are written."""
     meta: Mapping[str, Any] | None = None
     """What the store's list of sessions shows, in place of the status."""
-    had: int | None = None
-    """Messages that the context had before any were added; `None` if none were."""
 
     def add(
         self, given: Sequence[Any], marks: Mapping[str, str] = MappingProxyType({}), *, limited: bool = True
@@ -71,7 +71,7 @@ class SessionStep:
         A tool result over the limit is shortened by its kind, if results are `limited`.
         """
         state, context = self.state, self.state.context
-        had = self.had = len(context.messages)
+        had = len(context.messages)
         format = wire(state.settings.format or format_of(given) or context.history.turns.wire.name)
         cap, meter = state.settings.longest_result, state.model_meter.meter
         sent = list(given)
@@ -257,7 +257,8 @@ class SessionStep:
         """Note a refusal: from now on prompts are smaller than the refused one."""
         state = self.state
         last = state.last.used if state.last is not None else state.budget
-        state.counts.ceiling = max(1, int(last * overflow.retry_share))
+        if last >= _REFUSED:
+            state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1
         fields = {
             "limit_tokens": overflow.limit,

