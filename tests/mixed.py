@@ -343,8 +343,6 @@ class Caller:
             done = yield Call("Session.prompt", lambda: session.prompt(tag))
             if done.ok:
                 self.fits("callbacks", done.value.messages, WINDOW, "chars")
-        done = yield Call("Session.prompt", lambda: session.prompt(budget=mischief), (Mischief,))
-        self.expect(isinstance(done.error, Mischief), f"a budget that raises: {done.error!r}")
         yield from self._end(session)
 
     def _talk(self, session: brim.Session, *, purges: bool = False, stored: bool = True) -> Scene:

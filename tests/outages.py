@@ -341,7 +341,7 @@ def gateway(world: World) -> dict[str, Any]:
             "lost": [each for each in kept if store.text(each) is None],
             "prompts": sorted({body["used"] for body in prompts}),
             "receipts": sorted({body["used"] for body in prompts if "receipt" in body}),
-            "cuts": store.load("gateway", name).body["cuts"],
+            "cuts": store.session(name).meta["status"]["cuts"],
             "raised": world.again - len(world.upstream_faults),
             "illegal": world.server.illegal,
         }

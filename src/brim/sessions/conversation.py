@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from brim.errors import SessionPurged
+from brim.errors import SessionPurged, StoreError
 from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
@@ -192,8 +192,7 @@ class Conversation:
     ) -> tuple[FittedRequest, _Brought]:
         """Return the request that fits, and what it brought."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
-            known = logged_messages(self.session.store, self.name) if self.logged else self.known
-            self._know(known, self.session.reloads)
+            self._know(self._read_log(), self.session.reloads)
         brought, state = self._add(step, request), step.state
         step.let_go(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
         start = self._start_change(state, request.messages, brought)
@@ -216,6 +215,15 @@ class Conversation:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
             self._cut(step, made, parts, brought, target)
         return made, brought
+
+    def _read_log(self) -> list[Any]:
+        """Return the messages that the log has; none if the store fails twice: then the session begins anew."""
+        for _ in range(2):
+            try:
+                return logged_messages(self.session.store, self.name)
+            except StoreError as error:
+                self.session.note_failure(error)
+        return []
 
     def _add(self, step: SessionStep, request: RequestInput) -> _Brought:
         """Add what a request brings to the session, or begin anew with all of it."""
@@ -253,14 +261,16 @@ class Conversation:
             budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
         step.recalls = self.logged or request.recall
-        whole = len(state.context.messages) == brought.had + len(brought.new)
-        fitted = step.prompt(parts, budget, pin=request.pin if whole else (), capture=self._capture)
+        pin = request.pin if len(state.context.messages) == brought.had + len(brought.new) else ()
+        fitted = step.prompt(parts, budget, pin=pin, capture=self._capture)
         made.fitted, made.recalls, made.dropped = fitted, request.recall, None if self.logged else session.dropped
         sent = fitted.messages
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it apart.
         self._place(made, sent, brought)
+        whole = (made.before or 0) - made.correction
         made.correction = self.correction(fitted.used + request.extra + made.start, sent)
+        made.before = whole + made.correction
         made.exact = made.exact and self.reported is None
         made.cut = state.counts.compactions if state.counts.compactions > cuts else 0
         if made.room is not None and target < made.room.target:

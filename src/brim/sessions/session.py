@@ -654,6 +654,16 @@ class Session:
         """
         self._journal.on_failure = on_failure
 
+    def note_failure(self, error: StoreError) -> None:
+        """Pass on a failure of the store.
+
+        Raises:
+            StoreError: it, if failures are not tolerated.
+        """
+        if self._journal.on_failure is None:
+            raise error
+        self._journal.on_failure(error)
+
     def refresh(self) -> None:
         """Take over what others have written to its log.
 
@@ -727,9 +737,7 @@ class Session:
         except (Conflict, SessionPurged):
             raise
         except StoreError as error:
-            if journal.on_failure is None:
-                raise
-            journal.on_failure(error)
+            self.note_failure(error)
 
     def _changed_state(self, settings: Mapping[str, Any]) -> SessionState:
         """Return the state that the log describes, with other settings."""

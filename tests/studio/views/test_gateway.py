@@ -11,7 +11,7 @@ from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from brim.history.compact.secrets import REMOVED
-from brim.sessions import held_conversation
+from brim.sessions import conversation as conversations
 from brim.studio.views.gateway import TRAFFIC
 from gateway.conftest import asked, conversation, post
 from hostile.test_canaries import FORMLESS, SHAPES, secret_of
@@ -72,7 +72,7 @@ def test_with_capture_a_row_leads_to_what_was_sent_with_secrets_masked_and_withi
     said[-1]["content"] += " The keys: " + " ; ".join(shapes)
     with served_gateway(url, capture=True) as address:
         headers = post(address, asked(said), x_brim_session_id="talk")[1]
-        monkeypatch.setattr(held_conversation, "_MOST_CAPTURED", 1_000)
+        monkeypatch.setattr(conversations, "_MOST_CAPTURED", 1_000)
         post(address, asked(conversation(60)), x_brim_session_id="other")
         rows = until(lambda: (got := alone.get("gateway", "mine")[1]["requests"]) and len(got) == 2 and got)
     big, row = rows
