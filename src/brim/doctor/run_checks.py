@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from brim.doctor.finding import Finding, commands, rounded
+from brim.doctor.finding import Finding, changes, rounded
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, LEAST, OLDER, RECENT, TOTAL
+from brim.settings.config import Config
 from brim.settings.keys import name_of
 from brim.settings.resolved import Resolved
 
@@ -23,11 +24,12 @@ _ENOUGH = 3
 _FRAME = 80
 """Characters around the output of a step, about."""
 _FILES = "curator.files_budget_chars"
+_FAILED = "the curator failed: "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunStep:
-    """The fields of a receipt that are checked; missing ones are empty or `None`."""
+    """The fields of a receipt that are checked; missing and invalid ones are empty or 0."""
 
     flow: str
     step_id: str
@@ -40,12 +42,7 @@ class RunStep:
     truncated: bool
     steps: Sequence[Mapping[str, Any]]
     """The state of each earlier step."""
-    files: Sequence[Mapping[str, Any]]
-    window: int | None
-    tokens: int | None
-    curator: str
-    status: int | None
-    stop: str
+    receipt: Mapping[str, Any]
 
     @property
     def omitted(self) -> int:
@@ -58,10 +55,10 @@ class RunStep:
         return f"{self.step_id}-{self.agent}" if self.agent else self.step_id
 
     @property
-    def by_window(self) -> bool:
-        """Whether the model's window was full, and not the budget."""
-        full = self.window is not None and self.tokens is not None and self.tokens * 10 >= self.window * 9
-        return full and self.used * 10 < self.budget * 9
+    def curator_failure(self) -> str:
+        """Why the curator failed; empty if it did not."""
+        reason = str(_mapping(self.receipt.get("curator")).get("reason") or "")
+        return reason.removeprefix(_FAILED) if reason.startswith(_FAILED) else ""
 
     @property
     def needed(self) -> int:
@@ -71,13 +68,16 @@ class RunStep:
         missing = [_number(step.get("chars")) + _FRAME for step in self.steps if step.get("state") == "omitted"]
         return rounded(self.budget + sum(missing), 10_000)
 
+    def number(self, key: str) -> int:
+        """Return a number of the receipt."""
+        return _number(self.receipt.get(key))
+
 
 def run_step(receipt: Mapping[str, Any], flow: str = "") -> RunStep:
     """Return the fields of a receipt; `flow` is used if it names none."""
     history = _mapping(receipt.get("context_truncation"))
     note = receipt.get("note")
     included, total = _number(history.get("steps_included")), _number(history.get("steps_total"))
-    reason = str(_mapping(receipt.get("curator")).get("reason") or "")
     return RunStep(
         flow=str(receipt.get("flow") or flow),
         step_id=str(receipt.get("step_id")),
@@ -88,45 +88,46 @@ def run_step(receipt: Mapping[str, Any], flow: str = "") -> RunStep:
         budget=_number(history.get("budget_chars")) or _number(receipt.get("budget_chars")),
         truncated=history.get("truncated") is True or (isinstance(note, str) and MARKER in note) or included < total,
         steps=_rows(receipt.get("steps")),
-        files=_rows(receipt.get("files")),
-        window=_number(receipt.get("window_tokens")) or None,
-        tokens=_number(receipt.get("used_tokens")) or None,
-        curator=reason if reason.startswith("the curator failed") else "",
-        status=_number(receipt.get("http_status")) or None,
-        stop=str(receipt.get("stop") or ""),
+        receipt=receipt,
     )
 
 
-At = Callable[[str], Resolved | None]
-"""Returns the settings of a step; `None` if the flow has no such step."""
+class Run:
+    """The receipts of a flow, and its settings."""
+
+    def __init__(self, config: Config, profile: str | None, flow: str, steps: Sequence[RunStep]) -> None:
+        self.steps = steps
+        known = config.flow(flow) if flow in config.flows else None
+        self.settings = config.resolve(profile=profile, flow=None if known is None else flow)
+        self._of_step = {
+            step.id: config.resolve(profile=profile, flow=flow, step=step.id) for step in (known.steps if known else ())
+        }
+
+    def scope(self, losing: Iterable[RunStep]) -> Resolved:
+        """Return the narrowest settings that mend it: those of a step, if no other step of the run has the symptom."""
+        names = {step.step_id for step in losing}
+        alone = len(names) == 1 and any(step.step_id not in names for step in self.steps)
+        return self._of_step.get(names.pop(), self.settings) if alone else self.settings
 
 
-def run_findings(settings: Resolved, run: Sequence[RunStep], at: At = lambda _: None) -> Iterator[Finding]:
-    """Yield the findings about the receipts of one flow, given its settings and those of its steps."""
-    yield from _left_out(settings, run, at)
-    yield from _cut(settings, run, at)
-    for check in (_one_large, _notes, _loader, _tiny, _curator, _ended):
-        yield from check(settings, run)
+def run_findings(run: Run) -> Iterator[Finding]:
+    """Yield the findings about the receipts of one flow."""
+    for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny, _curator, _ended):
+        yield from check(run)
 
 
-def _scope(settings: Resolved, losing: Sequence[RunStep], run: Sequence[RunStep], at: At) -> Resolved:
-    """Return the narrowest settings that mend it: those of a step, if no other step of the run has the symptom."""
-    names = {step.step_id for step in losing}
-    alone = len(names) == 1 and any(step.step_id not in names for step in run)
-    return (at(names.pop()) if alone else None) or settings
-
-
-def _left_out(settings: Resolved, run: Sequence[RunStep], at: At) -> Iterator[Finding]:
+def _left_out(run: Run) -> Iterator[Finding]:
     """Find the marker early in a flow: the total is too small."""
-    early = [step for step in run if step.omitted and step.total < _EARLY]
+    early = [step for step in run.steps if step.omitted and step.total < _EARLY]
     if not early:
         return
-    first, settings = early[0], _scope(settings, early, run, at)
-    if first.by_window:
+    first, settings = early[0], run.scope(early)
+    window, tokens = first.number("window_tokens"), first.number("used_tokens")
+    if window and tokens * 10 >= window * 9 and first.used * 10 < first.budget * 9:
         yield Finding(
             check="window is full",
-            seen=f"{first.name} left out {first.omitted} of {first.total} steps at {first.tokens:,} of the window's"
-            f" {first.window:,} tokens",
+            seen=f"{first.name} left out {first.omitted} of {first.total} steps at {tokens:,} of the window's"
+            f" {window:,} tokens",
             do="Use a model with a bigger window, or reduce the sections around the history.",
         )
         return
@@ -136,17 +137,17 @@ def _left_out(settings: Resolved, run: Sequence[RunStep], at: At) -> Iterator[Fi
         do = f"Raise context_budget_chars from {now:,} to {wanted:,}."
     yield Finding(
         check="total budget is hit early",
-        seen=f"{MARKER} in {len(early)} of {len(run)} packs of the flow {first.flow or '?'} already before step"
+        seen=f"{MARKER} in {len(early)} of {len(run.steps)} packs of the flow {first.flow or '?'} already before step"
         f" {_EARLY}: {first.name} included {first.included} of {first.total} steps within {first.budget:,} chars",
         do=do,
-        commands=commands(settings, TOTAL, wanted, narrow=True) if wanted > now else (),
+        changes=changes(settings, TOTAL, wanted, narrow=True) if wanted > now else (),
     )
 
 
-def _one_large(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _one_large(run: Run) -> Iterator[Finding]:
     """Find one step that writes more than all others together."""
-    sizes = {str(row.get("step_id")): _number(row.get("chars")) for step in run for row in step.steps}
-    if not any(step.truncated for step in run) or len(sizes) < _ENOUGH:
+    sizes = {str(row.get("step_id")): _number(row.get("chars")) for step in run.steps for row in step.steps}
+    if not any(step.truncated for step in run.steps) or len(sizes) < _ENOUGH:
         return
     name, largest = max(sizes.items(), key=lambda item: item[1])
     others = sum(sizes.values()) - largest
@@ -158,9 +159,9 @@ def _one_large(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
         )
 
 
-def _notes(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _notes(run: Run) -> Iterator[Finding]:
     """Find truncation notes that need a review."""
-    noted = [step for step in run if step.omitted]
+    noted = [step for step in run.steps if step.omitted]
     if not noted:
         return
     lost = Counter(
@@ -174,7 +175,7 @@ def _notes(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
     yield Finding(
         check="truncation notes to review",
         level="wrong" if lost else "advice",
-        seen=f"{len(noted)} of {len(run)} packs carry {MARKER}, up to {most} steps left out"
+        seen=f"{len(noted)} of {len(run.steps)} packs carry {MARKER}, up to {most} steps left out"
         + (f"; of CRITICAL and HIGH agents: {who}" if who else "; late in a long flow that is expected"),
         do=f"Read the receipts of {', '.join(step.name for step in noted[:3])}"
         + (f" and {len(noted) - 3} more" if len(noted) > 3 else "")
@@ -182,37 +183,37 @@ def _notes(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
     )
 
 
-def _cut(settings: Resolved, run: Sequence[RunStep], at: At) -> Iterator[Finding]:
+def _cut(run: Run) -> Iterator[Finding]:
     """Find truncated outputs: the limit of the newest step or of the older ones is too small."""
-    newest = [(step, step.steps[-1]) for step in run if step.steps and step.steps[-1].get("state") == "cut"]
-    older = [(step, row) for step in run for row in step.steps[:-1] if row.get("state") == "cut"]
-    unlisted = [step for step in run if step.truncated and not step.omitted and not step.steps]
-    for key, which, cuts, unknown in ((RECENT, "the newest step", newest, unlisted), (OLDER, "older steps", older, [])):
-        rows, more = [row for _, row in cuts], len(unknown)
-        if rows or more:
-            place = _scope(settings, [*(step for step, _ in cuts), *unknown], run, at)
-            largest = max((_number(row.get("chars")) for row in rows), default=0)
+    older = [(step, row) for step in run.steps for row in step.steps[:-1] if row.get("state") == "cut"]
+    newest = _newest_cut(run)
+    newest += [(step, {}) for step in run.steps if step.truncated and not step.omitted and not step.steps]
+    for key, which, cuts in ((RECENT, "the newest step", newest), (OLDER, "older steps", older)):
+        if cuts:
+            largest = max(_number(row.get("chars")) for _, row in cuts)
             size = f", the largest output {largest:,} chars" if largest else ""
-            seen = f"{STEP_MARKER!r} on {which}: {len(rows) + more} times in {len(run)} packs{size}"
+            seen = f"{STEP_MARKER!r} on {which}: {len(cuts)} times in {len(run.steps)} packs{size}"
+            place = run.scope(step for step, _ in cuts)
             yield _raise(place, key, rounded(largest, 1_000), f"{which} cut", seen)
 
 
-def _loader(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _newest_cut(run: Run) -> list[tuple[RunStep, Mapping[str, Any]]]:
+    """Return the packs whose newest step is truncated, with the state of that step."""
+    return [(step, step.steps[-1]) for step in run.steps if step.steps and step.steps[-1].get("state") == "cut"]
+
+
+def _loader(run: Run) -> Iterator[Finding]:
     """Find a context loader whose files do not arrive."""
-
-    def loads(agent: object) -> bool:
-        return "loader" in str(agent)
-
-    newest = [(step.agent, step.steps[-1]) for step in run if step.steps and step.steps[-1].get("state") == "cut"]
-    lost = [row for agent, row in newest if loads(agent) or loads(row.get("agent"))]
+    lost = [row for step, row in _newest_cut(run) if "loader" in step.agent or "loader" in str(row.get("agent"))]
     if lost:
         largest = max(_number(row.get("chars")) for row in lost)
         seen = f"the input or output of a context loader was truncated {len(lost)} times, of up to {largest:,} chars"
-        yield _raise(settings, RECENT, rounded(largest, 1_000), "context loader misses files", seen)
-    dropped = [file for step in run for file in step.files if file.get("given") in ("dropped", "path")]
+        yield _raise(run.settings, RECENT, rounded(largest, 1_000), "context loader misses files", seen)
+    files = [file for step in run.steps for file in _rows(step.receipt.get("files"))]
+    dropped = [file for file in files if file.get("given") in ("dropped", "path")]
     if dropped:
         seen = f"{len(dropped)} times only the path of a chosen file fitted, first {dropped[0].get('path')}"
-        yield _raise(settings, _FILES, settings.value(_FILES) * 2, "files left out", seen)
+        yield _raise(run.settings, _FILES, run.settings.value(_FILES) * 2, "files left out", seen)
 
 
 def _raise(settings: Resolved, key: str, wanted: int, check: str, seen: str) -> Finding:
@@ -223,53 +224,54 @@ def _raise(settings: Resolved, key: str, wanted: int, check: str, seen: str) -> 
         do = f"{name_of(key)} is as large as the whole budget of {top:,}: raise context_budget_chars."
         return Finding(check=check, seen=seen, do=do)
     do = f"Raise {name_of(key)} from {now:,} to {wanted:,}."
-    return Finding(check=check, seen=seen, do=do, commands=commands(settings, key, wanted, narrow=True))
+    return Finding(check=check, seen=seen, do=do, changes=changes(settings, key, wanted, narrow=True))
 
 
-def _tiny(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _tiny(run: Run) -> Iterator[Finding]:
     """Find packs that are tiny compared with their budget."""
-    fullest = max((step.used for step in run), default=0)
-    now = settings.value(TOTAL)
+    steps, now = run.steps, run.settings.value(TOTAL)
+    fullest = max(step.used for step in steps)
     wanted = max(rounded(2 * fullest, 10_000), LEAST[TOTAL])
-    if len(run) < _ENOUGH or fullest * _TINY > now or wanted >= now or any(step.truncated for step in run):
+    if len(steps) < _ENOUGH or fullest * _TINY > now or wanted >= now or any(step.truncated for step in steps):
         return
-    window = max((step.window or 0 for step in run), default=0)
+    window = max(step.number("window_tokens") for step in steps)
     holds = f", and a window of {window:,} tokens" if window else ""
     yield Finding(
         check="prompts are tiny",
         level="advice",
-        seen=f"the fullest of {len(run)} packs has {fullest:,} chars (about {fullest // CHARS_A_TOKEN:,} tokens),"
+        seen=f"the fullest of {len(steps)} packs has {fullest:,} chars (about {fullest // CHARS_A_TOKEN:,} tokens),"
         f" {100 * fullest // now} % of the budget of {now:,}{holds}",
         do=f"Lower context_budget_chars to {wanted:,}.",
-        commands=commands(settings, TOTAL, wanted),
+        changes=changes(run.settings, TOTAL, wanted),
     )
 
 
-def _curator(settings: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _curator(run: Run) -> Iterator[Finding]:
     """Find a curator that fails."""
-    failed = [step for step in run if step.curator]
+    failed = [step for step in run.steps if step.curator_failure]
     if not failed:
         return
-    slow = any("took longer" in step.curator for step in failed)
-    key, value = ("timeout_seconds", settings.value("timeout_seconds") * 2) if slow else ("curator.enabled", "false")
+    slow = any("took longer" in step.curator_failure for step in failed)
+    seconds = run.settings.value("timeout_seconds")
     yield Finding(
         check="curator fails",
         level="advice",
-        seen=f"the curator failed for {len(failed)} of {len(run)} packs, first for {failed[0].name}:"
-        f" {failed[0].curator.removeprefix('the curator failed: ')}",
+        seen=f"the curator failed for {len(failed)} of {len(run.steps)} packs, first for {failed[0].name}:"
+        f" {failed[0].curator_failure}",
         do="Give it more time." if slow else "Fix its model, or switch it off.",
-        commands=commands(settings, key, value),
+        changes=changes(run.settings, *(("timeout_seconds", seconds * 2) if slow else ("curator.enabled", "false"))),
     )
 
 
-def _ended(_: Resolved, run: Sequence[RunStep]) -> Iterator[Finding]:
+def _ended(run: Run) -> Iterator[Finding]:
     """Find steps that ended at a limit of the model."""
     longer = "Split the step, or use a model with longer answers. Budgets are for input and do not help."
     window = "Set model or window.size to the window that the server really has."
-    for check, names, do in (
-        ("answer cut off", [step.name for step in run if step.stop == "length"], longer),
-        ("prompt refused", [step.name for step in run if step.status == 400], window),
+    for check, key, value, do in (
+        ("answer cut off", "stop", "length", longer),
+        ("prompt refused", "http_status", 400, window),
     ):
+        names = [step.name for step in run.steps if step.receipt.get(key) == value]
         if names:
             yield Finding(check=check, seen=f"{len(names)} times, first {names[0]}", do=do)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from shlex import quote
+from itertools import chain
 
-from brim.doctor.finding import Finding, commands
+from brim.doctor.finding import Finding, ProposedChange, changes
 from brim.doctor.run_checks import RunStep
 from brim.errors import BrimError
 from brim.history.priority import StepClass
@@ -27,52 +27,54 @@ _LEAST_LEAN = 100_000
 
 def settings_findings(config: Config, profile: str | None, runs: Mapping[str, Sequence[RunStep]]) -> Iterator[Finding]:
     """Yield the findings about settings; `runs` has the receipts by flow."""
-    places = list(config.places(profile))
     seen: set[str] = set()
-    for settings in places:
-        window = _window(settings, any_flow=bool(config.flows))
-        for finding in (*_out_of_bounds(settings), *window, *_margin(settings), *_cache(settings)):
+    for settings in config.places(profile):
+        window = _window(settings) if config.flows or settings.limits_history() else ()
+        for finding in chain(_out_of_bounds(settings), window, _margin(settings), _cache(settings)):
             if finding.seen not in seen:
                 seen.add(finding.seen)
                 yield finding
     for ignored in config.ignored:
         do = "Leave it if another program reads it; otherwise remove it."
         yield Finding(check="key without meaning", level="advice", seen=ignored, do=do)
-    yield from _by_recency(config, profile)
-    yield from _same_budgets(config, profile, runs)
-    yield from _without_class(config, profile)
+    flows = {name: config.resolve(profile=profile, flow=name) for name in config.flows}
+    steps = {name: config.flow(name).steps for name in flows}
+    for name, settings in flows.items():
+        yield from _by_recency(name, settings, steps[name])
+    if len(flows) > 1:
+        yield from _same_budgets(flows, steps, runs)
+    for name, settings in flows.items():
+        yield from _without_class(name, settings, steps[name])
 
 
 def _out_of_bounds(settings: Resolved) -> Iterator[Finding]:
     for warning in settings.warnings:
         key = next((each for each in _BUDGETS if f": {name_of(each)} of " in warning), "")
-        if not key or not any(moved in warning for moved in ("was lowered to it", "was raised to it")):
-            continue
-        value = settings.value(key)
-        yield Finding(
-            check="setting out of bounds",
-            level="advice" if settings[key].origin == "defaults" else "wrong",
-            seen=warning,
-            do=f"Set a value within the bounds, such as {value:,}.",
-            commands=commands(settings, key, value),
-        )
+        if key and any(moved in warning for moved in ("was lowered to it", "was raised to it")):
+            value = settings.value(key)
+            yield Finding(
+                check="setting out of bounds",
+                level="advice" if settings[key].origin == "defaults" else "wrong",
+                seen=warning,
+                do=f"Set a value within the bounds, such as {value:,}.",
+                changes=changes(settings, key, value),
+            )
 
 
-def _window(settings: Resolved, *, any_flow: bool) -> Iterator[Finding]:
+def _window(settings: Resolved) -> Iterator[Finding]:
     """Find budgets that are about as big as the window, or too big for a small one."""
-    window = settings.window()
-    if window is None or not (any_flow or settings.limits_history()):
+    window, total = settings.window(), settings[TOTAL]
+    if window is None:
         return
-    total, size = settings[TOTAL], window.size
-    tokens, usual = total.value // CHARS_A_TOKEN, scaled(size)
-    where = total.where or total.origin
+    size, tokens, where = window.size, total.value // CHARS_A_TOKEN, total.where or total.origin
+    usual = scaled(size)
     if 2 * tokens > size:
         yield Finding(
             check="budget about the window",
             seen=f"{where}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
             f" {100 * tokens // size} % of the window of {size:,}",
             do=f"About a quarter of the window is usual: {usual.context_budget_chars:,} chars.",
-            commands=_set_all(settings, usual),
+            changes=_set_all(settings, usual),
         )
     elif size <= _SMALL and total.value > PRESETS["lean"].context_budget_chars:
         lean = size >= _LEAST_LEAN
@@ -81,17 +83,15 @@ def _window(settings: Resolved, *, any_flow: bool) -> Iterator[Finding]:
             level="advice",
             seen=f"the window has {size:,} tokens, and {where} sets budgets of {total.value:,} chars for a bigger one",
             do="Use the lean preset." if lean else f"Use {usual.context_budget_chars:,} chars in total.",
-            commands=_set_lean(settings) if lean else _set_all(settings, usual),
+            changes=_set_lean(settings) if lean else _set_all(settings, usual),
         )
 
 
 def _margin(settings: Resolved) -> Iterator[Finding]:
     """Find a margin for estimates where counts are exact."""
     margin, model = settings["safety_margin"], settings.value("meter") or settings.value("model")
-    if not margin.value or model is None:
-        return
     try:
-        exact = meter(model).exact
+        exact = bool(margin.value) and model is not None and meter(model).exact
     except BrimError:
         return
     if exact:
@@ -100,7 +100,7 @@ def _margin(settings: Resolved) -> Iterator[Finding]:
             level="advice",
             seen=f"{margin.where or margin.origin}: safety_margin is {margin.value}, and {model} is counted exactly",
             do="Remove the margin.",
-            commands=commands(settings, "safety_margin", 0),
+            changes=changes(settings, "safety_margin", 0),
         )
 
 
@@ -115,77 +115,43 @@ def _cache(settings: Resolved) -> Iterator[Finding]:
             level="advice",
             seen=f"{stable.where or stable.origin}: session.stable is false, and {model} reads cached tokens for less",
             do="Keep the start of prompts the same.",
-            commands=commands(settings, "session.stable", "true"),
+            changes=changes(settings, "session.stable", "true"),
         )
 
 
-def _set_all(settings: Resolved, budgets: Budgets) -> tuple[str, ...]:
-    return tuple(line for name, value in budgets.items() for line in commands(settings, name, value))
+def _set_all(settings: Resolved, budgets: Budgets) -> tuple[ProposedChange, ...]:
+    return tuple(change for name, value in budgets.items() for change in changes(settings, name, value))
 
 
-def _set_lean(settings: Resolved) -> tuple[str, ...]:
-    """Return the commands for the lean preset: the preset alone, unless a single budget overrides it."""
+def _set_lean(settings: Resolved) -> tuple[ProposedChange, ...]:
+    """Return the changes to the lean preset: the preset alone, unless a single budget overrides it."""
     preset = settings["budgets.preset"].where
     single = any(settings.is_set(key) and settings[key].where != preset for key in _BUDGETS)
-    return _set_all(settings, PRESETS["lean"]) if single else commands(settings, "budgets.preset", "lean")
+    return _set_all(settings, PRESETS["lean"]) if single else changes(settings, "budgets.preset", "lean")
 
 
-def _by_recency(config: Config, profile: str | None) -> Iterator[Finding]:
-    """Find flows whose history is not selected by the class of its agents."""
-    for name in config.flows:
-        settings = config.resolve(profile=profile, flow=name)
-        way = settings.value("history.selection")
-        critical = [step.agent for step in config.flow(name).steps if _is_critical(settings, step)]
-        if "priority" in way or not critical:
-            continue
+def _by_recency(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
+    """Find a flow whose history is not selected by the class of its agents."""
+    way, classes = settings.value("history.selection"), settings.classes()
+    critical = [step.agent for step in steps if step.agent and classes.of(step.agent, step.id) == StepClass.CRITICAL]
+    if critical and "priority" not in way:
         yield Finding(
             check="history without priority",
             level="advice",
             seen=f"{settings['history.selection'].where or 'the default'}: the flow {name} selects history by {way},"
             f" and {', '.join(critical[:4])} count as CRITICAL",
             do="Select by priority, so that decisions and reviews stay before reports.",
-            commands=commands(settings, "history.selection", "priority"),
+            changes=changes(settings, "history.selection", "priority"),
         )
 
 
-def _is_critical(settings: Resolved, step: FlowStep) -> bool:
-    return bool(step.agent) and settings.classes().of(step.agent, step.id) == StepClass.CRITICAL
-
-
-def _same_budgets(config: Config, profile: str | None, runs: Mapping[str, Sequence[RunStep]]) -> Iterator[Finding]:
-    """Find flows of different needs with the same budgets."""
-    flows = config.flows
-    places = {name: config.resolve(profile=profile, flow=name) for name in flows}
-    budgets = {tuple(place.value(key) for key in _BUDGETS) for place in places.values()}
-    steps = (step for name in flows for step in config.flow(name).steps)
-    if len(flows) < 2 or len(budgets) > 1 or any(key.startswith("budgets.") for step in steps for key in step.settings):
-        return
-    total, recent, older = budgets.pop()
-    losing = sorted(name for name, run in runs.items() if name in places and any(step.truncated for step in run))
-    others = sorted(name for name, run in runs.items() if name in places and name not in losing)
-    name = losing[0] if losing else flows[0]
-    known = bool(losing and others)
-    yield Finding(
-        check="same budgets for all flows",
-        level="wrong" if known else "advice",
-        seen=f"all {len(flows)} flows ({', '.join(flows[:4])}{', ...' if len(flows) > 4 else ''}) have"
-        f" {total:,}/{recent:,}/{older:,} chars"
-        + (f"; {', '.join(losing)} loses history and {', '.join(others)} does not" if known else ""),
-        do=f"Give flows budgets of their own, such as {total * 5 // 4:,} for {name}.",
-        commands=commands(places[name], TOTAL, min(total * 5 // 4, LARGEST)),
-    )
-
-
-def _without_class(config: Config, profile: str | None) -> Iterator[Finding]:
-    """Find agents without a class in flows whose history is selected by class."""
-    for name in config.flows:
-        settings = config.resolve(profile=profile, flow=name)
-        listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
-        agents = {step.agent: step.id for step in config.flow(name).steps if step.agent and step.agent not in listed}
-        low, high = (replace(settings.classes(), otherwise=kind) for kind in (StepClass.LOW, StepClass.CRITICAL))
-        unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
-        if not unknown or "priority" not in settings.value("history.selection"):
-            continue
+def _without_class(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
+    """Find agents without a class in a flow whose history is selected by class."""
+    listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
+    agents = {step.agent: step.id for step in steps if step.agent and step.agent not in listed}
+    low, high = (replace(settings.classes(), otherwise=kind) for kind in (StepClass.LOW, StepClass.CRITICAL))
+    unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
+    if unknown and "priority" in settings.value("history.selection"):
         names = ", ".join([*settings.value("history.classes.medium"), *unknown])
         yield Finding(
             check="agent without a class",
@@ -193,5 +159,29 @@ def _without_class(config: Config, profile: str | None) -> Iterator[Finding]:
             seen=f"{len(unknown)} of the {len(agents) + len(listed)} agents of the flow {name} have no class:"
             f" {', '.join(unknown[:6])}{', ...' if len(unknown) > 6 else ''}",
             do="List them by their class: critical, high, medium or low.",
-            commands=commands(settings, "history.classes.medium", quote(f"[{names}]")),
+            changes=changes(settings, "history.classes.medium", f"[{names}]"),
         )
+
+
+def _same_budgets(
+    flows: Mapping[str, Resolved], steps: Mapping[str, Sequence[FlowStep]], runs: Mapping[str, Sequence[RunStep]]
+) -> Iterator[Finding]:
+    """Find flows of different needs with the same budgets."""
+    budgets = {tuple(settings.value(key) for key in _BUDGETS) for settings in flows.values()}
+    own = (key for each in steps.values() for step in each for key in step.settings)
+    if len(budgets) > 1 or any(key.startswith("budgets.") for key in own):
+        return
+    total, recent, older = budgets.pop()
+    losing = sorted(name for name, run in runs.items() if name in flows and any(step.truncated for step in run))
+    others = sorted(name for name in runs if name in flows and name not in losing)
+    names = list(flows)
+    name, known = (losing or names)[0], bool(losing and others)
+    yield Finding(
+        check="same budgets for all flows",
+        level="wrong" if known else "advice",
+        seen=f"all {len(names)} flows ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}) have"
+        f" {total:,}/{recent:,}/{older:,} chars"
+        + (f"; {', '.join(losing)} loses history and {', '.join(others)} does not" if known else ""),
+        do=f"Give flows budgets of their own, such as {total * 5 // 4:,} for {name}.",
+        changes=changes(flows[name], TOTAL, min(total * 5 // 4, LARGEST)),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from brim.doctor.finding import Finding, commands
+from brim.doctor.finding import Finding, changes
 from brim.sessions.overview import Overview
 from brim.settings.resolved import Resolved
 
@@ -56,7 +56,7 @@ def _compactions(settings: Resolved, found: Overview) -> Iterator[Finding]:
             do="Let prompts use more of the window, or pass shorter tool results."
             if cap is not None
             else "Use a model with a larger window, or pass shorter tool results and fewer tools.",
-            commands=commands(settings, "window.cap", "null") if cap is not None else (),
+            changes=changes(settings, "window.cap", "null") if cap is not None else (),
         )
 
 

@@ -8,11 +8,9 @@ from time import monotonic
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue
-from brim.flows.briefing import Briefing, BriefingPage
-from brim.flows.codebase import Codebase, File
-from brim.flows.curation import CuratorChoice, CuratorQuestion
-from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.source_tree import SourceTree
+from brim.flows.codebase import Codebase, read_codebase
+from brim.flows.curation import CuratorChoice, curated
+from brim.flows.pack import Briefing, Pack
 from brim.flows.step_record import StepRecord, Task, records, task_of
 from brim.llm import LLM, LanguageModel
 from brim.settings import load_config
@@ -37,6 +35,7 @@ class Curator:
         profile: str | None = None,
         model: LanguageModel | None = None,
         root: str | os.PathLike[str] | None = None,
+        run_base: str | os.PathLike[str] | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         """Create a curator.
@@ -47,6 +46,7 @@ class Curator:
             profile: the profile.
             model: the model that may choose files and summarise; without it, the setting `curator.model`, if any.
             root: the directory of a codebase whose files may be included.
+            run_base: the directory of receipts, which are never part of the codebase.
             clock: returns seconds, for the duration of calls; without it, that of the machine.
 
         Raises:
@@ -58,11 +58,12 @@ class Curator:
         self._config = config if isinstance(config, Config) else load_config(config)
         self._flow = flow
         self._profile = profile
-        self._tree = None if root is None else SourceTree(os.fspath(root))
+        self._root = None if root is None else os.fspath(root)
+        self._run_base = None if run_base is None else os.fspath(run_base)
+        self._codebase = Codebase(())
         self._clock = monotonic if clock is None else clock
         self._model = model
-        if flow is not None:
-            self._config.flow(flow)
+        self._steps = [] if flow is None else [step.id for step in self._config.flow(flow).steps]
 
     def prepare(self, step: Any, history: Sequence[Any], artifacts: Sequence[str] = ()) -> Pack:
         """Return the whole context of a step.
@@ -81,32 +82,19 @@ class Curator:
         task = self._task(step)
         past = records(history)
         settings = self._settings(task.id)
-        window = settings.window()
-        tokens = None if window is None else settings.within_margin(window.budget, settings.token_meter())
-        codebase = None
-        if self._tree is not None and settings.value("curator.files_budget_chars"):
-            codebase = self._tree.read()
-        choice = self._choice(task, past, settings, codebase)
-        place = self._place(task)
-        briefing = Briefing(
+        about: dict[str, Any] = {"flow": self._flow, "profile": self._profile}
+        codebase = Codebase(())
+        if self._root is not None and settings.value("curator.files_budget_chars"):
+            codebase = self._codebase = read_codebase(self._root, self._codebase, self._run_base)
+            about["codebase"] = codebase.to_dict()
+        return Briefing(
             task=task,
             history=past,
             settings=settings,
-            choice=choice,
-            place=place,
-            window=tokens,
+            choice=self._choice(task, past, settings, codebase),
+            place=self._place(task.id),
             artifacts=tuple(artifacts),
-        )
-        page = briefing.page()
-        return Pack(
-            step_id=task.id,
-            agent=task.agent,
-            text=page.prompt.text,
-            sections=page.sections,
-            receipt=self._receipt(briefing, page, codebase),
-            fitted=page.prompt.receipt,
-            reason=choice.reason,
-        )
+        ).pack(**about)
 
     def _task(self, step: Any) -> Task:
         if isinstance(step, str) or (isinstance(step, int) and not isinstance(step, bool)):
@@ -117,28 +105,22 @@ class Curator:
 
     def _settings(self, step: str) -> Resolved:
         """Return the settings of a step; a step that the flow does not list has those of the flow."""
-        listed = self._flow is not None and any(each.id == step for each in self._config.flow(self._flow).steps)
-        return self._config.resolve(self._profile, self._flow, step if listed else None, pack=True)
+        return self._config.resolve(self._profile, self._flow, step if step in self._steps else None, pack=True)
 
-    def _place(self, task: Task) -> str:
+    def _place(self, step: str) -> str:
         """Return the position of a step in its flow."""
-        if self._flow is None:
-            return f"Now: step {task.id}"
-        ids = [step.id for step in self._config.flow(self._flow).steps]
-        at = f" ({ids.index(task.id) + 1} of {len(ids)})" if task.id in ids else ""
-        return f"Now: step {task.id}{at} of the flow {self._flow}"
+        at = f" ({self._steps.index(step) + 1} of {len(self._steps)})" if step in self._steps else ""
+        return f"Now: step {step}{at}" + ("" if self._flow is None else f" of the flow {self._flow}")
 
     def _choice(
-        self, task: Task, history: Sequence[StepRecord], settings: Resolved, codebase: Codebase | None
+        self, task: Task, history: Sequence[StepRecord], settings: Resolved, codebase: Codebase
     ) -> CuratorChoice:
-        ranked: list[File] = codebase.ranked(task.query) if codebase is not None else []
-        model, missing = self._chosen_model(settings)
-        if model is None:
-            return CuratorChoice(files=ranked, reason=missing)
-        if len(history) < 2 and not (codebase and codebase.files):
-            return CuratorChoice(files=ranked, reason="there was nothing to choose from, so the curator was not called")
-        question = CuratorQuestion(model=model, timeout=settings.value("timeout_seconds"), clock=self._clock)
-        return question.choice(task, history, codebase, ranked)
+        model, reason = self._chosen_model(settings)
+        if model is not None and (len(history) > 1 or codebase.files):
+            seconds = settings.value("timeout_seconds")
+            return curated(model, task, history, codebase, seconds=seconds, clock=self._clock)
+        reason = reason or "there was nothing to choose from, so the curator was not called"
+        return CuratorChoice(files=codebase.ranked(task.query), reason=reason)
 
     def _chosen_model(self, settings: Resolved) -> tuple[LanguageModel | None, str]:
         """Return the model of the curator, or the reason why there is none."""
@@ -154,37 +136,3 @@ class Curator:
         key = KEY if os.environ.get(KEY) else None
         api = settings.value("curator.api")
         return LLM(url, name, key=key, api=api, timeout=settings.value("timeout_seconds")), ""
-
-    def _receipt(self, briefing: Briefing, page: BriefingPage, codebase: Codebase | None) -> dict[str, Any]:
-        task, settings, window = briefing.task, briefing.settings, briefing.window
-        receipt = {
-            "version": VERSION,
-            "engine": ENGINE,
-            "flow": self._flow,
-            "profile": self._profile,
-            "step_id": task.id,
-            "agent": task.agent,
-            "stage": task.stage or None,
-            "context_truncation": page.history.truncation,
-            "note": page.history.note,
-            "budget_chars": settings.value("context_budget_chars"),
-            "used_chars": page.prompt.receipt.used,
-            "window_tokens": window,
-            "used_tokens": None if window is None else settings.token_meter().count(page.prompt.text),
-            "selection": settings.value("history.selection"),
-            "curator": briefing.choice.to_dict(),
-            "sections": [
-                {"name": name, "state": state, "used_chars": len(page.prompt.texts.get(name, ""))}
-                for name, state in page.states.items()
-            ],
-            "steps": [step.to_dict() for step in page.history.steps],
-            "files": list(page.files),
-            "warnings": list(settings.warnings),
-        }
-        if codebase is not None:
-            receipt["codebase"] = {
-                "files": len(codebase),
-                "left_out": codebase.left_out,
-                "skipped": dict(codebase.skipped),
-            }
-        return receipt

@@ -1,18 +1,36 @@
-"""A pack: the whole context of one step, with its receipt."""
+"""A pack: the whole context of one step, built within its budget, with its receipt.
+
+The instructions come first and are never truncated. The sections around the history (summary, artifacts, scent trail,
+files) take at most half of the room that the instructions leave, and the history takes the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from brim.errors import BrimError, DoesNotFit
+from brim.flows.codebase import file_sections, given
+from brim.flows.curation import CuratorChoice
+from brim.flows.history_section import HistorySection, history_section
+from brim.flows.step_record import StepRecord, Task
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import Section
+from brim.sections.fit import fit
+from brim.sections.prompt_fit import Prompt
+from brim.settings.resolved import Resolved
 
 ENGINE = "brim"
 """The `engine` of a receipt."""
-
 VERSION = 1
+
+_ORDER = ("teaching_notes", "summary", "history", "artifacts", "scent_trail", "files")
+"""The sections in the order of the page."""
+_JOIN = "\n\n"
+_SMALLEST = 40
+"""Characters below which a section is useless."""
+_MOST_ARTIFACTS = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +41,7 @@ class Pack:
     agent: str
     text: str = field(repr=False)
     sections: tuple[Section, ...] = field(repr=False)
-    """Its sections in the order of the page: teaching notes, history, artifacts, scent trail, files."""
+    """Its sections in the order of the page: teaching notes, summary, history, artifacts, scent trail, files."""
     receipt: Mapping[str, Any] = field(repr=False)
     """What was kept, truncated and left out, as JSON values; `docs/packs.md` lists the keys."""
     fitted: Receipt = field(repr=False)
@@ -40,17 +58,171 @@ class Pack:
 
     def event(self, **extra: Any) -> dict[str, Any]:
         """Return the pack as a `prompt_assembled` event; every section is in exactly one of its lists."""
-        sections, steps = self.receipt["sections"], self.receipt["steps"]
-        whole, cut, dropped = (
-            [section["name"] for section in sections if section["state"] == state]
-            for state in ("whole", "cut", "dropped")
-        )
+
+        def named(rows: str, name: str, state: str) -> list[str]:
+            return [row[name] for row in self.receipt[rows] if row["state"] == state]
+
         return {
             **self.fitted.event(agent=self.agent, step_id=self.step_id, unit=self.fitted.unit),
-            "sections_included": whole,
-            "sections_truncated": cut,
-            "sections_dropped": dropped,
-            "steps_truncated": [step["step_id"] for step in steps if step["state"] == "cut"],
-            "steps_dropped": [step["step_id"] for step in steps if step["state"] == "omitted"],
+            "sections_included": named("sections", "name", "whole"),
+            "sections_truncated": named("sections", "name", "cut"),
+            "sections_dropped": named("sections", "name", "dropped"),
+            "steps_truncated": named("steps", "step_id", "cut"),
+            "steps_dropped": named("steps", "step_id", "omitted"),
             **extra,
         }
+
+
+class _Page(NamedTuple):
+    """The sections of a pack within some characters."""
+
+    prompt: Prompt
+    sections: tuple[Section, ...]
+    states: Mapping[str, str]
+    """The state of each section: `whole`, `cut` or `dropped`."""
+    history: HistorySection
+    files: list[dict[str, Any]]
+    """The state of each chosen file."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Briefing:
+    """Everything that a pack is built from."""
+
+    task: Task
+    history: Sequence[StepRecord]
+    settings: Resolved
+    choice: CuratorChoice
+    place: str
+    """The position of the step in its flow."""
+    artifacts: Sequence[str] = ()
+    """Paths of files that earlier flows wrote."""
+
+    def pack(self, **about: Any) -> Pack:
+        """Return the pack that fits the budget in characters and the window in tokens; `about` joins its receipt.
+
+        Raises:
+            DoesNotFit: the instructions alone do not fit.
+        """
+        task, settings = self.task, self.settings
+        window, tokens, most = settings.window(), None, None
+        page = self._page(settings.value("context_budget_chars"))
+        if window is not None:
+            meter = settings.token_meter()
+            most = settings.within_margin(window.budget, meter)
+            while (tokens := meter.count(page.prompt.text)) > most:
+                used, least = page.prompt.receipt.used, len(task.teaching)
+                if used <= least:
+                    raise _refusal(tokens, most, "tokens", "use a model with a bigger window")
+                # A little less than in proportion, since tokens are not spread evenly.
+                page = self._page(max(least, used * most // tokens * 99 // 100))
+        receipt = {
+            "version": VERSION,
+            "engine": ENGINE,
+            "step_id": task.id,
+            "agent": task.agent,
+            "stage": task.stage or None,
+            "context_truncation": page.history.truncation,
+            "note": page.history.note,
+            "budget_chars": settings.value("context_budget_chars"),
+            "used_chars": page.prompt.receipt.used,
+            "window_tokens": most,
+            "used_tokens": tokens,
+            "selection": settings.value("history.selection"),
+            "curator": self.choice.to_dict(),
+            "sections": [
+                {"name": name, "state": page.states[name], "used_chars": len(page.prompt.texts.get(name, ""))}
+                for name in _ORDER
+                if name in page.states
+            ],
+            "steps": [step.to_dict() for step in page.history.steps],
+            "files": page.files,
+            "warnings": list(settings.warnings),
+            **about,
+        }
+        return Pack(
+            step_id=task.id,
+            agent=task.agent,
+            text=page.prompt.text,
+            sections=page.sections,
+            receipt=receipt,
+            fitted=page.prompt.receipt,
+            reason=self.choice.reason,
+        )
+
+    def _page(self, total: int) -> _Page:
+        """Return the page of at most `total` characters."""
+        texts, states = {"teaching_notes": self.task.teaching}, {"teaching_notes": "whole"}
+        left = total - len(self.task.teaching)
+        if left < 0:
+            raise _refusal(len(self.task.teaching), total, "chars", "raise context_budget_chars")
+        room = left // 2
+        files: list[dict[str, Any]] = []
+        for name, heading, most, sections in self._around(room):
+            limit = min(most, room - len(_JOIN)) - len(heading)
+            prompt = fit(sections, limit if limit >= _SMALLEST else 0, meter="chars")
+            is_whole = all(part.state == "whole" for part in prompt.receipt.parts)
+            states[name] = "dropped" if not prompt.text else "whole" if is_whole else "cut"
+            if prompt.text:
+                texts[name] = heading + prompt.text
+                room -= len(_JOIN + texts[name])
+                left -= len(_JOIN + texts[name])
+            files = given(prompt) if name == "files" else []
+        kept = history_section(self.history, left - len(_JOIN), self.settings, self.task.query)
+        texts["history"] = kept.text
+        if self.history:
+            states["history"] = "dropped" if not kept.text else "cut" if kept.truncation["truncated"] else "whole"
+        page = tuple(
+            Section(
+                name,
+                texts[name],
+                required=name == "teaching_notes",
+                priority="high" if name == "history" else "medium",
+            )
+            for name in _ORDER
+            if texts.get(name)
+        )
+        prompt = fit(page, total, meter="chars")
+        if prompt.receipt.truncated:
+            sizes = ", ".join(f"{name} {len(text):,}" for name, text in texts.items())
+            raise BrimError(f"internal error: a pack of {total:,} chars was planned as {sizes}; please report it")
+        return _Page(prompt, page, states, kept, files)
+
+    def _around(self, room: int) -> Iterator[tuple[str, str, int, list[Section]]]:
+        """Yield the sections around the history, the first served first: name, heading, most characters, content."""
+        trail_chars = self.settings.value("curator.scent_trail_chars")
+        if trail_chars and self.history:
+            trail = [*(step.title.removeprefix("## ") for step in self.history), self.place]
+            yield "scent_trail", "# Scent trail\n", trail_chars, [Section("scent_trail", trail, keep="newest")]
+        paths = self._artifact_rows() if self.settings.value("curator.artifacts") else []
+        if paths:
+            yield "artifacts", "# Upstream artifacts\n", room, [Section("artifacts", paths, keep="best")]
+        if self.choice.summary:
+            summary = Section("summary", [self.choice.summary], keep="best")
+            yield "summary", "# Summary of earlier steps\n", room, [summary]
+        if self.choice.files:
+            most = self.settings.value("curator.files_budget_chars")
+            yield "files", f"# Files{_JOIN}", most, file_sections(self.choice.files)
+
+    def _artifact_rows(self) -> list[str]:
+        """Return the paths that earlier steps wrote, the newest first, each once with the step that wrote it last.
+
+        Those of earlier flows follow.
+        """
+        found: dict[str, str] = {}
+        for step in reversed(self.history):
+            for path in step.artifacts:
+                found.setdefault(" ".join(path.split()), f"step {step.step_id}")
+        for path in self.artifacts:
+            found.setdefault(" ".join(path.split()), "an earlier flow")
+        return [f"- {path} ({who})" for path, who in found.items() if path][:_MOST_ARTIFACTS]
+
+
+def _refusal(needed: int, available: int, unit: str, advice: str) -> DoesNotFit:
+    return DoesNotFit(
+        f"the teaching notes take {needed:,} {unit} and the pack may have {available:,}: they are never truncated, so"
+        f" {advice} by {needed - available:,} or shorten them",
+        needed=needed,
+        available=available,
+        parts={"teaching_notes": needed},
+    )

@@ -78,13 +78,18 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
             raise InvalidType(f"log[{i}]", item, "an event or a receipt")
         refused += _REFUSED in (item.get("http_status"), item.get("status"))
         failed += item.get("status") == "failed"
-        prompt = _prompt(item)
-        if prompt is not None:
-            used, budget, lost, shortened = prompt
-            shares.append(Fraction(used, budget) if budget else Fraction(0))
-            dropped.update(lost)
-            cut.update(shortened)
-            truncated += bool(lost or shortened)
+        if item.get("event") == "prompt_assembled":
+            used, budget = item["used_tokens"], item["budget_tokens"]
+            lost, shortened = (_named(item.get(f"sections_{state}", ())) for state in ("dropped", "truncated"))
+        elif "context_truncation" in item and "used_chars" in item:
+            used, budget, rows = item["used_chars"], item["budget_chars"], item.get("sections", ())
+            lost, shortened = ([row["name"] for row in rows if row["state"] == state] for state in ("dropped", "cut"))
+        else:
+            continue
+        shares.append(Fraction(used, budget) if budget else Fraction(0))
+        dropped.update(lost)
+        cut.update(shortened)
+        truncated += bool(lost or shortened)
     return RunReport(
         prompts=len(shares),
         near=sum(share >= line for share in shares),
@@ -96,18 +101,6 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
         refused=refused,
         failed=failed,
     )
-
-
-def _prompt(item: Mapping[str, Any]) -> tuple[int, int, list[str], list[str]] | None:
-    """Return the use, the budget, and the dropped and truncated sections of a prompt; `None` for other entries."""
-    if item.get("event") == "prompt_assembled":
-        lost, shortened = item.get("sections_dropped", []), item.get("sections_truncated", [])
-        return item["used_tokens"], item["budget_tokens"], _named(lost), _named(shortened)
-    if "context_truncation" not in item or "used_chars" not in item:
-        return None
-    states = [(section["state"], section["name"]) for section in item.get("sections", ())]
-    lost = [name for state, name in states if state == "dropped"]
-    return item["used_chars"], item["budget_chars"], lost, [name for state, name in states if state == "cut"]
 
 
 def _named(sections: Iterable[str]) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -20,55 +19,40 @@ from brim.files.writer import put
 _LONGEST = 80
 """The most characters of a name; two of them, a dash and the ending are a valid file name everywhere."""
 _MOST_BYTES = 64 * 1024 * 1024
-_ENDING = ".json"
 
 
-@dataclass(slots=True)
-class StepReceipts:
-    """The receipts of one run of a flow."""
+def receipt_paths(base: str, flow: str, steps: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the file of each step's receipt by the id of the step.
 
-    base: str
-    """The directory of the run."""
-    flow: str
-    _names: dict[str, tuple[str, str]] = field(default_factory=dict, init=False, repr=False)
+    Args:
+        base: the directory of the run.
+        flow: the name of the flow.
+        steps: the id and the agent of each step.
 
-    @property
-    def directory(self) -> str:
-        """The directory of the receipts."""
-        return os.path.join(self.base, safe(self.flow), "receipts")
+    Raises:
+        InvalidValue: two steps have the same file.
+    """
+    taken: dict[str, tuple[str, str]] = {}
+    for step in steps:
+        path = os.path.join(base, safe(flow), "receipts", f"{safe(step[0])}-{safe(step[1] or 'agent')}.json")
+        other = taken.setdefault(path, step)
+        if other != step:
+            expected = f"unlike the step {other[0]!r} of {other[1]!r}, whose receipt has the same name"
+            raise InvalidValue("step", f"{step[0]} of {step[1]}", expected)
+    return {step: path for path, (step, _) in taken.items()}
 
-    def path(self, step_id: str, agent: str) -> str:
-        """Return the file of a step's receipt."""
-        return os.path.join(self.directory, f"{safe(step_id)}-{safe(agent or 'agent')}{_ENDING}")
 
-    def expect(self, steps: Iterable[tuple[str, str]]) -> None:
-        """Pass if each step has a file of its own.
+def write_step_receipt(path: str, values: Mapping[str, Any]) -> None:
+    """Write a receipt, replacing that of an earlier run.
 
-        Raises:
-            InvalidValue: two steps have the same file.
-        """
-        for step in steps:
-            other = self._names.setdefault(self.path(*step), step)
-            if other != step:
-                expected = f"unlike the step {other[0]!r} of {other[1]!r}, whose receipt has the same name"
-                raise InvalidValue("step", f"{step[0]} of {step[1]}", expected)
-
-    def write(self, values: Mapping[str, Any]) -> str:
-        """Write a receipt, replacing that of an earlier run, and return its path.
-
-        Raises:
-            InvalidValue: another step of this run has the same file.
-            SourceError: the file cannot be written.
-        """
-        step = (str(values["step_id"]), str(values.get("agent") or ""))
-        self.expect([step])
-        path = self.path(*step)
-        try:
-            os.makedirs(self.directory, exist_ok=True)
-            put(path, json.dumps(values, indent=2, ensure_ascii=True).encode() + b"\n")
-        except OSError as error:
-            raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
-        return path
+    Raises:
+        SourceError: the file cannot be written.
+    """
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        put(path, json.dumps(values, indent=2, ensure_ascii=True).encode() + b"\n")
+    except OSError as error:
+        raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def read_step_receipt(path: str) -> dict[str, Any]:
@@ -99,5 +83,4 @@ def safe(name: str) -> str:
         escaped = "%2E" + escaped[1:]
     if len(escaped) <= _LONGEST:
         return escaped
-    digest = text_digest(name, 8)
-    return f"{escaped[: _LONGEST - 17].rstrip('%')}-{digest}"
+    return f"{escaped[: _LONGEST - 17].rstrip('%')}-{text_digest(name, 8)}"
