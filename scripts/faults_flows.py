@@ -59,16 +59,10 @@ AREAS = (
         (
             ("S2.6: the notes do not rank the files", "codebase.ranked(task.query)", 'codebase.ranked("")'),
             ("S2.7: curator_enabled is not read", 'if not settings.value("curator.enabled"):', "if False:"),
-        ),
-    ),
-    (
-        "flows/curation.py",
-        _PACKS,
-        (
             (
                 "S2.8: a curator that fails is fatal",
-                "        used, reason = False,",
-                "        raise\n        used, reason = False,",
+                "            used, reason = False,",
+                "            raise\n            used, reason = False,",
             ),
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from brim.doctor.finding import Finding, changes
-from brim.sessions.overview import Overview
+from brim.sessions.overview import Overview, SessionUse
 from brim.settings.resolved import Resolved
 
 _WASTE = 1.25
@@ -20,17 +20,25 @@ _CUTS = 10
 
 def store_findings(settings: Resolved, found: Overview) -> Iterator[Finding]:
     """Yield the findings about the sessions of a store and the conversations of its gateway."""
-    yield from _estimates(found)
-    yield from _compactions(settings, found)
-    yield from _cuts(found)
-
-
-def _estimates(found: Overview) -> Iterator[Finding]:
     for row in found.recent:
-        status = row.status
-        reported, used = status.get("reported"), status["used"]
-        if status["exact"] or not reported or status["prompts"] < _ENOUGH or used < _WASTE * reported:
-            continue
+        if row.status["prompts"] >= _ENOUGH:
+            yield from _session(settings, row)
+    for use in found.gateway:
+        if use.cuts >= _CUTS:
+            window = f", in a window of {use.window:,}" if use.window else ""
+            yield Finding(
+                check="gateway cuts often",
+                level="advice",
+                seen=f"conversation {use.id} with {use.model or 'an unnamed model'} was cut {use.cuts:,} times{window}",
+                do="Use a model with a larger window, offer fewer tools, or let the client compact (gateway.policy:"
+                " refuse).",
+            )
+
+
+def _session(settings: Resolved, row: SessionUse) -> Iterator[Finding]:
+    status, cap = row.status, settings.value("window.cap")
+    reported, used = status.get("reported"), status["used"]
+    if not status["exact"] and reported and used >= _WASTE * reported:
         yield Finding(
             check="estimate wastes room",
             level="advice",
@@ -39,36 +47,14 @@ def _estimates(found: Overview) -> Iterator[Finding]:
             do="Pass the reported usage to record_usage after each call, or count exactly: name the vocabulary of the"
             " model in brim.models.yaml, or install an extra with it (open, claude).",
         )
-
-
-def _compactions(settings: Resolved, found: Overview) -> Iterator[Finding]:
-    for row in found.recent:
-        status = row.status
-        prompts, compactions = status["prompts"], status["compactions"]
-        if compactions < 2 or prompts < _ENOUGH or compactions * _OFTEN <= prompts:
-            continue
-        cap = settings.value("window.cap")
+    if status["compactions"] > 1 and status["compactions"] * _OFTEN > status["prompts"]:
         yield Finding(
             check="compacts often",
             level="advice",
-            seen=f"session {row.id} was compacted {compactions:,} times in {prompts:,} prompts, at a budget of"
-            f" {status['budget']:,} of a window of {status['window']:,} tokens",
+            seen=f"session {row.id} was compacted {status['compactions']:,} times in {status['prompts']:,} prompts, at"
+            f" a budget of {status['budget']:,} of a window of {status['window']:,} tokens",
             do="Let prompts use more of the window, or pass shorter tool results."
             if cap is not None
             else "Use a model with a larger window, or pass shorter tool results and fewer tools.",
             changes=changes(settings, "window.cap", "null") if cap is not None else (),
-        )
-
-
-def _cuts(found: Overview) -> Iterator[Finding]:
-    for row in found.gateway:
-        if row.cuts < _CUTS:
-            continue
-        window = f", in a window of {row.window:,}" if row.window else ""
-        yield Finding(
-            check="gateway cuts often",
-            level="advice",
-            seen=f"conversation {row.id} with {row.model or 'an unnamed model'} was cut {row.cuts:,} times{window}",
-            do="Use a model with a larger window, offer fewer tools, or let the client compact (gateway.policy:"
-            " refuse).",
         )

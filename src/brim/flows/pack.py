@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from brim.errors import BrimError, DoesNotFit
-from brim.flows.codebase import file_sections, given
-from brim.flows.curation import CuratorChoice
+from brim.flows.codebase import File, file_sections, given
 from brim.flows.history_section import HistorySection, history_section
 from brim.flows.step_record import StepRecord, Task
+from brim.llm import Usage
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import Section
 from brim.sections.fit import fit
@@ -71,6 +71,29 @@ class Pack:
             "steps_dropped": named("steps", "step_id", "omitted"),
             **extra,
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CuratorChoice:
+    """The files and the summary of a pack, and who chose them."""
+
+    files: Sequence[File] = ()
+    summary: str = ""
+    used: bool = False
+    """Whether the choice is that of a model."""
+    reason: str = ""
+    seconds: float | None = None
+    """The duration of the call; `None` if no model was called."""
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return who chose and the cost of it, as JSON values."""
+        values: dict[str, Any] = {"used": self.used, "reason": self.reason}
+        if self.seconds is not None:
+            spent = {"input_tokens": self.usage.input, "output_tokens": self.usage.output}
+            values |= {"seconds": self.seconds, "usage": spent, "cost_usd": self.cost_usd}
+        return values
 
 
 class _Page(NamedTuple):
