@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -136,6 +137,21 @@ def test_a_counter_never_goes_down_and_labels_are_bounded():
     assert len(family.samples()) == 1_001
     assert family.value(model="other") == 100
     assert family.total() == 1_100
+
+
+def test_first_values_of_several_threads_are_all_counted():
+    def add(family, start):
+        start.wait()
+        family.add(model="a")
+
+    for _ in range(50):
+        family = Family("c_total", "counter", "told")
+        threads = [threading.Thread(target=add, args=(family, start)) for start in [threading.Barrier(4)] * 4]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert family.value(model="a") == 4
 
 
 def test_a_gauge_is_what_it_was_last_set_to():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from brim.doctor.finding import Finding, changes, rounded
@@ -96,18 +97,17 @@ class Run:
     """The receipts of a flow, and its settings."""
 
     def __init__(self, config: Config, profile: str | None, flow: str, steps: Sequence[RunStep]) -> None:
+        known = flow in config.flows
         self.steps = steps
-        known = config.flow(flow) if flow in config.flows else None
-        self.settings = config.resolve(profile=profile, flow=None if known is None else flow)
-        self._of_step = {
-            step.id: config.resolve(profile=profile, flow=flow, step=step.id) for step in (known.steps if known else ())
-        }
+        self._ids = {step.id for step in config.flow(flow).steps} if known else set()
+        self._resolve = partial(config.resolve, profile=profile, flow=flow if known else None)
+        self.settings = self._resolve()
 
     def scope(self, losing: Iterable[RunStep]) -> Resolved:
         """Return the narrowest settings that mend it: those of a step, if no other step of the run has the symptom."""
         names = {step.step_id for step in losing}
         alone = len(names) == 1 and any(step.step_id not in names for step in self.steps)
-        return self._of_step.get(names.pop(), self.settings) if alone else self.settings
+        return self._resolve(step=names.pop()) if alone and names <= self._ids else self.settings
 
 
 def run_findings(run: Run) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +41,7 @@ class Family:
         self.bounds = bounds
         self._metric: Any = None
         self._known: set[tuple[str, ...]] = set()
+        self._lock = Lock()
 
     def add(self, amount: float = 1, **labels: str) -> None:
         """Add to a counter or a gauge.
@@ -76,10 +78,11 @@ class Family:
         return [(row.name, row.labels, row.value) for row in rows if not row.name.endswith("_created")]
 
     def _cell(self, labels: Mapping[str, str]) -> Any:
-        if self._metric is None:
-            kinds: Mapping[str, Any] = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
-            options = {"buckets": self.bounds} if self.bounds else {}
-            self._metric = kinds[self.kind](self.name, self.help, tuple(labels), registry=None, **options)
+        with self._lock:  # Two first values at once make one metric.
+            if self._metric is None:
+                kinds: Mapping[str, Any] = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
+                options = {"buckets": self.bounds} if self.bounds else {}
+                self._metric = kinds[self.kind](self.name, self.help, tuple(labels), registry=None, **options)
         if not labels:
             return self._metric
         key = tuple(labels.values())
