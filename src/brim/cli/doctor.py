@@ -14,7 +14,7 @@ from brim.cli.stores import open_existing
 from brim.errors import BrimError
 
 if TYPE_CHECKING:
-    from brim.doctor.finding import Finding
+    from brim.doctor.finding import Finding, ProposedChange
 
 
 def run(
@@ -72,10 +72,10 @@ def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
     from brim.settings import load_config
     from brim.settings.changes import plan
 
-    # Only the first change of a setting in one place is made: its finding is the gravest.
-    proposed = [change for finding in found for change in finding.changes if not change.variable]
-    done = {(change.key, change.place): change for change in reversed(proposed)}
-    for change in dict.fromkeys(done[each.key, each.place] for each in proposed):
+    first: dict[tuple[object, ...], ProposedChange] = {}
+    for proposed in (change for finding in found for change in finding.changes if not change.variable):
+        first.setdefault((proposed.key, proposed.place), proposed)  # The first finding is the gravest.
+    for change in first.values():
         try:
             planned = plan(load_config(config), {change.key: change.value}, **dict(change.place))
             if not quiet:
@@ -83,7 +83,7 @@ def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
             planned.make()
         except BrimError as error:
             console(error=True).print(masked(f"not changed: {change.command}: {error}"), soft_wrap=True)
-    console(error=True).print(f"{counted(len(done), 'change')} proposed; run brim doctor again to see what is left")
+    console(error=True).print(f"{counted(len(first), 'change')} proposed; run brim doctor again to see what is left")
 
 
 def _print(found: list[Finding], wrong: int, read: str) -> None:
