@@ -142,7 +142,7 @@ AREAS = (
         ),
     ),
     (
-        "flows/history_section.py",
+        "flows/pack.py",
         f"{_PACKS} tests/requirements/test_flow.py",
         (
             (
@@ -182,7 +182,7 @@ AREAS = (
         ),
     ),
     (
-        "flows/step_receipts.py",
+        "flows/receipts.py",
         _PACKS,
         (("S2.32: receipts have other names", '"receipts"', '"receipt"'),),
     ),

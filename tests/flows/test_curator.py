@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit, InvalidValue, ModelError, UnknownName
 from brim.flows.curator import Curator
-from brim.flows.history_section import history_section
-from brim.flows.pack import Pack
+from brim.flows.pack import Pack, history_section
 from brim.flows.step_record import StepRecord
 from brim.history.note import NOTE_MARK
 from brim.history.priority import DEFAULT

@@ -6,7 +6,7 @@ import pytest
 import brim
 from brim.errors import InvalidValue, ModelError, SourceError, UnknownName
 from brim.flows import flow_of, report, run_flow
-from brim.flows.step_receipts import read_step_receipt, receipt_paths, safe, write_step_receipt
+from brim.flows.receipts import read_step_receipt, receipt_paths, safe, write_step_receipt
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 

@@ -20,7 +20,7 @@ def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, di
     Raises:
         SourceError: there is no receipt, or one cannot be read.
     """
-    from brim.flows.step_receipts import read_step_receipt
+    from brim.flows.receipts import read_step_receipt
 
     paths = [path for place in places for path in sorted(glob(os.path.join(escape(base), *place, "*.json")))]
     if not paths:

@@ -16,8 +16,8 @@ from typing import Any, Literal
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, SourceError, UnknownName
 from brim.flows.curator import Curator
 from brim.flows.pack import ENGINE, VERSION, Pack
+from brim.flows.receipts import receipt_paths, write_step_receipt
 from brim.flows.stages import complete_within, model_of
-from brim.flows.step_receipts import receipt_paths, write_step_receipt
 from brim.flows.step_record import StepRecord
 from brim.llm import LanguageModel, Reply, Usage, cost
 from brim.settings import load_config
