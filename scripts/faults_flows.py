@@ -36,7 +36,7 @@ AREAS = (
         ),
     ),
     (
-        "doctor/run_checks.py",
+        "doctor/diagnosis.py",
         _DOCTOR,
         (("S2.3: tiny prompts are not told", "_TINY = 4\n", "_TINY = 4_000\n"),),
     ),
@@ -198,7 +198,7 @@ AREAS = (
         ),
     ),
     (
-        "doctor/settings_checks.py",
+        "doctor/diagnosis.py",
         _DOCTOR,
         (("S2.36: the mistakes of the document are not told", "    if 2 * tokens > size:\n", "    if False:\n"),),
     ),
