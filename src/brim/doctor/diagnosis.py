@@ -355,8 +355,8 @@ def _left_out(run: _Run) -> Iterator[Finding]:
         do = f"Raise context_budget_chars from {now:,} to {wanted:,}."
     yield Finding(
         check="total budget is hit early",
-        seen=f"{NOTE_MARK} in {len(early)} of {len(run.steps)} packs of the flow {first.flow or '?'} already before step"
-        f" {_EARLY}: {first.name} included {first.included} of {first.total} steps within {first.budget:,} chars",
+        seen=f"{NOTE_MARK} in {len(early)} of {len(run.steps)} packs of the flow {first.flow or '?'} already before"
+        f" step {_EARLY}: {first.name} included {first.included} of {first.total} steps within {first.budget:,} chars",
         do=do,
         changes=changes(settings, TOTAL, wanted, narrow=True) if wanted > now else (),
     )
