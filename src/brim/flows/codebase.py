@@ -119,7 +119,7 @@ def _framed(file: File, text: str) -> str:
     return f"### {file.path}\n{fence}\n{text.rstrip()}\n{fence}"
 
 
-def given(prompt: Prompt) -> list[dict[str, Any]]:
+def file_states(prompt: Prompt) -> list[dict[str, Any]]:
     """Return the state of each file of a fitted list of files: `whole`, `head`, `path` or `dropped`."""
 
     def state(name: str, kept: str) -> str:

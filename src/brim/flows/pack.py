@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from brim.errors import BrimError, DoesNotFit
-from brim.flows.codebase import File, file_sections, given
+from brim.flows.codebase import File, file_sections, file_states
 from brim.flows.step_record import StepRecord, Task
 from brim.history.history import fit_messages
 from brim.history.note import note, truncation
@@ -238,7 +238,7 @@ class Briefing:
                 texts[name] = heading + prompt.text
                 room -= len(_JOIN + texts[name])
                 left -= len(_JOIN + texts[name])
-            files = given(prompt) if name == "files" else []
+            files = file_states(prompt) if name == "files" else []
         kept = history_section(self.history, left - len(_JOIN), self.settings, self.task.query)
         texts["history"] = kept.text
         if self.history:
