@@ -123,7 +123,7 @@ AREAS = (
         ),
     ),
     (
-        "flows/run_report.py",
+        "flows/receipts.py",
         _FORGE,
         (
             (

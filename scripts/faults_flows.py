@@ -36,21 +36,21 @@ AREAS = (
         ),
     ),
     (
-        "doctor/run_checks.py",
+        "doctor/diagnosis.py",
         _DOCTOR,
         (("S2.3: tiny prompts are not told", "_TINY = 4\n", "_TINY = 4_000\n"),),
     ),
     (
-        "flows/briefing.py",
+        "flows/pack.py",
         _PACKS,
         (
-            ("S2.4: a pack may exceed its window", "while window is not None and", "while False and"),
+            ("S2.4: a pack may exceed its window", "page.prompt.text)) > most:", "page.prompt.text)) < 0:"),
             (
                 "S2.5: artifacts stand before the history",
-                '"history": kept.text, **around}',
-                '**around, "history": kept.text}',
+                '"history", "artifacts", "scent_trail", "files")',
+                '"artifacts", "scent_trail", "files", "history")',
             ),
-            ("S2.5: earlier flows leave no artifacts", "    for path in earlier:\n", "    for path in ():\n"),
+            ("S2.5: earlier flows leave no artifacts", "in self.artifacts:\n", "in ():\n"),
         ),
     ),
     (
@@ -59,12 +59,6 @@ AREAS = (
         (
             ("S2.6: the notes do not rank the files", "codebase.ranked(task.query)", 'codebase.ranked("")'),
             ("S2.7: curator_enabled is not read", 'if not settings.value("curator.enabled"):', "if False:"),
-        ),
-    ),
-    (
-        "flows/curation.py",
-        _PACKS,
-        (
             (
                 "S2.8: a curator that fails is fatal",
                 "            used, reason = False,",
@@ -86,11 +80,11 @@ AREAS = (
         (
             (
                 "S2.11: a receipt has the start of the output",
-                '"" if reply is None else reply.text,\n    }',
-                '"" if reply is None else reply.text[:1000],\n    }',
+                '"output": output,',
+                '"output": output[:1000],',
             ),
             ("S2.12: a cut answer is good", "    if reply.complete:\n", "    if True:\n"),
-            ("S2.13: no time limit", 'settings.value("timeout_seconds")\n\n', "3_600.0\n\n"),
+            ("S2.13: no time limit", 'seconds=settings.value("timeout_seconds")', "seconds=3_600.0"),
         ),
     ),
     (
@@ -148,19 +142,19 @@ AREAS = (
         ),
     ),
     (
-        "flows/history_section.py",
+        "flows/pack.py",
         f"{_PACKS} tests/requirements/test_flow.py",
         (
             (
                 "S2.18: the newest step has the limit of older ones",
-                "return options.recent if index",
-                "return options.older if index",
+                '[settings.value("history_max_recent_chars")]',
+                '[settings.value("history_max_older_chars")]',
             ),
-            ("S2.26: no note", "note=note(*numbers, _UNIT, shares) if line", 'note="" if line'),
+            ("S2.26: no note", "note=note(*numbers, _UNIT, shares) if noted", 'note="" if noted'),
             (
                 "S2.29: the steps are shown backwards",
-                "for i, step in enumerate(history))\n    included",
-                "for i, step in reversed(tuple(enumerate(history))))\n    included",
+                "in zip(history, kinds, texts, strict=True))\n    included",
+                "in reversed([*zip(history, kinds, texts, strict=True)]))\n    included",
             ),
             (
                 "S2.31: the distribution is not in the receipt",
@@ -188,7 +182,7 @@ AREAS = (
         ),
     ),
     (
-        "flows/step_receipts.py",
+        "flows/receipts.py",
         _PACKS,
         (("S2.32: receipts have other names", '"receipts"', '"receipt"'),),
     ),
@@ -204,7 +198,7 @@ AREAS = (
         ),
     ),
     (
-        "doctor/settings_checks.py",
+        "doctor/diagnosis.py",
         _DOCTOR,
         (("S2.36: the mistakes of the document are not told", "    if 2 * tokens > size:\n", "    if False:\n"),),
     ),

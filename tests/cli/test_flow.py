@@ -62,6 +62,8 @@ def test_a_run_can_be_reported(brim, here, flow):
     assert json.loads(brim("flow", "report", "runs", "--flow", "build", "--json").out)["refused"] == 1
     none = brim("flow", "report", "elsewhere")
     assert (none.code, none.err) == (2, "brim: elsewhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")
+    other = brim("flow", "report", "runs", "--flow", "bild")
+    assert (other.code, other.err) == (2, "brim: runs: it has no receipts of that flow: it has those of build\n")
 
 
 def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch):

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from brim.errors import InvalidValue, SourceError
-from brim.flows.codebase import Codebase, File, shown
-from brim.flows.source_tree import SourceTree
+import brim
+from brim.errors import SourceError
+from brim.flows.codebase import Codebase, File, file_sections, read_codebase
 
 USERS = "class User:\n    def rename(self, name):\n        self.name = name\n"
 
@@ -28,12 +28,16 @@ def root(tmp_path):
     return tmp_path
 
 
+def shown(files, budget):
+    return brim.fit(file_sections(files), budget, meter="chars")
+
+
 def paths(files):
     return [file.path for file in files]
 
 
 def test_all_texts_below_the_root_are_read_in_the_order_of_their_paths(root):
-    found = SourceTree(str(root)).read()
+    found = read_codebase(str(root))
     assert paths(found.files) == [
         "docs/guide.md",
         "src/deep/er/mail.py",
@@ -59,8 +63,8 @@ def test_what_is_no_part_of_the_codebase_is_left_out_and_what_could_be_is_told(r
     (root / "server.key").write_text("PRIVATE")
     (root / "two\nlines.txt").write_text("user")
     os.mkfifo(root / "pipe")
-    found = SourceTree(str(root)).read()
-    assert len(found) == 5
+    found = read_codebase(str(root))
+    assert len(found.files) == 5
     assert not any("hunter2" in file.text or "PRIVATE" in file.text for file in found.files)
     assert found.skipped == {
         "huge.txt": "bigger than 262,144 bytes",
@@ -82,52 +86,58 @@ def test_ignore_files_are_read_as_git_reads_them(tmp_path):
         (tmp_path / path).write_text("x")
     (tmp_path / ".gitignore").write_text("**/dumps/\n*.gen\n!keep.gen\n" + "a*" * 40 + "\n")
     (tmp_path / "app" / ".gitignore").write_text("/notes.txt\n!*.gen\n")
-    found = [file.path for file in SourceTree(str(tmp_path)).read().files]
+    found = [file.path for file in read_codebase(str(tmp_path)).files]
     assert found == ["app/own/a.gen", "app/own/b.py", "keep.gen"]
 
 
 def test_the_walk_is_bounded(root, monkeypatch):
-    monkeypatch.setattr("brim.flows.source_tree._MOST_FILES", 2)
-    found = SourceTree(str(root)).read()
-    assert len(found) == 2
+    monkeypatch.setattr("brim.flows.codebase._MOST_FILES", 2)
+    found = read_codebase(str(root))
+    assert len(found.files) == 2
     assert set(found.skipped.values()) == {"more than 2 files"}
-    monkeypatch.setattr("brim.flows.source_tree._MOST_DEPTH", 1)
-    assert SourceTree(str(root)).read().skipped["src/deep"] == "more than 1 levels deep"
-    monkeypatch.setattr("brim.flows.source_tree._MOST_ENTRIES", 3)
-    assert "more than 3 names" in SourceTree(str(root)).read().skipped.values()
+    monkeypatch.setattr("brim.flows.codebase._MOST_DEPTH", 1)
+    assert read_codebase(str(root)).skipped["src/deep"] == "more than 1 levels deep"
+    monkeypatch.setattr("brim.flows.codebase._MOST_ENTRIES", 3)
+    assert "more than 3 names" in read_codebase(str(root)).skipped.values()
     monkeypatch.undo()
-    monkeypatch.setattr("brim.flows.source_tree._MOST_TOTAL", 100)
-    assert "more than 100 bytes in all" in SourceTree(str(root)).read().skipped.values()
+    monkeypatch.setattr("brim.flows.codebase._MOST_TOTAL", 100)
+    assert "more than 100 bytes in all" in read_codebase(str(root)).skipped.values()
 
 
-def test_a_file_that_changed_is_read_again_and_the_others_are_not(root):
-    tree = SourceTree(str(root))
-    first = tree.read()
-    assert tree.read() is first
+def test_a_codebase_that_did_not_change_is_the_last_one_with_its_index(root):
+    first = read_codebase(str(root))
+    assert read_codebase(str(root), first) is first
     (root / "src/user.py").write_text("class Account: ...\n")
-    second = tree.read()
+    second = read_codebase(str(root), first)
     assert by_path(second)["src/user.py"].text == "class Account: ...\n"
-    assert by_path(second)["src/order.py"] is by_path(first)["src/order.py"]
+
+
+def test_the_receipts_of_a_run_are_no_part_of_the_codebase(root):
+    """`brim flow run . --root .`: the second run read the answers of the first as files."""
+    (root / "src/runs/build").mkdir(parents=True)
+    (root / "src/runs/build/0.json").write_text('{"output": "class User"}')
+    assert "src/runs/build/0.json" in by_path(read_codebase(str(root)))
+    assert len(read_codebase(str(root), without=str(root / "src/runs")).files) == 5
+    assert len(read_codebase(str(root), without=str(root.parent / "runs")).files) == 6
 
 
 def test_what_is_no_directory_is_refused(root):
     with pytest.raises(SourceError, match="not a directory"):
-        SourceTree(str(root / "src/user.py")).read()
+        read_codebase(str(root / "src/user.py"))
 
 
 def test_files_are_ranked_by_what_is_asked_about_and_others_are_not_named(root):
-    found = SourceTree(str(root)).read()
+    found = read_codebase(str(root))
     assert paths(found.ranked("Write tests for renaming a user, see src/user.py"))[:2] == [
         "src/user.py",
         "tests/test_user.py",
     ]
     assert paths(found.ranked("How is mail sent?")) == ["src/deep/er/mail.py"]
     assert found.ranked("zebra") == []
-    assert paths(found.ranked("order user mail", most=1)) == paths(found.ranked("order user mail"))[:1]
 
 
 def test_the_order_does_not_depend_on_how_the_files_came(root):
-    files = list(SourceTree(str(root)).read().files)
+    files = list(read_codebase(str(root)).files)
     asked = "user order mail guide"
     assert paths(Codebase(tuple(files)).ranked(asked)) == paths(Codebase(tuple(reversed(files))).ranked(asked))
     same = [File(f"{name}.py", "user") for name in "cab"]
@@ -141,13 +151,13 @@ def test_a_neighbour_of_a_match_is_no_match():
 
 @pytest.mark.parametrize("budget", [0, 10, 60, 200, 2_000, 4_000, 60_000])
 def test_files_are_given_whole_or_by_head_or_by_path_within_the_budget(root, budget):
-    files = SourceTree(str(root)).read().files
+    files = read_codebase(str(root)).files
     prompt = shown([*files], budget)
     assert len(prompt.text) == prompt.receipt.used <= budget
 
 
 def test_a_big_file_is_given_by_its_head_and_a_tight_budget_by_path(root):
-    order = by_path(SourceTree(str(root)).read())["src/order.py"]
+    order = by_path(read_codebase(str(root)))["src/order.py"]
     head = shown([order], 4_000).text
     assert head.startswith("### src/order.py\n```\nclass Order:")
     assert "[... the rest of this file is left out ...]" in head
@@ -163,11 +173,4 @@ def test_one_file_takes_at_most_half_of_the_room():
 
 def test_a_fence_in_a_file_does_not_end_the_fence_around_it():
     file = File("a.md", "text\n````python\nx\n````\n")
-    assert file.whole.startswith("### a.md\n`````\n")
-
-
-def test_files_that_cannot_be_are_refused():
-    with pytest.raises(InvalidValue, match="files: a path must be unique"):
-        Codebase((File("a", ""), File("a", "")))
-    with pytest.raises(InvalidValue, match="a File"):
-        Codebase(("a",))
+    assert shown([file], 1_000).text.startswith("### a.md\n`````\n")

@@ -1,7 +1,7 @@
 import json
 import threading
 import time
-from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit, InvalidValue, ModelError, UnknownName
 from brim.flows.curator import Curator
-from brim.flows.history_section import HistoryOptions, history_section
-from brim.flows.pack import Pack
+from brim.flows.pack import Pack, history_section
 from brim.flows.step_record import StepRecord
 from brim.history.note import NOTE_MARK
+from brim.history.priority import DEFAULT
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 from properties import examples
@@ -159,7 +159,13 @@ def test_a_pack_is_never_over_its_budget_and_always_begins_with_its_notes(data, 
 
 @pytest.mark.parametrize("selection", ["recency", "priority"])
 def test_a_history_is_within_any_room_and_whole_in_just_enough(selection):
-    given = HistoryOptions(total=3_000, recent=400, older=150, selection=selection)
+    values = {"context_budget_chars": 3_000, "history_max_recent_chars": 400, "history_max_older_chars": 150}
+    values |= {"history.selection": selection, "history.within": "newest_first", "history.pin_most_recent": True}
+
+    def settings(*, note=True):  # Smaller than the settings of a file may be.
+        return SimpleNamespace(value={**values, "history.note": note}.__getitem__, classes=lambda: DEFAULT)
+
+    given = settings()
     history = [StepRecord(step_id=str(i), agent=agent, output="y" * (40 * i)) for i, agent in enumerate(AGENTS * 3)]
     whole = len(history_section(history, 10**6, given, "").text)
     for room in [*range(-5, whole, 5), whole - 1, whole, whole + 1]:
@@ -170,7 +176,7 @@ def test_a_history_is_within_any_room_and_whole_in_just_enough(selection):
         assert omitted == ("[CONTEXT_TRUNCATED]" in found.text)
     rooms = range(200, whole, 23)
     assert min(room - len(history_section(history, room, given, "").text) for room in rooms) < 15
-    quiet = history_section(history, 600, replace(given, note=False), "")
+    quiet = history_section(history, 600, settings(note=False), "")
     assert "[CONTEXT_TRUNCATED]" not in quiet.text
     assert quiet.truncation["truncated"]
 

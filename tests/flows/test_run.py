@@ -6,7 +6,7 @@ import pytest
 import brim
 from brim.errors import InvalidValue, ModelError, SourceError, UnknownName
 from brim.flows import flow_of, report, run_flow
-from brim.flows.step_receipts import StepReceipts, read_step_receipt, safe
+from brim.flows.receipts import read_step_receipt, receipt_paths, safe, write_step_receipt
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 
@@ -56,6 +56,19 @@ def test_the_pack_is_the_whole_context_of_a_step(tmp_path):
         "# Upstream artifacts\n- out/0.md (step 0)\n\n"
         "# Scent trail\nStep 0: code-critic [OK]\nNow: step 1 (2 of 2) of the flow build",
     ]
+
+
+def test_a_second_run_sees_the_codebase_of_the_first_and_not_its_receipts(tmp_path):
+    """`brim flow run . --root .`: the receipts of the first run were files of the second."""
+    config, name = flow_of(str(project(tmp_path, 3)))
+    (tmp_path / "part.py").write_text("def part(): ...\n")
+    asked = []
+    for _ in range(2):
+        model = Scripted(["The part of the first.", "The part of the second.", "The third."])
+        outcome = run_flow(config, name, model, root=tmp_path, run_base=tmp_path / "runs")
+        asked.append(model.asked)
+    assert asked[0] == asked[1]
+    assert {file["path"] for file in outcome.steps[2].receipt["files"]} == {"part.py", "flows/build.yaml"}
 
 
 @pytest.mark.requirement("S2.11", "S2.31", "S2.32")
@@ -141,12 +154,12 @@ def test_notes_that_do_not_fit_fail_the_step_with_the_numbers(tmp_path):
     ],
 )
 def test_an_id_never_leads_out_of_the_directory(tmp_path, name):
-    receipts = StepReceipts(str(tmp_path / "runs"), name)
-    path = receipts.write({"step_id": name, "agent": name})
+    path = receipt_paths(str(tmp_path / "runs"), name, [(name, name)])[name]
+    write_step_receipt(path, {"step_id": name, "agent": name})
     assert os.path.realpath(path).startswith(os.path.realpath(tmp_path / "runs") + os.sep)
-    assert os.path.dirname(path) == receipts.directory
+    assert os.path.dirname(path) == str(tmp_path / "runs" / safe(name) / "receipts")
     assert len(os.path.basename(path)) < 200
-    assert os.listdir(receipts.directory) == [os.path.basename(path)]
+    assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
     assert read_step_receipt(path) == json.loads(json.dumps({"step_id": name, "agent": name}))
 
 
@@ -179,7 +192,7 @@ def test_a_second_run_leaves_one_receipt_for_each_step(tmp_path):
 def test_a_receipt_that_cannot_be_written_or_read_is_told(tmp_path):
     (tmp_path / "runs").write_text("a file")
     with pytest.raises(SourceError, match="cannot be written"):
-        StepReceipts(str(tmp_path / "runs"), "build").write({"step_id": "1"})
+        write_step_receipt(str(tmp_path / "runs" / "1.json"), {"step_id": "1"})
     with pytest.raises(SourceError, match="no such file"):
         read_step_receipt(str(tmp_path / "gone.json"))
     (tmp_path / "bad.json").write_text("[")

@@ -14,7 +14,8 @@ LONG = conversation(60)
 def metrics(url):
     """Return the samples of the metrics page by name and labels."""
     page = get(url, "/metrics")[2].decode()
-    return dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
+    rows = (line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, value in rows}
 
 
 def test_what_was_done_has_a_reason_and_the_name_of_the_model(gateway, upstream):
@@ -24,23 +25,23 @@ def test_what_was_done_has_a_reason_and_the_name_of_the_model(gateway, upstream)
     post(url, asked(LONG, model="org/my-model:7b"), x_brim_pin="9999")
     found = metrics(url)
     model = 'model="org/my-model:7b"'
-    assert found[f'brim_requests_total{{{model},outcome="ok",route="chat"}}'] == "2"
-    assert found[f'brim_requests_total{{{model},outcome="refused_400",route="chat"}}'] == "1"
-    assert found[f'brim_refusals_total{{{model},reason="invalid",route="chat"}}'] == "1"
-    assert found[f'brim_windows_learned_total{{{model},reason="refusal"}}'] == "1"
-    assert found[f"brim_overflow_retries_total{{{model}}}"] == "1"
-    assert found[f'brim_cuts_total{{{model},reason="refusal"}}'] == "2"
-    assert found[f'brim_requests_cut_total{{{model},route="chat"}}'] == "2"
+    assert found[f'brim_requests_total{{{model},outcome="ok",route="chat"}}'] == 2
+    assert found[f'brim_requests_total{{{model},outcome="refused_400",route="chat"}}'] == 1
+    assert found[f'brim_refusals_total{{{model},reason="invalid",route="chat"}}'] == 1
+    assert found[f'brim_windows_learned_total{{{model},reason="refusal"}}'] == 1
+    assert found[f"brim_overflow_retries_total{{{model}}}"] == 1
+    assert found[f'brim_cuts_total{{{model},reason="refusal"}}'] == 2
+    assert found[f'brim_requests_cut_total{{{model},route="chat"}}'] == 2
     assert int(found[f'brim_saved_tokens_total{{{model},route="chat"}}']) > 1_000
 
 
 def test_the_window_of_a_cut_is_named_by_where_it_comes_from(gateway, upstream):
     url, _ = gateway()
     post(url, asked(LONG))
-    assert metrics(url)['brim_cuts_total{model="gpt-4o",reason="setting"}'] == "1"
+    assert metrics(url)['brim_cuts_total{model="gpt-4o",reason="setting"}'] == 1
     url, _ = gateway(window=None)
     post(url, asked(LONG, model="none-such"), x_brim_budget="500")
-    assert metrics(url)['brim_cuts_total{model="none-such",reason="header"}'] == "1"
+    assert metrics(url)['brim_cuts_total{model="none-such",reason="header"}'] == 1
 
 
 def test_fifty_models_outside_of_the_catalogue_have_labels_and_the_others_share_one():
@@ -81,10 +82,10 @@ def test_a_cut_that_is_held_is_no_new_cut(gateway, upstream):
     for turns in range(40, 50):
         assert post(url, asked(conversation(turns)), x_brim_session_id="talk")[0] == 200
     found = metrics(url)
-    assert found['brim_requests_cut_total{model="gpt-4o",route="chat"}'] == "10"
+    assert found['brim_requests_cut_total{model="gpt-4o",route="chat"}'] == 10
     cuts = [event.fields["cut"] for event in seen if event.name == "cut"]
     assert cuts == [*range(1, len(cuts) + 1)]
-    assert found['brim_cuts_total{model="gpt-4o",reason="setting"}'] == str(len(cuts))
+    assert found['brim_cuts_total{model="gpt-4o",reason="setting"}'] == len(cuts)
     assert 1 <= len(cuts) < 6
 
 
@@ -93,7 +94,7 @@ def test_a_request_that_is_too_long_is_refused_with_its_numbers(gateway, upstrea
     seen = []
     app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
     assert post(url, asked(LONG))[0] == 400
-    assert metrics(url)['brim_refusals_total{model="gpt-4o",reason="too_long",route="chat"}'] == "1"
+    assert metrics(url)['brim_refusals_total{model="gpt-4o",reason="too_long",route="chat"}'] == 1
     (event,) = seen
     assert (event.name, event.fields["budget_tokens"]) == ("refused", upstream.window)
     assert event.fields["needed_tokens"] > upstream.window

@@ -13,7 +13,6 @@ import inspect
 import json
 import pkgutil
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
@@ -23,7 +22,6 @@ import brim
 from brim import fit_messages
 from brim.audit.formats import FORMATS, found
 from brim.audit.records import _record
-from brim.doctor.finding import proposed_change
 from brim.errors import BrimError, SourceError
 from brim.files.json_body import body_of
 from brim.files.source import parse
@@ -334,7 +332,6 @@ READERS: dict[str, Read] = {
     "wire.base.Wire.value": lambda text: wire("anthropic").value(
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
-    "doctor.finding.proposed_change": lambda text: proposed_change(f"brim config set a {shlex.quote(text)}"),
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.priority.words": words,

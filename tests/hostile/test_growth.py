@@ -54,6 +54,7 @@ _PARTS = (
     ),
     *(
         "sessions.dropped_texts",
+        "studio.views.doctor",
         "studio.views.ledger",
         "studio.views.search",
         "store.base",
@@ -73,7 +74,6 @@ _PARTS = (
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {
-    "studio.views.doctor.fix": "doctor.finding.proposed_change",
     "gateway.body.decompressed_answer": "gateway.body.decompressed_request",
     "gateway.client_request.unread": "gateway.client_request.read",
     "gateway.client_request.with_answer": "files.json_body.body_of",

@@ -2,9 +2,11 @@
 
 import io
 import json
-import re
+import threading
 
 import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
 
 from brim import observe
 from brim.errors import InvalidValue
@@ -65,6 +67,11 @@ def test_a_line_of_json_holds_the_event_and_its_fields():
     assert out.getvalue().count("\n") == 1
 
 
+def samples(page):
+    """Return the values of a page by name and labels."""
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line[0] != "#"}
+
+
 def test_metrics_count_what_the_events_say():
     metrics = Metrics()
     metrics.observe(event(used_tokens=900, budget_tokens=1000, truncated=True, stable_prefix=800))
@@ -80,45 +87,76 @@ def test_metrics_count_what_the_events_say():
     assert metrics.freed.value(model="gpt-5") == 500
     assert metrics.warnings.value(model="gpt-5") == metrics.sub_ticks.value(model="gpt-5") == 1
     assert metrics.overflows.value(model="gpt-5", retried="true") == 1
-    page = metrics.text()
-    assert 'brim_input_tokens_sum{model="gpt-5"} 1000' in page
-    assert 'brim_budget_use_ratio_bucket{model="gpt-5",le="0.1"} 1' in page
-    assert 'brim_budget_use_ratio_bucket{model="gpt-5",le="+Inf"} 2' in page
+    page = samples(metrics.text())
+    assert page['brim_input_tokens_sum{model="gpt-5"}'] == 1000
+    assert page['brim_budget_use_ratio_bucket{le="0.1",model="gpt-5"}'] == 1
+    assert page['brim_budget_use_ratio_bucket{le="+Inf",model="gpt-5"}'] == 2
+    assert not any("_created" in name for name in page)
 
 
 def test_the_page_keeps_to_the_text_format():
     metrics = Metrics()
-    metrics.observe(observe.Event(name="warning", at=0.0, model='a"b\\c\nd'))
+    name = 'a"b\\c\nd'
+    metrics.observe(observe.Event(name="warning", at=0.0, model=name))
     metrics.observe(event(used_tokens=5, budget_tokens=10))
     page = metrics.text()
     assert page.endswith("\n")
-    line = re.compile(
-        r'[a-z_]+(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})? [0-9.e+-]+|# (HELP|TYPE) .+'
-    )
-    for each in page.splitlines():
-        assert line.fullmatch(each), each
+    assert "# TYPE brim_warnings_total counter" in page
+    read = {family.name: family for family in text_string_to_metric_families(page)}
+    assert [sample.labels for sample in read["brim_warnings"].samples] == [{"model": name}]
+    assert read["brim_input_tokens"].type == "histogram"
 
 
-def test_the_cells_of_a_histogram_add_up_from_below():
-    family = Family("f", "histogram", "told", (1, 2))
-    for value in (0.5, 1, 1.5, 9):
-        family.see(value)
-    lines = family.lines()
-    assert lines[2:] == ['f_bucket{le="1"} 2', 'f_bucket{le="2"} 3', 'f_bucket{le="+Inf"} 4', "f_sum 12", "f_count 4"]
+def test_a_page_has_the_sums_of_other_processes():
+    one, two = Metrics(), Metrics()
+    one.observe(event(used_tokens=5, budget_tokens=10))
+    two.observe(event(used_tokens=7, budget_tokens=10))
+    two.observe(event("sub_tick"))
+    page = samples(one.text([json.loads(json.dumps(two.to_dict()))]))
+    assert page['brim_prompts_total{model="gpt-5"}'] == 2
+    assert page['brim_input_tokens_bucket{le="4.0",model="gpt-5"}'] == 0
+    assert page['brim_input_tokens_bucket{le="16.0",model="gpt-5"}'] == 2
+    assert page['brim_input_tokens_sum{model="gpt-5"}'] == 12
+    assert page['brim_sub_ticks_total{model="gpt-5"}'] == 1
+    assert samples(one.text())['brim_prompts_total{model="gpt-5"}'] == 1
+
+
+def test_a_registry_of_the_program_takes_the_metrics_too():
+    metrics, registry = Metrics(), CollectorRegistry()
+    registry.register(metrics)
+    metrics.observe(event("warning"))
+    assert registry.get_sample_value("brim_warnings_total", {"model": "gpt-5"}) == 1
 
 
 def test_a_counter_never_goes_down_and_labels_are_bounded():
-    family = Family("c", "counter", "told")
-    with pytest.raises(InvalidValue, match="never goes down"):
-        family.add(-1)
+    family = Family("c_total", "counter", "told")
     for i in range(1_100):
         family.add(model=f"m{i}")
-    assert len(family.lines()) == 2 + 1_001
+    with pytest.raises(ValueError, match="non-negative"):
+        family.add(-1, model="m0")
+    assert len(family.samples()) == 1_001
     assert family.value(model="other") == 100
+    assert family.total() == 1_100
+
+
+def test_first_values_of_several_threads_are_all_counted():
+    def add(family, start):
+        start.wait()
+        family.add(model="a")
+
+    for _ in range(50):
+        family = Family("c_total", "counter", "told")
+        threads = [threading.Thread(target=add, args=(family, start)) for start in [threading.Barrier(4)] * 4]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert family.value(model="a") == 4
 
 
 def test_a_gauge_is_what_it_was_last_set_to():
     family = Family("g", "gauge", "told")
+    assert family.value() == 0
     family.put(4)
     family.put(2.5)
-    assert family.lines()[-1] == "g 2.5"
+    assert family.value() == 2.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +14,7 @@ from brim.cli.stores import open_existing
 from brim.errors import BrimError
 
 if TYPE_CHECKING:
-    from brim.doctor.finding import Finding
+    from brim.doctor.finding import Finding, ProposedChange
 
 
 def run(
@@ -69,24 +69,21 @@ def run(
 
 def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
     """Make the changes that the findings propose, each after its diff; one that is not possible is told and left."""
-    from brim.doctor.finding import proposed_change
     from brim.settings import load_config
     from brim.settings.changes import plan
 
-    done: list[tuple[str, Mapping[str, str]]] = []
-    for line in (line for finding in found for line in finding.commands):
-        proposed = proposed_change(line)
-        if proposed is None or (proposed.key, proposed.place) in done:  # The first finding is the gravest.
-            continue
-        done.append((proposed.key, proposed.place))
+    first: dict[tuple[object, ...], ProposedChange] = {}
+    for proposed in (change for finding in found for change in finding.changes if not change.variable):
+        first.setdefault((proposed.key, proposed.place), proposed)  # The first finding is the gravest.
+    for change in first.values():
         try:
-            change = plan(load_config(config), {proposed.key: proposed.value}, **proposed.place)
+            planned = plan(load_config(config), {change.key: change.value}, **dict(change.place))
             if not quiet:
-                emit_text("\n" + masked(change.diff()))
-            change.make()
+                emit_text("\n" + masked(planned.diff()))
+            planned.make()
         except BrimError as error:
-            console(error=True).print(masked(f"not changed: {line}: {error}"), soft_wrap=True)
-    console(error=True).print(f"{counted(len(done), 'change')} proposed; run brim doctor again to see what is left")
+            console(error=True).print(masked(f"not changed: {change.command}: {error}"), soft_wrap=True)
+    console(error=True).print(f"{counted(len(first), 'change')} proposed; run brim doctor again to see what is left")
 
 
 def _print(found: list[Finding], wrong: int, read: str) -> None:

@@ -120,8 +120,8 @@ def report(
     """
     from glob import escape
 
-    from brim.flows.run_report import report as summarise
-    from brim.flows.step_receipts import safe
+    from brim.flows.receipts import report as summarise
+    from brim.flows.receipts import safe
 
     place = ("*" if name is None else escape(safe(name)), "receipts")
     found = summarise(receipt for _, receipt in read_receipts(run_base, place))
@@ -207,7 +207,7 @@ def _print(outcome: FlowOutcome, base: str) -> None:
 
 
 def _as_json(outcome: FlowOutcome) -> dict[str, Any]:
-    from brim.flows.run_report import report as summarise
+    from brim.flows.receipts import report as summarise
 
     names = ("step_id", "agent", "status", "output")
     return {

@@ -20,11 +20,16 @@ def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, di
     Raises:
         SourceError: there is no receipt, or one cannot be read.
     """
-    from brim.flows.step_receipts import read_step_receipt
+    from brim.flows.receipts import read_step_receipt
 
     paths = [path for place in places for path in sorted(glob(os.path.join(escape(base), *place, "*.json")))]
     if not paths:
-        raise SourceError(base, "it has no receipts: they are in RUN_BASE/FLOW/receipts")
+        folders = glob(os.path.join(escape(base), "*", "receipts"))
+        flows = sorted(os.path.basename(os.path.dirname(path)) for path in folders)
+        known = (
+            f" of that flow: it has those of {', '.join(flows)}" if flows else ": they are in RUN_BASE/FLOW/receipts"
+        )
+        raise SourceError(base, f"it has no receipts{known}")
     for path in paths:
         folder, kind = os.path.split(os.path.dirname(os.path.abspath(path)))
         yield os.path.basename(folder) if kind == "receipts" else "", read_step_receipt(path)

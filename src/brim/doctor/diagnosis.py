@@ -1,18 +1,56 @@
-"""The diagnosis of a project: what to fix in its settings, according to them and to the receipts of a run."""
+"""The diagnosis of a project: every check of its settings, of the receipts of its runs and of a store.
+
+Settings may not suit the window, each other, or the agents of a flow. Receipts show steps that were truncated or left
+out, and budgets that were never used. A store shows estimates that waste room, and sessions and conversations that are
+cut too often.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
-from brim.doctor.finding import Finding
-from brim.doctor.run_checks import RunStep, run_findings, run_step
-from brim.doctor.settings_checks import settings_findings
-from brim.doctor.store_checks import store_findings
-from brim.sessions.overview import Overview
+from brim.doctor.finding import Finding, ProposedChange, changes, rounded
+from brim.errors import BrimError
+from brim.history.note import NOTE_MARK
+from brim.history.priority import StepClass
+from brim.meter import catalogue, meter
+from brim.sessions.overview import Overview, SessionUse
+from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, LEAST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
+from brim.settings.flow import FlowStep
+from brim.settings.keys import name_of
 from brim.settings.resolved import Resolved
+
+_BUDGETS = (TOTAL, RECENT, OLDER)
+_CLASSES = ("critical", "high", "medium", "low")
+_SMALL = 131_072
+"""Tokens of a window that counts as small."""
+_LEAST_LEAN = 100_000
+"""Tokens of a window below which even the lean preset is too big."""
+_CUT_MARK = "... (truncated)"
+_EARLY = 10
+"""The number of steps from which it is usual that older ones are left out."""
+_TINY = 4
+"""A pack is tiny if the budget holds this many of it."""
+_ENOUGH = 3
+"""The least number of packs that shows what is usual."""
+_FRAME = 80
+"""Characters around the output of a step, about."""
+_FILES = "curator.files_budget_chars"
+_FAILED = "the curator failed: "
+_WASTE = 1.25
+"""How many times the provider's count an estimate may be before it is a finding."""
+_ENOUGH_PROMPTS = 5
+"""Prompts of a session that show what is usual."""
+_OFTEN = 3
+"""Prompts for one compaction, at the least."""
+_CUTS = 10
+"""Cuts of one conversation from which on its window is too small for its work."""
 
 
 def diagnose(
@@ -32,23 +70,479 @@ def diagnose(
     Raises:
         BrimError: the settings cannot be resolved.
     """
-    runs: dict[str, list[RunStep]] = {}
+    runs: dict[str, list[_RunStep]] = {}
     for flow, receipt in receipts:
-        step = run_step(receipt, flow)
+        step = _run_step(receipt, flow)
         runs.setdefault(step.flow, []).append(step)
-    found = list(settings_findings(config, profile, runs))
-    for flow, run in runs.items():
-        run.sort(key=lambda step: step.total)
-        known = flow if flow in config.flows else None
-        settings = config.resolve(profile=profile, flow=known)
-        found += run_findings(settings, run, partial(_step, config, profile, known))
+    found = list(_settings_findings(config, profile, runs))
+    for flow, steps in runs.items():
+        found += _run_findings(_Run(config, profile, flow, sorted(steps, key=lambda step: step.total)))
     if sessions is not None:
-        found += store_findings(config.resolve(profile=profile), sessions)
+        found += _store_findings(config.resolve(profile=profile), sessions)
     return sorted(dict.fromkeys(found), key=lambda finding: finding.level != "wrong")
 
 
-def _step(config: Config, profile: str | None, flow: str | None, step: str) -> Resolved | None:
-    """Return the settings of a step; `None` if the flow or the step is not in the settings."""
-    if flow is None or all(each.id != step for each in config.flow(flow).steps):
-        return None
-    return config.resolve(profile=profile, flow=flow, step=step)
+def _settings_findings(
+    config: Config, profile: str | None, runs: Mapping[str, Sequence[_RunStep]]
+) -> Iterator[Finding]:
+    """Yield the findings about settings; `runs` has the receipts by flow."""
+    seen: set[str] = set()
+    for settings in config.places(profile):
+        window = _window(settings) if config.flows or settings.limits_history() else ()
+        for finding in chain(_out_of_bounds(settings), window, _margin(settings), _cache(settings)):
+            if finding.seen not in seen:
+                seen.add(finding.seen)
+                yield finding
+    for ignored in config.ignored:
+        do = "Leave it if another program reads it; otherwise remove it."
+        yield Finding(check="key without meaning", level="advice", seen=ignored, do=do)
+    flows = {name: config.resolve(profile=profile, flow=name) for name in config.flows}
+    steps = {name: config.flow(name).steps for name in flows}
+    for name, settings in flows.items():
+        yield from _by_recency(name, settings, steps[name])
+    if len(flows) > 1:
+        yield from _same_budgets(flows, steps, runs)
+    for name, settings in flows.items():
+        yield from _without_class(name, settings, steps[name])
+
+
+def _out_of_bounds(settings: Resolved) -> Iterator[Finding]:
+    for warning in settings.warnings:
+        key = next((each for each in _BUDGETS if f": {name_of(each)} of " in warning), "")
+        if key and any(moved in warning for moved in ("was lowered to it", "was raised to it")):
+            value = settings.value(key)
+            yield Finding(
+                check="setting out of bounds",
+                level="advice" if settings[key].origin == "defaults" else "wrong",
+                seen=warning,
+                do=f"Set a value within the bounds, such as {value:,}.",
+                changes=changes(settings, key, value),
+            )
+
+
+def _window(settings: Resolved) -> Iterator[Finding]:
+    """Find budgets that are about as big as the window, or too big for a small one."""
+    window, total = settings.window(), settings[TOTAL]
+    if window is None:
+        return
+    size, tokens, where = window.size, total.value // CHARS_A_TOKEN, total.where or total.origin
+    usual = scaled(size)
+    if 2 * tokens > size:
+        yield Finding(
+            check="budget about the window",
+            seen=f"{where}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
+            f" {100 * tokens // size} % of the window of {size:,}",
+            do=f"About a quarter of the window is usual: {usual.context_budget_chars:,} chars.",
+            changes=_set_all(settings, usual),
+        )
+    elif size <= _SMALL and total.value > PRESETS["lean"].context_budget_chars:
+        lean = size >= _LEAST_LEAN
+        yield Finding(
+            check="small model",
+            level="advice",
+            seen=f"the window has {size:,} tokens, and {where} sets budgets of {total.value:,} chars for a bigger one",
+            do="Use the lean preset." if lean else f"Use {usual.context_budget_chars:,} chars in total.",
+            changes=_set_lean(settings) if lean else _set_all(settings, usual),
+        )
+
+
+def _margin(settings: Resolved) -> Iterator[Finding]:
+    """Find a margin for estimates where counts are exact."""
+    margin, model = settings["safety_margin"], settings.value("meter") or settings.value("model")
+    try:
+        exact = bool(margin.value) and model is not None and meter(model).exact
+    except BrimError:
+        return
+    if exact:
+        yield Finding(
+            check="margin on exact counts",
+            level="advice",
+            seen=f"{margin.where or margin.origin}: safety_margin is {margin.value}, and {model} is counted exactly",
+            do="Remove the margin.",
+            changes=changes(settings, "safety_margin", 0),
+        )
+
+
+def _cache(settings: Resolved) -> Iterator[Finding]:
+    """Find a session that was told to keep no stable prefix, with a model whose cached tokens cost less."""
+    stable, model = settings["session.stable"], settings.value("model")
+    known = catalogue.lookup(model)
+    cheaper = known is not None and known.prices is not None and known.prices.cached_read is not None
+    if stable.value is False and cheaper:
+        yield Finding(
+            check="cache not used",
+            level="advice",
+            seen=f"{stable.where or stable.origin}: session.stable is false, and {model} reads cached tokens for less",
+            do="Keep the start of prompts the same.",
+            changes=changes(settings, "session.stable", "true"),
+        )
+
+
+def _set_all(settings: Resolved, budgets: Budgets) -> tuple[ProposedChange, ...]:
+    return tuple(change for name, value in budgets.items() for change in changes(settings, name, value))
+
+
+def _set_lean(settings: Resolved) -> tuple[ProposedChange, ...]:
+    """Return the changes to the lean preset: the preset alone, unless a single budget overrides it."""
+    preset = settings["budgets.preset"].where
+    single = any(settings.is_set(key) and settings[key].where != preset for key in _BUDGETS)
+    return _set_all(settings, PRESETS["lean"]) if single else changes(settings, "budgets.preset", "lean")
+
+
+def _by_recency(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
+    """Find a flow whose history is not selected by the class of its agents."""
+    way, classes = settings.value("history.selection"), settings.classes()
+    critical = [step.agent for step in steps if step.agent and classes.of(step.agent, step.id) == StepClass.CRITICAL]
+    if critical and "priority" not in way:
+        yield Finding(
+            check="history without priority",
+            level="advice",
+            seen=f"{settings['history.selection'].where or 'the default'}: the flow {name} selects history by {way},"
+            f" and {', '.join(critical[:4])} count as CRITICAL",
+            do="Select by priority, so that decisions and reviews stay before reports.",
+            changes=changes(settings, "history.selection", "priority"),
+        )
+
+
+def _without_class(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
+    """Find agents without a class in a flow whose history is selected by class."""
+    listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
+    agents = {step.agent: step.id for step in steps if step.agent and step.agent not in listed}
+    low, high = (replace(settings.classes(), otherwise=kind) for kind in (StepClass.LOW, StepClass.CRITICAL))
+    unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
+    if unknown and "priority" in settings.value("history.selection"):
+        names = ", ".join([*settings.value("history.classes.medium"), *unknown])
+        yield Finding(
+            check="agent without a class",
+            level="advice",
+            seen=f"{len(unknown)} of the {len(agents) + len(listed)} agents of the flow {name} have no class:"
+            f" {', '.join(unknown[:6])}{', ...' if len(unknown) > 6 else ''}",
+            do="List them by their class: critical, high, medium or low.",
+            changes=changes(settings, "history.classes.medium", f"[{names}]"),
+        )
+
+
+def _same_budgets(
+    flows: Mapping[str, Resolved], steps: Mapping[str, Sequence[FlowStep]], runs: Mapping[str, Sequence[_RunStep]]
+) -> Iterator[Finding]:
+    """Find flows of different needs with the same budgets."""
+    budgets = {tuple(settings.value(key) for key in _BUDGETS) for settings in flows.values()}
+    own = (key for each in steps.values() for step in each for key in step.settings)
+    if len(budgets) > 1 or any(key.startswith("budgets.") for key in own):
+        return
+    total, recent, older = budgets.pop()
+    losing = sorted(name for name, run in runs.items() if name in flows and any(step.truncated for step in run))
+    others = sorted(name for name in runs if name in flows and name not in losing)
+    names = list(flows)
+    name, known = (losing or names)[0], bool(losing and others)
+    yield Finding(
+        check="same budgets for all flows",
+        level="wrong" if known else "advice",
+        seen=f"all {len(names)} flows ({', '.join(names[:4])}{', ...' if len(names) > 4 else ''}) have"
+        f" {total:,}/{recent:,}/{older:,} chars"
+        + (f"; {', '.join(losing)} loses history and {', '.join(others)} does not" if known else ""),
+        do=f"Give flows budgets of their own, such as {total * 5 // 4:,} for {name}.",
+        changes=changes(flows[name], TOTAL, min(total * 5 // 4, LARGEST)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _RunStep:
+    """The fields of a receipt that are checked; missing and invalid ones are empty or 0."""
+
+    flow: str
+    step_id: str
+    agent: str
+    included: int
+    total: int
+    used: int
+    """Characters of the pack, or of the history if that is all that is known."""
+    budget: int
+    truncated: bool
+    steps: Sequence[Mapping[str, Any]]
+    """The state of each earlier step."""
+    receipt: Mapping[str, Any]
+
+    @property
+    def omitted(self) -> int:
+        """The number of steps left out."""
+        return max(0, self.total - self.included)
+
+    @property
+    def name(self) -> str:
+        """The step and its agent."""
+        return f"{self.step_id}-{self.agent}" if self.agent else self.step_id
+
+    @property
+    def curator_failure(self) -> str:
+        """Why the curator failed; empty if it did not."""
+        reason = str(_mapping(self.receipt.get("curator")).get("reason") or "")
+        return reason.removeprefix(_FAILED) if reason.startswith(_FAILED) else ""
+
+    @property
+    def needed(self) -> int:
+        """The budget with which the pack would have had all steps, about."""
+        if not self.steps:
+            return rounded(self.budget * self.total // max(self.included, 1), 10_000)
+        missing = [_number(step.get("chars")) + _FRAME for step in self.steps if step.get("state") == "omitted"]
+        return rounded(self.budget + sum(missing), 10_000)
+
+    def number(self, key: str) -> int:
+        """Return a number of the receipt."""
+        return _number(self.receipt.get(key))
+
+
+def _run_step(receipt: Mapping[str, Any], flow: str = "") -> _RunStep:
+    """Return the fields of a receipt; `flow` is used if it names none."""
+    history = _mapping(receipt.get("context_truncation"))
+    note = receipt.get("note")
+    included, total = _number(history.get("steps_included")), _number(history.get("steps_total"))
+    return _RunStep(
+        flow=str(receipt.get("flow") or flow),
+        step_id=str(receipt.get("step_id")),
+        agent=str(receipt.get("agent") or ""),
+        included=included,
+        total=total,
+        used=_number(receipt.get("used_chars")) or _number(history.get("chars_used")),
+        budget=_number(history.get("budget_chars")) or _number(receipt.get("budget_chars")),
+        truncated=history.get("truncated") is True or (isinstance(note, str) and NOTE_MARK in note) or included < total,
+        steps=_rows(receipt.get("steps")),
+        receipt=receipt,
+    )
+
+
+class _Run:
+    """The receipts of a flow, and its settings."""
+
+    def __init__(self, config: Config, profile: str | None, flow: str, steps: Sequence[_RunStep]) -> None:
+        known = flow in config.flows
+        self.steps = steps
+        self._ids = {step.id for step in config.flow(flow).steps} if known else set()
+        self._resolve = partial(config.resolve, profile=profile, flow=flow if known else None)
+        self.settings = self._resolve()
+
+    def scope(self, losing: Iterable[_RunStep]) -> Resolved:
+        """Return the narrowest settings that mend it: those of a step, if no other step of the run has the symptom."""
+        names = {step.step_id for step in losing}
+        alone = len(names) == 1 and any(step.step_id not in names for step in self.steps)
+        return self._resolve(step=names.pop()) if alone and names <= self._ids else self.settings
+
+
+def _run_findings(run: _Run) -> Iterator[Finding]:
+    """Yield the findings about the receipts of one flow."""
+    for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny, _curator, _ended):
+        yield from check(run)
+
+
+def _left_out(run: _Run) -> Iterator[Finding]:
+    """Find the marker early in a flow: the total is too small."""
+    early = [step for step in run.steps if step.omitted and step.total < _EARLY]
+    if not early:
+        return
+    first, settings = early[0], run.scope(early)
+    window, tokens = first.number("window_tokens"), first.number("used_tokens")
+    if window and tokens * 10 >= window * 9 and first.used * 10 < first.budget * 9:
+        yield Finding(
+            check="window is full",
+            seen=f"{first.name} left out {first.omitted} of {first.total} steps at {tokens:,} of the window's"
+            f" {window:,} tokens",
+            do="Use a model with a bigger window, or reduce the sections around the history.",
+        )
+        return
+    now, wanted = settings.value(TOTAL), min(max(step.needed for step in early), LARGEST)
+    do = "The budget is at its maximum: let steps write files, list them under artifacts, and shorten their output."
+    if wanted > now:
+        do = f"Raise context_budget_chars from {now:,} to {wanted:,}."
+    yield Finding(
+        check="total budget is hit early",
+        seen=f"{NOTE_MARK} in {len(early)} of {len(run.steps)} packs of the flow {first.flow or '?'} already before"
+        f" step {_EARLY}: {first.name} included {first.included} of {first.total} steps within {first.budget:,} chars",
+        do=do,
+        changes=changes(settings, TOTAL, wanted, narrow=True) if wanted > now else (),
+    )
+
+
+def _one_large(run: _Run) -> Iterator[Finding]:
+    """Find one step that writes more than all others together."""
+    sizes = {str(row.get("step_id")): _number(row.get("chars")) for step in run.steps for row in step.steps}
+    if not any(step.truncated for step in run.steps) or len(sizes) < _ENOUGH:
+        return
+    name, largest = max(sizes.items(), key=lambda item: item[1])
+    others = sum(sizes.values()) - largest
+    if largest > others:
+        yield Finding(
+            check="one large step",
+            seen=f"step {name} wrote {largest:,} chars, all {len(sizes) - 1} others together {others:,}",
+            do=f"Find out why step {name} writes so much; let it write a file and list it under artifacts.",
+        )
+
+
+def _notes(run: _Run) -> Iterator[Finding]:
+    """Find truncation notes that need a review."""
+    noted = [step for step in run.steps if step.omitted]
+    if not noted:
+        return
+    lost = Counter(
+        str(row.get("agent"))
+        for step in noted
+        for row in step.steps
+        if row.get("state") == "omitted" and row.get("class") in ("CRITICAL", "HIGH")
+    )
+    who = ", ".join(f"{name} ({count})" for name, count in lost.most_common(4))
+    most = max(step.omitted for step in noted)
+    yield Finding(
+        check="truncation notes to review",
+        level="wrong" if lost else "advice",
+        seen=f"{len(noted)} of {len(run.steps)} packs carry {NOTE_MARK}, up to {most} steps left out"
+        + (f"; of CRITICAL and HIGH agents: {who}" if who else "; late in a long flow that is expected"),
+        do=f"Read the receipts of {', '.join(step.name for step in noted[:3])}"
+        + (f" and {len(noted) - 3} more" if len(noted) > 3 else "")
+        + (", and raise context_budget_chars if the steps mattered." if who else "."),
+    )
+
+
+def _cut(run: _Run) -> Iterator[Finding]:
+    """Find truncated outputs: the limit of the newest step or of the older ones is too small."""
+    older = [(step, row) for step in run.steps for row in step.steps[:-1] if row.get("state") == "cut"]
+    newest = _newest_cut(run)
+    newest += [(step, {}) for step in run.steps if step.truncated and not step.omitted and not step.steps]
+    for key, which, cuts in ((RECENT, "the newest step", newest), (OLDER, "older steps", older)):
+        if cuts:
+            largest = max(_number(row.get("chars")) for _, row in cuts)
+            size = f", the largest output {largest:,} chars" if largest else ""
+            seen = f"{_CUT_MARK!r} on {which}: {len(cuts)} times in {len(run.steps)} packs{size}"
+            place = run.scope(step for step, _ in cuts)
+            yield _raise(place, key, rounded(largest, 1_000), f"{which} cut", seen)
+
+
+def _newest_cut(run: _Run) -> list[tuple[_RunStep, Mapping[str, Any]]]:
+    """Return the packs whose newest step is truncated, with the state of that step."""
+    return [(step, step.steps[-1]) for step in run.steps if step.steps and step.steps[-1].get("state") == "cut"]
+
+
+def _loader(run: _Run) -> Iterator[Finding]:
+    """Find a context loader whose files do not arrive."""
+    lost = [row for step, row in _newest_cut(run) if "loader" in step.agent or "loader" in str(row.get("agent"))]
+    if lost:
+        largest = max(_number(row.get("chars")) for row in lost)
+        seen = f"the input or output of a context loader was truncated {len(lost)} times, of up to {largest:,} chars"
+        yield _raise(run.settings, RECENT, rounded(largest, 1_000), "context loader misses files", seen)
+    files = [file for step in run.steps for file in _rows(step.receipt.get("files"))]
+    dropped = [file for file in files if file.get("given") in ("dropped", "path")]
+    if dropped:
+        seen = f"{len(dropped)} times only the path of a chosen file fitted, first {dropped[0].get('path')}"
+        yield _raise(run.settings, _FILES, run.settings.value(_FILES) * 2, "files left out", seen)
+
+
+def _raise(settings: Resolved, key: str, wanted: int, check: str, seen: str) -> Finding:
+    """Return the finding that a setting should be raised."""
+    now, top = settings.value(key), LARGEST if key == _FILES else settings.value(TOTAL)
+    wanted = min(max(wanted, now + now // 2), top)
+    if wanted <= now:
+        do = f"{name_of(key)} is as large as the whole budget of {top:,}: raise context_budget_chars."
+        return Finding(check=check, seen=seen, do=do)
+    do = f"Raise {name_of(key)} from {now:,} to {wanted:,}."
+    return Finding(check=check, seen=seen, do=do, changes=changes(settings, key, wanted, narrow=True))
+
+
+def _tiny(run: _Run) -> Iterator[Finding]:
+    """Find packs that are tiny compared with their budget."""
+    steps, now = run.steps, run.settings.value(TOTAL)
+    fullest = max(step.used for step in steps)
+    wanted = max(rounded(2 * fullest, 10_000), LEAST[TOTAL])
+    if len(steps) < _ENOUGH or fullest * _TINY > now or wanted >= now or any(step.truncated for step in steps):
+        return
+    window = max(step.number("window_tokens") for step in steps)
+    holds = f", and a window of {window:,} tokens" if window else ""
+    yield Finding(
+        check="prompts are tiny",
+        level="advice",
+        seen=f"the fullest of {len(steps)} packs has {fullest:,} chars (about {fullest // CHARS_A_TOKEN:,} tokens),"
+        f" {100 * fullest // now} % of the budget of {now:,}{holds}",
+        do=f"Lower context_budget_chars to {wanted:,}.",
+        changes=changes(run.settings, TOTAL, wanted),
+    )
+
+
+def _curator(run: _Run) -> Iterator[Finding]:
+    """Find a curator that fails."""
+    failed = [step for step in run.steps if step.curator_failure]
+    if not failed:
+        return
+    slow = any("took longer" in step.curator_failure for step in failed)
+    seconds = run.settings.value("timeout_seconds")
+    yield Finding(
+        check="curator fails",
+        level="advice",
+        seen=f"the curator failed for {len(failed)} of {len(run.steps)} packs, first for {failed[0].name}:"
+        f" {failed[0].curator_failure}",
+        do="Give it more time." if slow else "Fix its model, or switch it off.",
+        changes=changes(run.settings, *(("timeout_seconds", seconds * 2) if slow else ("curator.enabled", "false"))),
+    )
+
+
+def _ended(run: _Run) -> Iterator[Finding]:
+    """Find steps that ended at a limit of the model."""
+    longer = "Split the step, or use a model with longer answers. Budgets are for input and do not help."
+    window = "Set model or window.size to the window that the server really has."
+    for check, key, value, do in (
+        ("answer cut off", "stop", "length", longer),
+        ("prompt refused", "http_status", 400, window),
+    ):
+        names = [step.name for step in run.steps if step.receipt.get(key) == value]
+        if names:
+            yield Finding(check=check, seen=f"{len(names)} times, first {names[0]}", do=do)
+
+
+def _store_findings(settings: Resolved, found: Overview) -> Iterator[Finding]:
+    """Yield the findings about the sessions of a store and the conversations of its gateway."""
+    for row in found.recent:
+        if row.status["prompts"] >= _ENOUGH_PROMPTS:
+            yield from _session(settings, row)
+    for use in found.gateway:
+        if use.cuts >= _CUTS:
+            window = f", in a window of {use.window:,}" if use.window else ""
+            yield Finding(
+                check="gateway cuts often",
+                level="advice",
+                seen=f"conversation {use.id} with {use.model or 'an unnamed model'} was cut {use.cuts:,} times{window}",
+                do="Use a model with a larger window, offer fewer tools, or let the client compact (gateway.policy:"
+                " refuse).",
+            )
+
+
+def _session(settings: Resolved, row: SessionUse) -> Iterator[Finding]:
+    status, cap = row.status, settings.value("window.cap")
+    reported, used = status.get("reported"), status["used"]
+    if not status["exact"] and reported and used >= _WASTE * reported:
+        yield Finding(
+            check="estimate wastes room",
+            level="advice",
+            seen=f"session {row.id} counts {used:,} tokens for {status['model'] or 'its model'}, and the provider"
+            f" reported {reported:,}",
+            do="Pass the reported usage to record_usage after each call, or count exactly: name the vocabulary of the"
+            " model in brim.models.yaml, or install an extra with it (open, claude).",
+        )
+    if status["compactions"] > 1 and status["compactions"] * _OFTEN > status["prompts"]:
+        yield Finding(
+            check="compacts often",
+            level="advice",
+            seen=f"session {row.id} was compacted {status['compactions']:,} times in {status['prompts']:,} prompts, at"
+            f" a budget of {status['budget']:,} of a window of {status['window']:,} tokens",
+            do="Let prompts use more of the window, or pass shorter tool results."
+            if cap is not None
+            else "Use a model with a larger window, or pass shorter tool results and fewer tools.",
+            changes=changes(settings, "window.cap", "null") if cap is not None else (),
+        )
+
+
+def _number(value: object) -> int:
+    return value if type(value) is int and value >= 0 else 0
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _rows(value: object) -> list[Mapping[str, Any]]:
+    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, Iterable) else []

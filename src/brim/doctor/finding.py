@@ -1,10 +1,9 @@
-"""The findings of the doctor: the list of checks, what was seen, why it matters, and the command that helps."""
+"""The findings of the doctor: the list of checks, what was seen, why it matters, and the change that helps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from shlex import quote, split
+from dataclasses import dataclass
+from shlex import quote
 from typing import Any, Literal
 
 from brim.settings.keys import BARE, SETTINGS, name_of
@@ -38,9 +37,26 @@ CHECKS = {
     "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
 }
 """Every check by its name, and why its finding matters; some need receipts or a store."""
-_SET = "brim config set "
-_LONGEST = 10_000
-"""Characters of a command that is read: `shlex` takes a time that grows with the square of a long word."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProposedChange:
+    """The change of a setting that helps."""
+
+    key: str
+    value: str
+    place: tuple[tuple[str, str], ...] = ()
+    """Where it is written: the `flow`, the `step`, the `profile` or the `file`; empty for the project."""
+    variable: str = ""
+    """The environment variable that decides the setting; then no file is changed."""
+
+    @property
+    def command(self) -> str:
+        """The command that makes it."""
+        if self.variable:
+            return f"export {self.variable}={quote(self.value)}"
+        place = "".join(f" --{name} {quote(text)}" for name, text in self.place)
+        return f"brim config set {name_of(self.key)} {quote(self.value)}{place}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,59 +71,48 @@ class Finding:
     """The observation, with its numbers."""
     do: str
     """What to do."""
-    commands: tuple[str, ...] = ()
-    """The commands that do it; empty if no setting helps."""
+    changes: tuple[ProposedChange, ...] = ()
+    """The changes of settings that do it; empty if no setting helps."""
 
     @property
     def why(self) -> str:
         """Why it matters."""
         return CHECKS[self.check]
 
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that make the changes."""
+        return tuple(change.command for change in self.changes)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {**asdict(self), "why": self.why, "commands": list(self.commands)}
+        texts = {name: getattr(self, name) for name in ("check", "level", "seen", "do", "why")}
+        return {**texts, "commands": list(self.commands)}
 
 
-def commands(settings: Resolved, key: str, value: object, *, narrow: bool = False) -> tuple[str, ...]:
-    """Return the command that sets a setting in the layer that decides it, if there is one.
+def changes(settings: Resolved, key: str, value: object, *, narrow: bool = False) -> tuple[ProposedChange, ...]:
+    """Return the change of a setting in the layer that decides it, if there is one.
 
     The result is empty if that layer is a profile that comes with brim, which cannot be changed. With `narrow` it is
     set for the step of the settings alone, whichever layer decides it now.
     """
-    full = BARE.get(key, key)
-    known = settings[full]
+    key = BARE.get(key, key)
+    known, text = settings[key], str(value)
     if known.origin in ("env", "flags"):
-        return (f"export {SETTINGS[full].variable}={value}",)
-    line = f"{_SET}{name_of(full)} {value}"
-    if settings.flow is not None:
-        own = settings.step is not None and (narrow or known.origin == "step")
-        step = f" --step {quote(str(settings.step))}" if own else ""
-        return (f"{line} --flow {quote(settings.flow)}{step}",)
-    if known.origin == "user":
-        return (f"{line} --file {quote(known.where.rpartition(':')[0])}",)
+        return (ProposedChange(key=key, value=text, variable=SETTINGS[key].variable),)
+    place: dict[str, str] = {}
     active = settings.profile or settings.value("profile")
-    if known.origin != "profile":
-        return (line,)
-    return () if active in SHIPPED else (f"{line} --profile {quote(active)}",)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProposedChange:
-    """The change of a setting that a command of a finding makes."""
-
-    key: str
-    value: str
-    place: Mapping[str, str]
-    """Where it is written: the `flow`, the `step`, the `profile` or the `file`; empty for the project."""
-
-
-def proposed_change(line: str) -> ProposedChange | None:
-    """Return the change that a command makes; `None` if it does not change a settings file."""
-    if not line.startswith(_SET) or len(line) > _LONGEST:
-        return None
-    key, value, *rest = split(line.removeprefix(_SET))
-    names = (name.removeprefix("--") for name in rest[::2])
-    return ProposedChange(key=key, value=value, place=dict(zip(names, rest[1::2], strict=True)))
+    if settings.flow is not None:
+        place["flow"] = settings.flow
+        if settings.step is not None and (narrow or known.origin == "step"):
+            place["step"] = str(settings.step)
+    elif known.origin == "user":
+        place["file"] = known.where.rpartition(":")[0]
+    elif known.origin == "profile":
+        if active in SHIPPED:
+            return ()
+        place["profile"] = active
+    return (ProposedChange(key=key, value=text, place=tuple(place.items())),)
 
 
 def rounded(number: int, unit: int) -> int:

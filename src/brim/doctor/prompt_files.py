@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from brim.errors import DoesNotFit, InvalidValue, SourceError, UnknownName, shown
 from brim.files.json_body import body_of
 from brim.files.source import STDIN, STDIN_SHOWN, Source, load, place
 from brim.files.text_files import expand, texts
 from brim.history.request_body import RequestBody, request_of
-from brim.meter import BaseMeter, meter_for
+from brim.meter import meter_for
 from brim.meter.window import Window, budget_of
 from brim.settings.spec import budget_at, is_spec, read_spec
 from brim.wire.base import MESSAGE_KEYS
@@ -133,22 +133,27 @@ def check_files(rules: Iterable[BudgetRule]) -> CheckResult:
         for read in texts(expand(rule.files)):
             if read.text is None:
                 skipped.append(read.path)
-            elif is_spec(read.path, read.text):
-                verdicts.append(_of_spec(read.path, rule))
-            elif (request := _request(read.path, read.text)) is not None:
-                verdicts.append(_of_request(read.path, request, rule))
             else:
-                verdicts.append(_of_text(read.path, read.text, rule))
+                verdicts.append(_verdict(read.path, read.text, rule))
     if not verdicts:
         raise SourceError(", ".join(patterns) or "files", "there is no prompt file to check")
     return CheckResult(verdicts=tuple(verdicts), skipped=tuple(skipped))
 
 
-def _of_text(path: str, text: str, rule: BudgetRule) -> Verdict:
+def _verdict(path: str, text: str, rule: BudgetRule) -> Verdict:
+    if is_spec(path, text):
+        return _of_spec(path, rule)
+    request = _request(path, text)
+    if request is not None:
+        budget = rule.budget if rule.budget is not None else request.budget(rule.model or request.model)
+        found = request.tally(rule.meter or rule.model)
+        scale = _scale(found.unit, found.meter, exact=found.exact)
+        return Verdict(path=path, kind="request", count=found.upper, budget=budget_of(budget), **scale)
     if rule.budget is None and rule.model is None:
         raise SourceError(path, "there is no budget: set one, or name a model for its window")
-    scale = meter_for(rule.meter, rule.model)
-    return _verdict(path, scale.count(text), budget_of(rule.budget, rule.model), scale)
+    meter = meter_for(rule.meter, rule.model)
+    scale = _scale(meter.unit, meter.name, exact=meter.exact)
+    return Verdict(path=path, count=meter.count(text), budget=budget_of(rule.budget, rule.model), **scale)
 
 
 def _request(path: str, text: str) -> RequestBody | None:
@@ -165,39 +170,19 @@ def _request(path: str, text: str) -> RequestBody | None:
     return request_of(body) if any(key in body.values for key in MESSAGE_KEYS) or listed else None
 
 
-def _of_request(path: str, request: RequestBody, rule: BudgetRule) -> Verdict:
-    budget = rule.budget if rule.budget is not None else request.budget(rule.model or request.model)
-    found = request.tally(rule.meter or rule.model)
-    return Verdict(
-        path=path,
-        count=found.upper,
-        budget=budget_of(budget),
-        unit=found.unit,
-        meter=found.meter,
-        exact=found.exact,
-        kind="request",
-    )
-
-
 def _of_spec(path: str, rule: BudgetRule) -> Verdict:
     spec = read_spec(path)
     own = {} if rule.model or rule.meter else spec.arguments
     try:
-        receipt = spec.fit(budget=rule.budget, model=rule.model, meter=rule.meter).receipt
+        found = spec.fit(budget=rule.budget, model=rule.model, meter=rule.meter).receipt
     except DoesNotFit as error:
-        scale = meter_for(rule.meter or own.get("meter"), rule.model or own.get("model"))
-        return replace(_verdict(path, error.needed, error.available, scale), kind="sections")
-    return Verdict(
-        path=path,
-        count=receipt.used,
-        budget=receipt.budget,
-        unit=receipt.unit,
-        meter=receipt.meter,
-        exact=receipt.exact,
-        kind="sections",
-        losses=len(receipt.losses),
-    )
+        meter = meter_for(rule.meter or own.get("meter"), rule.model or own.get("model"))
+        scale = _scale(meter.unit, meter.name, exact=meter.exact)
+        return Verdict(path=path, kind="sections", count=error.needed, budget=error.available, **scale)
+    scale = _scale(found.unit, found.meter, exact=found.exact)
+    losses = len(found.losses)
+    return Verdict(path=path, kind="sections", count=found.used, budget=found.budget, losses=losses, **scale)
 
 
-def _verdict(path: str, count: int, budget: int, meter: BaseMeter) -> Verdict:
-    return Verdict(path=path, count=count, budget=budget, unit=meter.unit, meter=meter.name, exact=meter.exact)
+def _scale(unit: str, meter: str, *, exact: bool) -> dict[str, Any]:
+    return {"unit": unit, "meter": meter, "exact": exact}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from brim.flows.receipts import RunReport, report
 from brim.flows.run import FlowOutcome, StepOutcome, flow_of, run_flow
-from brim.flows.run_report import RunReport, report
 
 __all__ = ["FlowOutcome", "RunReport", "StepOutcome", "flow_of", "report", "run_flow"]

@@ -1,35 +1,60 @@
-"""The files of a codebase, ranked by relevance to a step, and as much of them as fits a budget.
+"""The files of a codebase, ranked by relevance to a step, and the forms in which a pack shows them.
 
-The ranking is BM25 on paths and the start of each file, offline and deterministic. Each file is included whole, by its
-head, or by its path alone, the most relevant first.
+Only text files inside the root are read, up to a limit. Symbolic links are not followed, so nothing outside of the root
+is read. Hidden files and directories, those of tools and those that a `.gitignore` names are passed over. Binary and
+huge files and likely secrets are left out, with the reason. The ranking is BM25 on paths and the start of each file,
+offline and deterministic.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Any
 
-from brim.amounts import units
-from brim.errors import InvalidType, InvalidValue
+from brim.errors import SourceError
 from brim.history.term_index import TermIndex
 from brim.receipts.section import Section
-from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
 from brim.truncate import cut
+
+if TYPE_CHECKING:
+    from pathspec import PathSpec
 
 _INDEXED = 8_000
 """Characters of a file that are indexed, from its start."""
 _HEAD = 1_500
 """Characters of the head of a file."""
-_MOST = 40
+_MOST_RANKED = 40
 """The most files that are considered for one pack."""
 _LEAST_SHARE = 0.1
 """A file with a smaller share of the best score only has a common word in common, such as its extension."""
 _LARGEST_SHARE = "50%"
 """The share of the budget that one file may take."""
 _REST = "\n[... the rest of this file is left out ...]"
+_BY_PATH = " (by path only)"
 _FENCES = re.compile(r"^`{3,}", re.MULTILINE)
+
+_MOST_FILES = 5_000
+_MOST_ENTRIES = 100_000
+"""The most directory entries that are read."""
+_MOST_BYTES = 256 * 1024
+"""The most bytes of a file."""
+_MOST_TOTAL = 32 * 1024 * 1024
+_MOST_DEPTH = 30
+_MOST_IGNORED = 64 * 1024
+"""The most characters of an ignore file."""
+_MOST_STARS = 2
+"""The most stars in one name of an ignore file: with each more, a name of 255 letters takes a hundred times as long."""
+_MOST_REASONS = 100
+
+_TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+"""Directories with generated or third-party files."""
+_SECRETS = ("*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "*credentials*.json", "secrets.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +64,6 @@ class File:
     path: str
     """Relative to the root, with slashes."""
     text: str = field(repr=False)
-
-    @property
-    def whole(self) -> str:
-        """The whole file as it appears in a pack."""
-        return self._framed(self.text)
-
-    @property
-    def head(self) -> str:
-        """Its start as it appears in a pack."""
-        return self._framed(cut(self.text, _HEAD, "chars", marker=_REST).text)
-
-    @property
-    def name(self) -> str:
-        """Its path alone as it appears in a pack."""
-        return f"### {self.path} (by path only)"
-
-    def _framed(self, text: str) -> str:
-        longest = max((len(fence) for fence in _FENCES.findall(text)), default=2)
-        fence = "`" * max(3, longest + 1)
-        return f"### {self.path}\n{fence}\n{text.rstrip()}\n{fence}"
 
 
 @dataclass(slots=True)
@@ -72,55 +77,207 @@ class Codebase:
     """The number of paths that were left out."""
     _index: TermIndex | None = field(default=None, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        seen: set[str] = set()
-        for file in self.files:
-            if not isinstance(file, File):
-                raise InvalidType("files: an item", file, "a File")
-            if file.path in seen:
-                raise InvalidValue("files: a path", file.path, "unique")
-            seen.add(file.path)
-        self.files = tuple(sorted(self.files, key=lambda file: file.path))
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def ranked(self, query: str, most: int = _MOST) -> list[File]:
+    def ranked(self, query: str) -> list[File]:
         """Return the files that match a query, the most relevant first, equals by path."""
-        units("most", most)
-        scores = self._indexed().scores(query)
-        least = _LEAST_SHARE * max(scores, default=0.0)
-        found = [i for i, score in enumerate(scores) if score > 0 and score >= least]
-        found.sort(key=lambda i: (-scores[i], self.files[i].path))
-        return [self.files[i] for i in found[:most]]
-
-    def _indexed(self) -> TermIndex:
         if self._index is None:
             self._index = TermIndex()
             for file in self.files:
                 # The path counts twice, since it describes a file better than any of its lines.
                 self._index.add(f"{file.path}\n{file.path}\n{file.text[:_INDEXED]}")
-        return self._index
+        scores = self._index.scores(query)
+        least = _LEAST_SHARE * max(scores, default=0.0)
+        found = [i for i, score in enumerate(scores) if score > 0 and score >= least]
+        found.sort(key=lambda i: (-scores[i], self.files[i].path))
+        return [self.files[i] for i in found[:_MOST_RANKED]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was read and what was left out, as JSON values."""
+        return {"files": len(self.files), "left_out": self.left_out, "skipped": dict(self.skipped)}
 
 
-def shown(files: Sequence[File], budget: int) -> Prompt:
-    """Return as much of the files as fits a budget of characters, the first files first.
-
-    Each file is whole, or shown by its head, or named by its path, or left out. The parts of the receipt are named by
-    the paths.
-
-    Raises:
-        InvalidValue: the budget is not a whole number of at least 0.
-    """
-    sections = [
+def file_sections(files: Sequence[File]) -> list[Section]:
+    """Return a section for each file, the first files first: whole, or by its head, or by its path."""
+    return [
         Section(
             file.path,
-            file.whole,
+            _framed(file, file.text),
             priority=rank,
             ceiling=_LARGEST_SHARE,
             overflow="drop",
-            forms=[file.head, file.name] if len(file.text) > _HEAD else [file.name],
+            forms=[
+                *([_framed(file, cut(file.text, _HEAD, "chars", marker=_REST).text)] if len(file.text) > _HEAD else []),
+                f"### {file.path}{_BY_PATH}",
+            ],
         )
         for rank, file in enumerate(files, start=1)
     ]
-    return fit(sections, budget, meter="chars")
+
+
+def _framed(file: File, text: str) -> str:
+    longest = max((len(fence) for fence in _FENCES.findall(text)), default=2)
+    fence = "`" * max(3, longest + 1)
+    return f"### {file.path}\n{fence}\n{text.rstrip()}\n{fence}"
+
+
+def file_states(prompt: Prompt) -> list[dict[str, Any]]:
+    """Return the state of each file of a fitted list of files: `whole`, `head`, `path` or `dropped`."""
+
+    def state(name: str, kept: str) -> str:
+        by_path = prompt.texts.get(name, "").endswith(_BY_PATH)
+        return kept if kept in ("whole", "dropped") else "path" if by_path else "head"
+
+    return [
+        {"path": part.name, "given": state(part.name, part.state), "used_chars": part.used}
+        for part in prompt.receipt.parts
+    ]
+
+
+def read_codebase(root: str, last: Codebase | None = None, without: str | None = None) -> Codebase:
+    """Return the files below a root as they are now; `last` itself if nothing has changed since.
+
+    Args:
+        root: the directory.
+        last: the codebase of an earlier call, whose index may be used again.
+        without: a directory that is no part of it, such as that of the receipts.
+
+    Raises:
+        SourceError: the root is not a directory.
+    """
+    real = os.path.realpath(root)
+    if not os.path.isdir(real):
+        raise SourceError(root, "not a directory")
+    walk = _Walk(real, "" if without is None else os.path.relpath(os.path.realpath(without), real))
+    files = sorted(walk.files(), key=lambda file: file.path)
+    found = Codebase(tuple(files), walk.skipped, walk.left_out)
+    return last if last == found else found
+
+
+Ignored = tuple[tuple[int, "PathSpec[Any]"], ...]
+"""The ignore files of a directory and of those above it, each with the length of the path that it starts from."""
+
+
+class _LeftOut(Exception):
+    """A file is left out."""
+
+
+class _Walk:
+    """One walk through the tree."""
+
+    def __init__(self, root: str, without: str) -> None:
+        self._root = root
+        self._without = without
+        self._entries = self._files = self._bytes = 0
+        self.skipped: dict[str, str] = {}
+        self.left_out = 0
+
+    def files(self) -> Iterator[File]:
+        for path in self._paths("", 0, ()):
+            try:
+                text = self._text(path)
+            except _LeftOut as reason:
+                self._skip(path, str(reason))
+            except OSError as error:
+                self._skip(path, (error.strerror or str(error)).lower())
+            else:
+                yield File(path, text)
+
+    def _paths(self, inside: str, depth: int, above: Ignored) -> Iterator[str]:
+        """Yield the paths of files in the order of their names, those of a directory before its subdirectories."""
+        own = _ignore_file(os.path.join(self._root, inside, ".gitignore"))
+        ignored = above if own is None else (*above, (len(inside) + 1 if inside else 0, own))
+        try:
+            with os.scandir(os.path.join(self._root, inside)) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            self._skip(inside, (error.strerror or str(error)).lower())
+            return
+        below = []
+        for entry in entries:
+            self._entries += 1
+            if self._entries > _MOST_ENTRIES:
+                self._skip(inside, f"more than {_MOST_ENTRIES:,} names")
+                return
+            path = f"{inside}/{entry.name}" if inside else entry.name
+            if entry.is_symlink():
+                self._skip(path, "a symbolic link")
+            elif entry.is_dir(follow_symlinks=False):
+                if entry.name not in _TOOLS and path != self._without and not _is_passed_over(f"{path}/", ignored):
+                    below.append(path)
+            elif not _is_passed_over(path, ignored):
+                yield path
+        for path in below:
+            if depth >= _MOST_DEPTH:
+                self._skip(path, f"more than {_MOST_DEPTH} levels deep")
+            else:
+                yield from self._paths(path, depth + 1, ignored)
+
+    def _text(self, path: str) -> str:
+        """Return the text of a file.
+
+        Raises:
+            _LeftOut: it is no part of the codebase, or beyond a limit.
+            OSError: it cannot be read.
+        """
+        if not path.isprintable():  # A line break in a path could imitate other text of a pack.
+            raise _LeftOut("its name is not printable")
+        if any(fnmatchcase(path.rpartition("/")[2].lower(), pattern) for pattern in _SECRETS):
+            raise _LeftOut("it looks like a secret")
+        if self._files >= _MOST_FILES:
+            raise _LeftOut(f"more than {_MOST_FILES:,} files")
+        # The file may have been replaced by a link or a pipe since the directory was read.
+        opened = os.open(os.path.join(self._root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(opened, "rb") as stream:
+            if not S_ISREG(os.fstat(opened).st_mode):
+                raise _LeftOut("not a regular file")
+            data = stream.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise _LeftOut(f"bigger than {_MOST_BYTES:,} bytes")
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise _LeftOut("not text") from None
+        if "\0" in text:
+            raise _LeftOut("not text")
+        self._bytes += len(data)
+        if self._bytes > _MOST_TOTAL:
+            raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in all")
+        self._files += 1
+        return text
+
+    def _skip(self, path: str, reason: str) -> None:
+        self.left_out += 1
+        if len(self.skipped) < _MOST_REASONS:
+            self.skipped[path] = reason
+
+
+def _is_passed_over(path: str, ignored: Ignored) -> bool:
+    """Return whether an entry is hidden or ignored, which needs no reason; the nearest ignore file decides."""
+    if path.removesuffix("/").rpartition("/")[2].startswith("."):
+        return True
+    verdicts = [spec.check_file(path[start:]).include for start, spec in ignored]
+    return bool(next((verdict for verdict in reversed(verdicts) if verdict is not None), False))
+
+
+def _ignore_file(path: str) -> PathSpec[Any] | None:
+    """Return the patterns of an ignore file, as git reads them; `None` if there is none that can be read.
+
+    A row with more stars than anyone writes is left out: to match it could take for ever.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            rows = file.read(_MOST_IGNORED).splitlines()
+    except OSError:
+        return None
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore import GitIgnorePatternError
+
+    try:
+        return GitIgnoreSpec.from_lines([row for row in rows if _stars(row) <= _MOST_STARS])
+    except GitIgnorePatternError:
+        return None
+
+
+def _stars(row: str) -> int:
+    """Return the most stars in one name of a row, or the number of `**` if those are more."""
+    names = row.split("/")
+    return max(names.count("**") - 1, *(name.count("*") for name in names if name != "**"), 0)

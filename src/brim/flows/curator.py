@@ -1,26 +1,48 @@
-"""The curator: prepares the whole context of a step, anew for each step."""
+"""The curator: prepares the whole context of a step, anew for each step.
+
+A cheap model may choose the files that the step needs, and summarise the older steps. It may raise, take too long or
+return an invalid answer: then the default selection is used, with the reason.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
-from brim.errors import InvalidType, InvalidValue
-from brim.flows.briefing import Briefing, BriefingPage
-from brim.flows.codebase import Codebase, File
-from brim.flows.curation import CuratorChoice, CuratorQuestion
-from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.source_tree import SourceTree
+from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue, ModelError
+from brim.flows.codebase import Codebase, File, read_codebase
+from brim.flows.pack import Briefing, CuratorChoice, Pack
+from brim.flows.stages import complete_within
 from brim.flows.step_record import StepRecord, Task, records, task_of
-from brim.llm import LLM, LanguageModel
+from brim.llm import LLM, LanguageModel, Reply, Usage, cost
+from brim.receipts.section import Section
+from brim.sections.fit import fit
 from brim.settings import load_config
 from brim.settings.config import Config
 from brim.settings.resolved import Resolved
+from brim.truncate import cut
 
 KEY = "BRIM_CURATOR_KEY"
 """The environment variable with the API key of the model `curator.model`."""
+SYSTEM = (
+    "You prepare the context of the next step of a flow; you do none of its work. Choose the files that the step needs"
+    " to see, the most important first, and say in a few sentences what it needs to know of the earlier steps. Answer"
+    ' with one JSON object and nothing else: {"files": ["path", ...], "summary": "..."}. Use only paths from the list.'
+)
+
+_MOST_ASKED = 24_000
+"""Characters of the question."""
+_MOST_PATHS = 400
+"""Paths to choose from."""
+_MOST_SUMMARY = 1_500
+"""Characters of its summary that are used."""
+_MOST_CHOSEN = 40
+_MOST_STEP = 400
+"""Characters of each earlier step in the question."""
+_MOST_REASON = 200
 
 
 class Curator:
@@ -37,6 +59,7 @@ class Curator:
         profile: str | None = None,
         model: LanguageModel | None = None,
         root: str | os.PathLike[str] | None = None,
+        run_base: str | os.PathLike[str] | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         """Create a curator.
@@ -47,6 +70,7 @@ class Curator:
             profile: the profile.
             model: the model that may choose files and summarise; without it, the setting `curator.model`, if any.
             root: the directory of a codebase whose files may be included.
+            run_base: the directory of receipts, which are never part of the codebase.
             clock: returns seconds, for the duration of calls; without it, that of the machine.
 
         Raises:
@@ -58,11 +82,12 @@ class Curator:
         self._config = config if isinstance(config, Config) else load_config(config)
         self._flow = flow
         self._profile = profile
-        self._tree = None if root is None else SourceTree(os.fspath(root))
+        self._root = None if root is None else os.fspath(root)
+        self._run_base = None if run_base is None else os.fspath(run_base)
+        self._codebase = Codebase(())
         self._clock = monotonic if clock is None else clock
         self._model = model
-        if flow is not None:
-            self._config.flow(flow)
+        self._steps = [] if flow is None else [step.id for step in self._config.flow(flow).steps]
 
     def prepare(self, step: Any, history: Sequence[Any], artifacts: Sequence[str] = ()) -> Pack:
         """Return the whole context of a step.
@@ -81,32 +106,19 @@ class Curator:
         task = self._task(step)
         past = records(history)
         settings = self._settings(task.id)
-        window = settings.window()
-        tokens = None if window is None else settings.within_margin(window.budget, settings.token_meter())
-        codebase = None
-        if self._tree is not None and settings.value("curator.files_budget_chars"):
-            codebase = self._tree.read()
-        choice = self._choice(task, past, settings, codebase)
-        place = self._place(task)
-        briefing = Briefing(
+        about: dict[str, Any] = {"flow": self._flow, "profile": self._profile}
+        codebase = Codebase(())
+        if self._root is not None and settings.value("curator.files_budget_chars"):
+            codebase = self._codebase = read_codebase(self._root, self._codebase, self._run_base)
+            about["codebase"] = codebase.to_dict()
+        return Briefing(
             task=task,
             history=past,
             settings=settings,
-            choice=choice,
-            place=place,
-            window=tokens,
+            choice=self._choice(task, past, settings, codebase),
+            place=self._place(task.id),
             artifacts=tuple(artifacts),
-        )
-        page = briefing.page()
-        return Pack(
-            step_id=task.id,
-            agent=task.agent,
-            text=page.prompt.text,
-            sections=page.sections,
-            receipt=self._receipt(briefing, page, codebase),
-            fitted=page.prompt.receipt,
-            reason=choice.reason,
-        )
+        ).pack(**about)
 
     def _task(self, step: Any) -> Task:
         if isinstance(step, str) or (isinstance(step, int) and not isinstance(step, bool)):
@@ -117,28 +129,40 @@ class Curator:
 
     def _settings(self, step: str) -> Resolved:
         """Return the settings of a step; a step that the flow does not list has those of the flow."""
-        listed = self._flow is not None and any(each.id == step for each in self._config.flow(self._flow).steps)
-        return self._config.resolve(self._profile, self._flow, step if listed else None, pack=True)
+        return self._config.resolve(self._profile, self._flow, step if step in self._steps else None, pack=True)
 
-    def _place(self, task: Task) -> str:
+    def _place(self, step: str) -> str:
         """Return the position of a step in its flow."""
-        if self._flow is None:
-            return f"Now: step {task.id}"
-        ids = [step.id for step in self._config.flow(self._flow).steps]
-        at = f" ({ids.index(task.id) + 1} of {len(ids)})" if task.id in ids else ""
-        return f"Now: step {task.id}{at} of the flow {self._flow}"
+        at = f" ({self._steps.index(step) + 1} of {len(self._steps)})" if step in self._steps else ""
+        return f"Now: step {step}{at}" + ("" if self._flow is None else f" of the flow {self._flow}")
 
     def _choice(
-        self, task: Task, history: Sequence[StepRecord], settings: Resolved, codebase: Codebase | None
+        self, task: Task, history: Sequence[StepRecord], settings: Resolved, codebase: Codebase
     ) -> CuratorChoice:
-        ranked: list[File] = codebase.ranked(task.query) if codebase is not None else []
+        """Return the choice of the model, or the files that match the task with the reason why no model chose."""
+        files, summary, usage = codebase.ranked(task.query), "", Usage()
         model, missing = self._chosen_model(settings)
         if model is None:
-            return CuratorChoice(files=ranked, reason=missing)
-        if len(history) < 2 and not (codebase and codebase.files):
-            return CuratorChoice(files=ranked, reason="there was nothing to choose from, so the curator was not called")
-        question = CuratorQuestion(model=model, timeout=settings.value("timeout_seconds"), clock=self._clock)
-        return question.choice(task, history, codebase, ranked)
+            return CuratorChoice(files=files, reason=missing)
+        if len(history) < 2 and not codebase.files:
+            return CuratorChoice(files=files, reason="there was nothing to choose from, so the curator was not called")
+        begun, used, reason = self._clock(), True, "the curator chose"
+        try:
+            question = [{"role": "user", "content": _question(task, history, codebase, files)}]
+            reply = complete_within(model, settings.value("timeout_seconds"), question, SYSTEM)
+            usage = reply.usage
+            files, summary = _parsed(reply, codebase)
+        except Exception as error:  # A step has its pack even if the curator fails.
+            used, reason = False, f"the curator failed: {_why(error)}"
+        return CuratorChoice(
+            files=files,
+            summary=summary,
+            used=used,
+            reason=reason,
+            seconds=round(self._clock() - begun, 3),
+            usage=usage,
+            cost_usd=cost(getattr(model, "model", "") or "", usage),
+        )
 
     def _chosen_model(self, settings: Resolved) -> tuple[LanguageModel | None, str]:
         """Return the model of the curator, or the reason why there is none."""
@@ -155,36 +179,48 @@ class Curator:
         api = settings.value("curator.api")
         return LLM(url, name, key=key, api=api, timeout=settings.value("timeout_seconds")), ""
 
-    def _receipt(self, briefing: Briefing, page: BriefingPage, codebase: Codebase | None) -> dict[str, Any]:
-        task, settings, window = briefing.task, briefing.settings, briefing.window
-        receipt = {
-            "version": VERSION,
-            "engine": ENGINE,
-            "flow": self._flow,
-            "profile": self._profile,
-            "step_id": task.id,
-            "agent": task.agent,
-            "stage": task.stage or None,
-            "context_truncation": page.history.truncation,
-            "note": page.history.note,
-            "budget_chars": settings.value("context_budget_chars"),
-            "used_chars": page.prompt.receipt.used,
-            "window_tokens": window,
-            "used_tokens": None if window is None else settings.token_meter().count(page.prompt.text),
-            "selection": settings.value("history.selection"),
-            "curator": briefing.choice.to_dict(),
-            "sections": [
-                {"name": name, "state": state, "used_chars": len(page.prompt.texts.get(name, ""))}
-                for name, state in page.states.items()
-            ],
-            "steps": [step.to_dict() for step in page.history.steps],
-            "files": list(page.files),
-            "warnings": list(settings.warnings),
-        }
-        if codebase is not None:
-            receipt["codebase"] = {
-                "files": len(codebase),
-                "left_out": codebase.left_out,
-                "skipped": dict(codebase.skipped),
-            }
-        return receipt
+
+def _question(task: Task, history: Sequence[StepRecord], codebase: Codebase, ranked: Sequence[File]) -> str:
+    """Return the fitted question."""
+    first = [file.path for file in ranked]
+    others = [file.path for file in codebase.files if file.path not in set(first)]
+    steps = [f"{step.title}\n{cut(step.output, _MOST_STEP, 'chars', marker=' [...]').text}" for step in history]
+    sections = [
+        Section("step", task.teaching, required=True, floor=200, ceiling="40%"),
+        Section("files", ["Files:", *[*first, *others][:_MOST_PATHS]], keep="best", priority="high", ceiling="40%"),
+        Section("steps", steps, keep="newest", joiner="\n\n"),
+    ]
+    return fit(sections, _MOST_ASKED, meter="chars").text
+
+
+def _parsed(reply: Reply, codebase: Codebase) -> tuple[list[File], str]:
+    """Return the files and the summary of an answer: its first JSON object, in a fence or after a sentence.
+
+    Raises:
+        ModelError: the answer has neither, or names only files that do not exist.
+    """
+    if not isinstance(getattr(reply, "text", None), str):
+        raise ModelError("its answer has no text")
+    if not reply.complete:
+        raise ModelError("its answer was cut off at the model's limit on answers")
+    try:
+        values = json.JSONDecoder().raw_decode(reply.text, max(reply.text.find("{"), 0))[0]
+    except (ValueError, RecursionError):
+        values = None
+    paths, summary = (values.get("files", []), values.get("summary", "")) if isinstance(values, dict) else (None, None)
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths) or not isinstance(summary, str):
+        raise ModelError("its answer is not a JSON object with files and a summary")
+    known = {file.path: file for file in codebase.files}
+    wanted = list(dict.fromkeys(path.strip().removeprefix("./") for path in paths))
+    files = [known[path] for path in wanted if path in known]
+    if wanted and not files:
+        raise ModelError(f"none of the {len(wanted):,} files that it named exists")
+    if not files and not summary.strip():
+        raise ModelError("it chose no file and wrote no summary")
+    return files[:_MOST_CHOSEN], cut(summary.strip(), _MOST_SUMMARY, "chars", marker=" [...]").text
+
+
+def _why(error: BaseException) -> str:
+    known = isinstance(error, BrimError) and not isinstance(error, DoesNotFit)
+    reason = " ".join((str(error) if known else f"{type(error).__name__}: {error}").split())
+    return cut(reason, _MOST_REASON, "chars", marker="…").text

@@ -1,18 +1,45 @@
-"""A pack: the whole context of one step, with its receipt."""
+"""A pack: the whole context of one step, built within its budget, with its receipt.
+
+The instructions come first and are never truncated. The sections around the history (summary, artifacts, scent trail,
+files) take at most half of the room that the instructions leave, and the history takes the rest. Its steps are selected
+as the messages of every other history, each with the class of its agent. Separators are counted, so the whole fits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from brim.errors import BrimError, DoesNotFit
+from brim.flows.codebase import File, file_sections, file_states
+from brim.flows.step_record import StepRecord, Task
+from brim.history.history import fit_messages
+from brim.history.note import note, truncation
+from brim.history.priority import NAMES, StepClass, distribution
+from brim.llm import Usage
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import Section
+from brim.sections.fit import fit
+from brim.sections.prompt_fit import Prompt
+from brim.settings.resolved import Resolved
+from brim.truncate import cut
 
 ENGINE = "brim"
 """The `engine` of a receipt."""
-
 VERSION = 1
+
+HEADING = "# History"
+MARKER = "\n... (truncated)"
+"""Marks the cut in the output of a step."""
+
+_ORDER = ("teaching_notes", "summary", "history", "artifacts", "scent_trail", "files")
+"""The sections in the order of the page."""
+_JOIN = "\n\n"
+_UNIT = "chars"
+_SMALLEST = 40
+"""Characters below which a section is useless."""
+_MOST_ARTIFACTS = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +50,7 @@ class Pack:
     agent: str
     text: str = field(repr=False)
     sections: tuple[Section, ...] = field(repr=False)
-    """Its sections in the order of the page: teaching notes, history, artifacts, scent trail, files."""
+    """Its sections in the order of the page: teaching notes, summary, history, artifacts, scent trail, files."""
     receipt: Mapping[str, Any] = field(repr=False)
     """What was kept, truncated and left out, as JSON values; `docs/packs.md` lists the keys."""
     fitted: Receipt = field(repr=False)
@@ -40,17 +67,305 @@ class Pack:
 
     def event(self, **extra: Any) -> dict[str, Any]:
         """Return the pack as a `prompt_assembled` event; every section is in exactly one of its lists."""
-        sections, steps = self.receipt["sections"], self.receipt["steps"]
-        whole, cut, dropped = (
-            [section["name"] for section in sections if section["state"] == state]
-            for state in ("whole", "cut", "dropped")
-        )
+
+        def named(rows: str, name: str, state: str) -> list[str]:
+            return [row[name] for row in self.receipt[rows] if row["state"] == state]
+
         return {
             **self.fitted.event(agent=self.agent, step_id=self.step_id, unit=self.fitted.unit),
-            "sections_included": whole,
-            "sections_truncated": cut,
-            "sections_dropped": dropped,
-            "steps_truncated": [step["step_id"] for step in steps if step["state"] == "cut"],
-            "steps_dropped": [step["step_id"] for step in steps if step["state"] == "omitted"],
+            "sections_included": named("sections", "name", "whole"),
+            "sections_truncated": named("sections", "name", "cut"),
+            "sections_dropped": named("sections", "name", "dropped"),
+            "steps_truncated": named("steps", "step_id", "cut"),
+            "steps_dropped": named("steps", "step_id", "omitted"),
             **extra,
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CuratorChoice:
+    """The files and the summary of a pack, and who chose them."""
+
+    files: Sequence[File] = ()
+    summary: str = ""
+    used: bool = False
+    """Whether the choice is that of a model."""
+    reason: str = ""
+    seconds: float | None = None
+    """The duration of the call; `None` if no model was called."""
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return who chose and the cost of it, as JSON values."""
+        values: dict[str, Any] = {"used": self.used, "reason": self.reason}
+        if self.seconds is not None:
+            spent = {"input_tokens": self.usage.input, "output_tokens": self.usage.output}
+            values |= {"seconds": self.seconds, "usage": spent, "cost_usd": self.cost_usd}
+        return values
+
+
+class ShownStep(NamedTuple):
+    """One step of a history."""
+
+    record: StepRecord
+    kind: StepClass
+    text: str
+    """Its text in the pack; empty if it is left out."""
+    cut: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "step_id": self.record.step_id,
+            "agent": self.record.agent,
+            "class": self.kind.name,
+            "state": "omitted" if not self.text else "cut" if self.cut else "whole",
+            "chars": len(self.record.output),
+            "used_chars": len(self.text),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HistorySection:
+    """The history of a pack."""
+
+    steps: tuple[ShownStep, ...] = ()
+    """Every step, including those left out, from the first to the last."""
+    note: str = ""
+    """The line about steps left out; empty if there are none, or if it does not fit."""
+    truncation: dict[str, Any] = field(default_factory=dict)
+    """The `context_truncation` of a receipt."""
+
+    @property
+    def text(self) -> str:
+        """The text of the section; empty if no step and no note is in it."""
+        lines = [text for text in (self.note, *(step.text for step in self.steps)) if text]
+        return _JOIN.join([HEADING, *lines]) if lines else ""
+
+
+class _Page(NamedTuple):
+    """The sections of a pack within some characters."""
+
+    prompt: Prompt
+    sections: tuple[Section, ...]
+    states: Mapping[str, str]
+    """The state of each section: `whole`, `cut` or `dropped`."""
+    history: HistorySection
+    files: list[dict[str, Any]]
+    """The state of each chosen file."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Briefing:
+    """Everything that a pack is built from."""
+
+    task: Task
+    history: Sequence[StepRecord]
+    settings: Resolved
+    choice: CuratorChoice
+    place: str
+    """The position of the step in its flow."""
+    artifacts: Sequence[str] = ()
+    """Paths of files that earlier flows wrote."""
+
+    def pack(self, **about: Any) -> Pack:
+        """Return the pack that fits the budget in characters and the window in tokens; `about` joins its receipt.
+
+        Raises:
+            DoesNotFit: the instructions alone do not fit.
+        """
+        task, settings = self.task, self.settings
+        window, tokens, most = settings.window(), None, None
+        page = self._page(settings.value("context_budget_chars"))
+        if window is not None:
+            meter = settings.token_meter()
+            most = settings.within_margin(window.budget, meter)
+            while (tokens := meter.count(page.prompt.text)) > most:
+                used, least = page.prompt.receipt.used, len(task.teaching)
+                if used <= least:
+                    raise _refusal(tokens, most, "tokens", "use a model with a bigger window")
+                # A little less than in proportion, since tokens are not spread evenly.
+                page = self._page(max(least, used * most // tokens * 99 // 100))
+        receipt = {
+            "version": VERSION,
+            "engine": ENGINE,
+            "step_id": task.id,
+            "agent": task.agent,
+            "stage": task.stage or None,
+            "context_truncation": page.history.truncation,
+            "note": page.history.note,
+            "budget_chars": settings.value("context_budget_chars"),
+            "used_chars": page.prompt.receipt.used,
+            "window_tokens": most,
+            "used_tokens": tokens,
+            "selection": settings.value("history.selection"),
+            "curator": self.choice.to_dict(),
+            "sections": [
+                {"name": name, "state": page.states[name], "used_chars": len(page.prompt.texts.get(name, ""))}
+                for name in _ORDER
+                if name in page.states
+            ],
+            "steps": [step.to_dict() for step in page.history.steps],
+            "files": page.files,
+            "warnings": list(settings.warnings),
+            **about,
+        }
+        return Pack(
+            step_id=task.id,
+            agent=task.agent,
+            text=page.prompt.text,
+            sections=page.sections,
+            receipt=receipt,
+            fitted=page.prompt.receipt,
+            reason=self.choice.reason,
+        )
+
+    def _page(self, total: int) -> _Page:
+        """Return the page of at most `total` characters."""
+        texts, states = {"teaching_notes": self.task.teaching}, {"teaching_notes": "whole"}
+        left = total - len(self.task.teaching)
+        if left < 0:
+            raise _refusal(len(self.task.teaching), total, "chars", "raise context_budget_chars")
+        room = left // 2
+        files: list[dict[str, Any]] = []
+        for name, heading, most, sections in self._around(room):
+            limit = min(most, room - len(_JOIN)) - len(heading)
+            prompt = fit(sections, limit if limit >= _SMALLEST else 0, meter=_UNIT)
+            is_whole = all(part.state == "whole" for part in prompt.receipt.parts)
+            states[name] = "dropped" if not prompt.text else "whole" if is_whole else "cut"
+            if prompt.text:
+                texts[name] = heading + prompt.text
+                room -= len(_JOIN + texts[name])
+                left -= len(_JOIN + texts[name])
+            files = file_states(prompt) if name == "files" else []
+        kept = history_section(self.history, left - len(_JOIN), self.settings, self.task.query)
+        texts["history"] = kept.text
+        if self.history:
+            states["history"] = "dropped" if not kept.text else "cut" if kept.truncation["truncated"] else "whole"
+        page = tuple(
+            Section(
+                name,
+                texts[name],
+                required=name == "teaching_notes",
+                priority="high" if name == "history" else "medium",
+            )
+            for name in _ORDER
+            if texts.get(name)
+        )
+        prompt = fit(page, total, meter=_UNIT)
+        if prompt.receipt.truncated:
+            sizes = ", ".join(f"{name} {len(text):,}" for name, text in texts.items())
+            raise BrimError(f"internal error: a pack of {total:,} chars was planned as {sizes}; please report it")
+        return _Page(prompt, page, states, kept, files)
+
+    def _around(self, room: int) -> Iterator[tuple[str, str, int, list[Section]]]:
+        """Yield the sections around the history, the first served first: name, heading, most characters, content."""
+        trail_chars = self.settings.value("curator.scent_trail_chars")
+        if trail_chars and self.history:
+            trail = [*(step.title.removeprefix("## ") for step in self.history), self.place]
+            yield "scent_trail", "# Scent trail\n", trail_chars, [Section("scent_trail", trail, keep="newest")]
+        paths = self._artifact_rows() if self.settings.value("curator.artifacts") else []
+        if paths:
+            yield "artifacts", "# Upstream artifacts\n", room, [Section("artifacts", paths, keep="best")]
+        if self.choice.summary:
+            summary = Section("summary", [self.choice.summary], keep="best")
+            yield "summary", "# Summary of earlier steps\n", room, [summary]
+        if self.choice.files:
+            most = self.settings.value("curator.files_budget_chars")
+            yield "files", f"# Files{_JOIN}", most, file_sections(self.choice.files)
+
+    def _artifact_rows(self) -> list[str]:
+        """Return the paths that earlier steps wrote, the newest first, each once with the step that wrote it last.
+
+        Those of earlier flows follow.
+        """
+        found: dict[str, str] = {}
+        for step in reversed(self.history):
+            for path in step.artifacts:
+                found.setdefault(" ".join(path.split()), f"step {step.step_id}")
+        for path in self.artifacts:
+            found.setdefault(" ".join(path.split()), "an earlier flow")
+        return [f"- {path} ({who})" for path, who in found.items() if path][:_MOST_ARTIFACTS]
+
+
+def history_section(history: Sequence[StepRecord], room: int, settings: Resolved, query: str) -> HistorySection:
+    """Return as much of a history as has room, with its heading and its note.
+
+    Raises:
+        SourceError: the settings list an agent in two classes.
+    """
+    classes, budget = settings.classes(), settings.value("context_budget_chars")
+    kinds = [classes.of(step.agent or None, step.step_id, step.output) for step in history]
+    by_class = "priority" in settings.value("history.selection")
+    limits = [settings.value("history_max_older_chars")] * len(history)
+    limits[-1:] = [settings.value("history_max_recent_chars")] if history else []
+    left, noted = room - len(HEADING), False
+    texts = [_text(step, limit) for step, limit in zip(history, limits, strict=True)]
+    if not all(text for text, _ in texts) or sum(len(_JOIN + text) for text, _ in texts) > left:
+        total = len(history)
+        widest = note(total, total, budget, budget, _UNIT, dict.fromkeys(NAMES, total) if by_class else None)
+        if settings.value("history.note") and len(_JOIN + widest) <= left:
+            noted = True
+            left -= len(_JOIN + widest)
+        texts = [
+            _text(step, min(limit, left - len(f"{_JOIN}{step.title}\n")))
+            for step, limit in zip(history, limits, strict=True)
+        ]
+        stays = _selected([text for text, _ in texts], kinds, left, settings, query)
+        texts = [text if i in stays else ("", False) for i, text in enumerate(texts)]
+    steps = tuple(ShownStep(step, kind, *text) for step, kind, text in zip(history, kinds, texts, strict=True))
+    included = [step for step in steps if step.text]
+    shares = distribution(step.kind for step in included) if by_class else None
+    numbers = (len(included), len(steps), len(HistorySection(steps=steps).text), budget)
+    return HistorySection(
+        steps=steps,
+        note=note(*numbers, _UNIT, shares) if noted else "",
+        truncation=truncation(*numbers, shares, cut=any(step.cut for step in included)),
+    )
+
+
+def _selected(texts: Sequence[str], kinds: Sequence[StepClass], left: int, settings: Resolved, query: str) -> set[int]:
+    """Return the indices of the steps that stay: the newest, unless the settings do not pin it, and the selected."""
+    pins_newest = settings.value("history.pin_most_recent")
+    if pins_newest and not texts[-1]:
+        return set()
+    messages = {i: {"role": "assistant", "content": _JOIN + text} for i, text in enumerate(texts) if text}
+    kind_of = {id(message): kinds[i] for i, message in messages.items()}
+    # The task and the newest turn always stay, and empty ones take no room: only steps are selected.
+    task, last = {"role": "user", "content": ""}, {"role": "user", "content": ""}
+    fitted = fit_messages(
+        [task, *messages.values(), *([] if pins_newest else [last])],
+        left,
+        meter=_UNIT,
+        select=settings.value("history.selection"),
+        within=settings.value("history.within"),
+        query=query,
+        excerpts=False,
+        note=False,
+        classify=lambda raw: kind_of.get(id(raw), StepClass.LOW),
+    )
+    stays = {id(message) for message in fitted.messages}
+    return {i for i, message in messages.items() if id(message) in stays}
+
+
+def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
+    """Return a step with at most `limit` characters of its output, and whether it was cut; empty if nothing fits."""
+    output = step.output.strip("\n")
+    if not output:
+        return (step.title, False) if limit >= 0 else ("", False)
+    try:
+        body = cut(output, max(limit, 0), _UNIT, marker=MARKER).text
+    except DoesNotFit:
+        return "", False
+    return f"{step.title}\n{body}", body != output
+
+
+def _refusal(needed: int, available: int, unit: str, advice: str) -> DoesNotFit:
+    return DoesNotFit(
+        f"the teaching notes take {needed:,} {unit} and the pack may have {available:,}: they are never truncated, so"
+        f" {advice} by {needed - available:,} or shorten them",
+        needed=needed,
+        available=available,
+        parts={"teaching_notes": needed},
+    )

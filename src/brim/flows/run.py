@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
 from typing import Any, Literal
@@ -16,10 +16,9 @@ from typing import Any, Literal
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, SourceError, UnknownName
 from brim.flows.curator import Curator
 from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.stages import model_of
-from brim.flows.step_receipts import StepReceipts
+from brim.flows.receipts import receipt_paths, write_step_receipt
+from brim.flows.stages import complete_within, model_of
 from brim.flows.step_record import StepRecord
-from brim.flows.timed_call import complete_within
 from brim.llm import LanguageModel, Reply, Usage, cost
 from brim.settings import load_config
 from brim.settings.config import Config
@@ -100,36 +99,35 @@ def run_flow(
         InvalidValue: the receipts of two steps would have the same file.
         SourceError: a receipt cannot be written.
     """
-    _check_paths(artifacts)
-    prepare = Curator(config, flow=flow, profile=profile, model=curator, root=root, clock=clock).prepare
-    receipts = None if run_base is None else StepReceipts(os.fspath(run_base), flow)
-
-    def chosen(step: FlowStep) -> tuple[LanguageModel, float]:
-        settings = config.resolve(profile, flow, step.id)
-        stage = step.values.get("stage") or ""
-        return model_of(stage, settings, model, models or {}), settings.value("timeout_seconds")
-
-    runner = _Runner(flow, chosen, partial(prepare, artifacts=artifacts), receipts, clock)
+    if isinstance(artifacts, str) or not all(isinstance(path, str) for path in artifacts):
+        raise InvalidType("artifacts", artifacts, "a list of paths")
+    curated = Curator(config, flow=flow, profile=profile, model=curator, root=root, run_base=run_base, clock=clock)
     steps = config.flow(flow).steps
-    if receipts is not None:
-        receipts.expect((step.id, step.agent) for step in steps)
+    names = ((step.id, step.agent) for step in steps)
+    paths = {} if run_base is None else receipt_paths(os.fspath(run_base), flow, names)
     done: list[StepOutcome] = []
     history: list[StepRecord] = []
     for step in steps:
-        outcome = runner.outcome(step, history)
+        settings = config.resolve(profile, flow, step.id)
+        outcome = _run_step(
+            step,
+            flow,
+            model=model_of(step.values.get("stage") or "", settings, model, models or {}),
+            seconds=settings.value("timeout_seconds"),
+            prepare=partial(curated.prepare, step, history, artifacts),
+            clock=clock,
+        )
+        if paths:
+            outcome = replace(outcome, path=paths[step.id])
+            write_step_receipt(outcome.path, outcome.receipt)
         done.append(outcome)
         if watch is not None:
             watch(outcome)
         if outcome.status != "ok":
             break
-        artifacts = step.values.get("artifacts") or ()
-        history.append(StepRecord(step_id=step.id, agent=step.agent, output=outcome.output, artifacts=artifacts))
+        wrote = step.values.get("artifacts") or ()
+        history.append(StepRecord(step_id=step.id, agent=step.agent, output=outcome.output, artifacts=wrote))
     return FlowOutcome(flow=flow, steps=tuple(done), planned=len(steps))
-
-
-def _check_paths(artifacts: Sequence[str]) -> None:
-    if isinstance(artifacts, str) or not all(isinstance(path, str) for path in artifacts):
-        raise InvalidType("artifacts", artifacts, "a list of paths")
 
 
 def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | None = None) -> tuple[Config, str]:
@@ -159,57 +157,35 @@ def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | No
     return config, config.flows[0]
 
 
-@dataclass(slots=True)
-class _Runner:
-    """Runs the steps of a flow."""
-
-    flow: str
-    chosen: Callable[[FlowStep], tuple[LanguageModel, float]]
-    """Returns the model of a step, and the seconds that it may take."""
-    prepare: Callable[[Any, Any], Pack]
-    receipts: StepReceipts | None
-    clock: Callable[[], float]
-
-    def outcome(self, step: FlowStep, history: list[StepRecord]) -> StepOutcome:
-        """Run one step, write its receipt, and return its outcome."""
-        begun = self.clock()
-        values: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": self.flow}
-        values |= {"step_id": step.id, "agent": step.agent}
-        event: dict[str, Any] = {}
-        reply, status, problem = None, None, ""
-        model, seconds = self.chosen(step)
-        try:
-            pack = self.prepare(step, history)
-            values |= pack.receipt
-            event = pack.event(flow=self.flow)
-            reply = complete_within(model, seconds, [{"role": "user", "content": pack.text}])
-            problem = _cut_off(reply)
-        except DoesNotFit as error:
-            problem = f"no pack: {error}"
-        except ModelError as error:
-            problem, status = str(error), error.status
-        reason = f"step {step.id} ({step.agent or 'agent'}): {problem}" if problem else ""
-        values |= _answer(model, reply, reason, status, self.clock() - begun)
-        path = self.receipts.write(values) if self.receipts is not None else ""
-        return StepOutcome(
-            step_id=step.id,
-            agent=step.agent,
-            status=values["status"],
-            reason=reason,
-            output=values["output"],
-            receipt=values,
-            path=path,
-            event=event,
-        )
-
-
-def _answer(
-    model: LanguageModel, reply: Reply | None, reason: str, status: int | None, seconds: float
-) -> dict[str, Any]:
-    """Return the fields of a receipt about the answer of the model."""
-    usage = Usage() if reply is None else reply.usage
-    name = getattr(model, "model", None)
-    return {
+def _run_step(
+    step: FlowStep,
+    flow: str,
+    *,
+    model: LanguageModel,
+    seconds: float,
+    prepare: Callable[[], Pack],
+    clock: Callable[[], float],
+) -> StepOutcome:
+    """Return the outcome of a step whose receipt is not written yet."""
+    begun = clock()
+    receipt: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": flow}
+    receipt |= {"step_id": step.id, "agent": step.agent}
+    event: dict[str, Any] = {}
+    reply, status, problem = None, None, ""
+    try:
+        pack = prepare()
+        receipt |= pack.receipt
+        event = pack.event(flow=flow)
+        reply = complete_within(model, seconds, [{"role": "user", "content": pack.text}])
+        problem = _cut_off(reply)
+    except DoesNotFit as error:
+        problem = f"no pack: {error}"
+    except ModelError as error:
+        problem, status = str(error), error.status
+    reason = f"step {step.id} ({step.agent or 'agent'}): {problem}" if problem else ""
+    name, usage = getattr(model, "model", None), Usage() if reply is None else reply.usage
+    output = "" if reply is None else reply.text
+    receipt |= {
         "status": "failed" if reason else "ok",
         "reason": reason,
         "http_status": status,
@@ -217,9 +193,18 @@ def _answer(
         "stop": None if reply is None else reply.stop,
         "usage": {"input_tokens": usage.input, "output_tokens": usage.output},
         "cost_usd": cost(name, usage) if isinstance(name, str) else None,
-        "seconds": round(seconds, 3),
-        "output": "" if reply is None else reply.text,
+        "seconds": round(clock() - begun, 3),
+        "output": output,
     }
+    return StepOutcome(
+        step_id=step.id,
+        agent=step.agent,
+        status=receipt["status"],
+        reason=reason,
+        output=output,
+        receipt=receipt,
+        event=event,
+    )
 
 
 def _cut_off(reply: Reply) -> str:

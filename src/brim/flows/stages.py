@@ -1,12 +1,14 @@
-"""The stages of a step, and the model that the tier of a stage chooses."""
+"""The stages of a step, the model that the tier of a stage chooses, and its call within a time limit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from threading import Thread
+from typing import Any
 
-from brim.errors import check_choice
-from brim.llm import LLM, LanguageModel
+from brim.errors import ModelError, check_choice
+from brim.llm import LLM, LanguageModel, Reply
 from brim.settings.resolved import Resolved
 
 TIERS = ("cheap", "medium", "expensive")
@@ -21,7 +23,7 @@ class FlowStage:
     scope: str
     """How much it has to see: `wide`, `deep`, `narrow` or `none`."""
     tier: str | None
-    """One of `TIERS`; `None` if no model is needed."""
+    """One of `TIERS`; `None` for the model of the run."""
 
 
 STAGES = {
@@ -53,3 +55,27 @@ def model_of(
         return models[known.tier]
     name = settings.value(f"models.{known.tier}")
     return replace(model, model=name) if name is not None and isinstance(model, LLM) else model
+
+
+def complete_within(model: LanguageModel, seconds: float, messages: list[Any], system: str | None = None) -> Reply:
+    """Return the answer of a model, whose own time limit may be longer, or missing.
+
+    Raises:
+        ModelError: it does not answer in time; its thread goes on, and the answer is not used.
+    """
+    box: list[Reply | BaseException] = []
+
+    def ask() -> None:
+        try:
+            box.append(model.complete(messages) if system is None else model.complete(messages, system))
+        except BaseException as error:  # Raised again in the waiting thread.
+            box.append(error)
+
+    thread = Thread(target=ask, name="brim-model", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not box:
+        raise ModelError(f"it took longer than {seconds:g} seconds")
+    if isinstance(box[0], BaseException):
+        raise box[0]
+    return box[0]

@@ -82,20 +82,14 @@ def records(history: Sequence[Any]) -> tuple[StepRecord, ...]:
     """
     if isinstance(history, str | Mapping) or not isinstance(history, Sequence):
         raise InvalidType("history", history, "a list of steps")
-    return tuple(_record(i, item) for i, item in enumerate(history))
-
-
-def _record(index: int, item: Any) -> StepRecord:
-    if isinstance(item, StepRecord):
-        return item
-    if not isinstance(item, Mapping):
-        raise InvalidType(f"history[{index}]", item, "a StepRecord or a mapping with step_id, agent and output")
-    known = tuple(slot.name for slot in fields(StepRecord))
-    for key in item:
-        check_choice(f"history[{index}]: a key", key, known)
-    if "step_id" not in item:
-        raise InvalidValue(f"history[{index}]", dict(item), "a mapping with a step_id")
-    return StepRecord(**item)
+    for i, item in enumerate(history):
+        if isinstance(item, Mapping):
+            _check_keys(f"history[{i}]: a key", item, [slot.name for slot in fields(StepRecord)])
+            if "step_id" not in item:
+                raise InvalidValue(f"history[{i}]", dict(item), "a mapping with a step_id")
+        elif not isinstance(item, StepRecord):
+            raise InvalidType(f"history[{i}]", item, "a StepRecord or a mapping with step_id, agent and output")
+    return tuple(item if isinstance(item, StepRecord) else StepRecord(**item) for item in history)
 
 
 def task_of(step: Any) -> Task:
@@ -108,34 +102,34 @@ def task_of(step: Any) -> Task:
         values: Mapping[str, Any] = {**step.values, "id": step.id, "agent": step.agent}
     elif isinstance(step, Mapping):
         values = step
-        for key in step:
-            check_choice("step: a key", key, _STEP_KEYS)
+        _check_keys("step: a key", step, _STEP_KEYS)
     else:
         raise InvalidType("step", step, "a step of a flow, its id, or a mapping with id, agent and teaching_notes")
     name, agent, stage = values.get("id"), values.get("agent"), values.get("stage")
     if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
         raise InvalidType("step: id", name, "a non-empty string")
+    notes = values.get("teaching_notes") or {}
+    if not isinstance(notes, Mapping):
+        raise InvalidType("step: teaching_notes", notes, f"a mapping with {', '.join(NOTES)}")
+    _check_keys("step: teaching_notes: a key", notes, NOTES)
     task = values.get("task") or values.get("prompt")
     texts = (values.get("role"), values.get("description"), task, values.get("teaching_note"))
     return Task(
         id=str(name),
         agent=agent if isinstance(agent, str) else "",
         text="\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip()),
-        notes=_notes(values.get("teaching_notes") or {}),
+        notes={
+            key: (note.strip(),) if isinstance(note, str) else _texts(f"step: teaching_notes.{key}", note)
+            for key in NOTES
+            if (note := notes.get(key))
+        },
         stage=stage if isinstance(stage, str) else "",
     )
 
 
-def _notes(notes: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(notes, Mapping):
-        raise InvalidType("step: teaching_notes", notes, f"a mapping with {', '.join(NOTES)}")
-    for key in notes:
-        check_choice("step: teaching_notes: a key", key, NOTES)
-    return {name: _lines(f"step: teaching_notes.{name}", notes[name]) for name in NOTES if notes.get(name)}
-
-
-def _lines(place: str, value: Any) -> tuple[str, ...]:
-    return (value.strip(),) if isinstance(value, str) else _texts(place, value)
+def _check_keys(place: str, values: Mapping[str, Any], known: Sequence[str]) -> None:
+    for key in values:
+        check_choice(place, key, known)
 
 
 def _texts(place: str, value: Any) -> tuple[str, ...]:

@@ -1,19 +1,23 @@
-"""Counters, gauges and histograms in the text format of Prometheus.
-
-The writer is small enough to need no library: a family has a name, a kind and a help text, and one value for each set
-of labels. Labels come from a short list of names, so that their number stays bounded.
-"""
+"""Metrics of events, as the page that Prometheus scrapes; `prometheus_client` counts and writes them."""
 
 from __future__ import annotations
 
-import math
-import threading
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
-from brim.errors import InvalidValue
+from brim.errors import SourceError
 from brim.observe.events import Event
+
+try:
+    from prometheus_client import Counter, Gauge, Histogram, generate_latest
+    from prometheus_client.metrics_core import Metric
+except ImportError as error:
+    raise SourceError(
+        "prometheus_client", "it is not installed: pip install prometheus_client, or 'brim[gateway]'"
+    ) from error
 
 TOKENS = tuple(4**power for power in range(14))
 """The bounds of histograms of tokens: 1, 4, 16 and so on, to 64 million."""
@@ -24,11 +28,9 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MOST = 1_000
 """Sets of labels of one family; later ones are counted under `other`."""
 
-Labels = tuple[tuple[str, str], ...]
-
 
 class Family:
-    """One metric: a value for each set of labels."""
+    """One metric: a value for each set of labels, whose names are those of the first value."""
 
     def __init__(self, name: str, kind: str, help: str, bounds: Sequence[float] = ()) -> None:  # noqa: A002
         self.name = name
@@ -36,80 +38,64 @@ class Family:
         """`counter`, `gauge` or `histogram`."""
         self.help = help
         """One sentence on what it measures."""
-        self.bounds = tuple(bounds)
-        self._values: dict[Labels, float] = {}
-        self._cells: dict[Labels, list[float]] = {}
+        self.bounds = bounds
+        self._metric: Any = None
+        self._known: set[tuple[str, ...]] = set()
+        self._lock = Lock()
 
     def add(self, amount: float = 1, **labels: str) -> None:
         """Add to a counter or a gauge.
 
         Raises:
-            InvalidValue: a counter would decrease.
+            ValueError: a counter would decrease.
         """
-        if self.kind == "counter" and amount < 0:
-            raise InvalidValue(f"metric {self.name}", amount, "0 or more: a counter never goes down")
-        key = _key(labels, self._values)
-        self._values[key] = self._values.get(key, 0) + amount
+        self._cell(labels).inc(amount)
 
     def put(self, value: float, **labels: str) -> None:
-        """Set a gauge."""
-        self._values[_key(labels, self._values)] = value
+        """Set a gauge, or raise a counter to a number that is counted elsewhere."""
+        cell = self._cell(labels)
+        if self.kind == "counter":
+            cell.inc(value - self.value(**labels))
+        else:
+            cell.set(value)
 
     def see(self, value: float, **labels: str) -> None:
         """Add a value to a histogram."""
-        key = _key(labels, self._cells)
-        cells = self._cells.get(key)
-        if cells is None:  # One cell for each bound and one beyond the last, and then the sum.
-            cells = self._cells[key] = [0.0] * (len(self.bounds) + 2)
-        cells[bisect_left(self.bounds, value)] += 1
-        cells[-1] += value
+        self._cell(labels).observe(value)
 
     def value(self, **labels: str) -> float:
         """Return the value of a counter or a gauge, or the number of values of a histogram; 0 if there is none."""
-        key = tuple(sorted(labels.items()))
-        return sum(self._cells[key][:-1]) if key in self._cells else self._values.get(key, 0)
+        name = f"{self.name}_count" if self.kind == "histogram" else self.name
+        return sum(value for sample, found, value in self.samples() if (sample, found) == (name, labels))
 
     def total(self) -> float:
         """Return the sum of a counter or a gauge over all labels."""
-        return sum(self._values.values())
+        return sum(value for _, _, value in self.samples())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return its values as JSON values."""
-        return {"values": list(self._values.items()), "cells": list(self._cells.items())}
+    def samples(self) -> list[tuple[str, dict[str, str], float]]:
+        """Return the name, the labels and the value of each line of the page, as JSON values."""
+        rows = () if self._metric is None else (row for each in self._metric.collect() for row in each.samples)
+        return [(row.name, row.labels, row.value) for row in rows if not row.name.endswith("_created")]
 
-    def plus(self, others: Iterable[Mapping[str, Any]]) -> Family:
-        """Return the sum of this family and of the `to_dict` of others."""
-        made = Family(self.name, self.kind, self.help, self.bounds)
-        for each in (self.to_dict(), *others):
-            for labels, value in each["values"]:
-                key = tuple((name, told) for name, told in labels)
-                made._values[key] = made._values.get(key, 0) + value
-            for labels, cells in each["cells"]:
-                key = tuple((name, told) for name, told in labels)
-                before = made._cells.get(key, [0.0] * len(cells))
-                made._cells[key] = [one + other for one, other in zip(before, cells, strict=True)]
-        return made
-
-    def lines(self) -> list[str]:
-        """Return the family in the text format."""
-        escaped = self.help.replace("\\", "\\\\").replace("\n", "\\n")
-        out = [f"# HELP {self.name} {escaped}", f"# TYPE {self.name} {self.kind}"]
-        out += [f"{self.name}{_labels(key)} {_number(value)}" for key, value in sorted(self._values.items())]
-        for key, cells in sorted(self._cells.items()):
-            total = 0.0
-            for bound, count in zip((*self.bounds, math.inf), cells, strict=False):
-                total += count
-                out.append(f"{self.name}_bucket{_labels((*key, ('le', _number(bound))))} {_number(total)}")
-            out.append(f"{self.name}_sum{_labels(key)} {_number(cells[-1])}")
-            out.append(f"{self.name}_count{_labels(key)} {_number(total)}")
-        return out
+    def _cell(self, labels: Mapping[str, str]) -> Any:
+        with self._lock:  # Two first values at once make one metric.
+            if self._metric is None:
+                kinds: Mapping[str, Any] = {"counter": Counter, "gauge": Gauge, "histogram": Histogram}
+                options = {"buckets": self.bounds} if self.bounds else {}
+                self._metric = kinds[self.kind](self.name, self.help, tuple(labels), registry=None, **options)
+        if not labels:
+            return self._metric
+        key = tuple(labels.values())
+        if key not in self._known and len(self._known) >= _MOST:
+            return self._metric.labels(**dict.fromkeys(labels, "other"))
+        self._known.add(key)
+        return self._metric.labels(**labels)
 
 
 class Metrics:
-    """Counts events, and writes the page."""
+    """Counts events, and writes the page; a registry of `prometheus_client` takes it as a collector too."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._families: dict[str, Family] = {}
         family = self.family
         self.prompts = family("brim_prompts_total", "counter", "Prompts that were assembled.")
@@ -130,59 +116,43 @@ class Metrics:
     def observe(self, event: Event) -> None:
         """Count an event."""
         model, fields = event.model or "unknown", event.fields
-        with self._lock:
-            if event.name == "prompt_assembled":
-                self._prompt(model, fields)
-            elif event.name == "compacted":
-                self.compactions.add(model=model, trigger=str(fields.get("trigger", "")))
-                self.freed.add(max(0, fields.get("freed", 0)), model=model)
-            elif event.name == "overflow":
-                self.overflows.add(model=model, retried=str(bool(fields.get("retried"))).lower())
-            elif event.name == "warning":
-                self.warnings.add(model=model)
-            elif event.name == "sub_tick":
-                self.sub_ticks.add(model=model)
+        if event.name == "prompt_assembled":
+            used, budget = fields.get("used_tokens", 0), fields.get("budget_tokens", 0)
+            self.prompts.add(model=model)
+            self.input.see(used, model=model)
+            if budget:
+                self.use.see(used / budget, model=model)
+            if fields.get("truncated"):
+                self.truncated.add(model=model)
+            if "stable_prefix" in fields:
+                self.prefix.see(fields["stable_prefix"], model=model)
+        elif event.name == "compacted":
+            self.compactions.add(model=model, trigger=str(fields.get("trigger", "")))
+            self.freed.add(max(0, fields.get("freed", 0)), model=model)
+        elif event.name == "overflow":
+            self.overflows.add(model=model, retried=str(bool(fields.get("retried"))).lower())
+        elif event.name == "warning":
+            self.warnings.add(model=model)
+        elif event.name == "sub_tick":
+            self.sub_ticks.add(model=model)
 
-    def _prompt(self, model: str, fields: Mapping[str, Any]) -> None:
-        used, budget = fields.get("used_tokens", 0), fields.get("budget_tokens", 0)
-        self.prompts.add(model=model)
-        self.input.see(used, model=model)
-        if budget:
-            self.use.see(used / budget, model=model)
-        if fields.get("truncated"):
-            self.truncated.add(model=model)
-        if "stable_prefix" in fields:
-            self.prefix.see(fields["stable_prefix"], model=model)
+    def collect(self, others: Sequence[Mapping[str, Any]] = ()) -> Iterator[Metric]:
+        """Yield the metrics for `prometheus_client`, with what `to_dict` of other processes has added to them."""
+        for name, family in self._families.items():
+            sums: defaultdict[tuple[str, tuple[tuple[str, str], ...]], float] = defaultdict(float)
+            for rows in (family.samples(), *(each.get(name, ()) for each in others)):
+                for sample, labels, value in rows:
+                    sums[sample, tuple(labels.items())] += value
+            metric = Metric(name.removesuffix("_total"), family.help, family.kind)
+            for (sample, labels), value in sums.items():
+                metric.add_sample(sample, dict(labels), value)
+            yield metric
 
     def text(self, others: Sequence[Mapping[str, Any]] = ()) -> str:
         """Return the page that Prometheus scrapes, with what `to_dict` of other processes has added to it."""
-        with self._lock:
-            families = [
-                family.plus(values for each in others if (values := each.get(name)) is not None)
-                for name, family in self._families.items()
-            ]
-        return "".join(line + "\n" for family in families for line in family.lines())
+        page: Any = SimpleNamespace(collect=lambda: self.collect(others))
+        return generate_latest(page).decode()
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as JSON values, by the names of their families."""
-        with self._lock:
-            return {name: family.to_dict() for name, family in self._families.items()}
-
-
-def _key(labels: Mapping[str, str], known: Mapping[Labels, Any]) -> Labels:
-    key = tuple(sorted(labels.items())) if len(labels) > 1 else tuple(labels.items())
-    return key if key in known or len(known) < _MOST else tuple((name, "other") for name, _ in key)
-
-
-def _labels(key: Labels) -> str:
-    escaped = [
-        '{}="{}"'.format(name, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
-        for name, value in key
-    ]
-    return f"{{{','.join(escaped)}}}" if escaped else ""
-
-
-def _number(value: float) -> str:
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    return str(int(value)) if value == int(value) else repr(float(value))
+        return {name: family.samples() for name, family in self._families.items()}

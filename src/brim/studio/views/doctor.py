@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from brim.doctor.diagnosis import diagnose
-from brim.doctor.finding import CHECKS, Finding, proposed_change
+from brim.doctor.finding import CHECKS, Finding, ProposedChange
 from brim.errors import UnknownName
 from brim.meter import DEFAULT
 from brim.meter.vocabularies import BUILT_IN, VOCABULARIES
@@ -43,7 +43,7 @@ def doctor(workspace: Workspace, access: StudioAccess) -> dict[str, Any]:
     return {
         "healthy": not any(finding.level == "wrong" for finding in findings),
         "findings": [
-            {**relative_paths(finding.to_dict(), config), "fixes": [line for line in finding.commands if _fixes(line)]}
+            {**relative_paths(finding.to_dict(), config), "fixes": [change.command for change in _fixes(finding)]}
             for finding in findings
         ],
         "saved": workspace.saved,
@@ -63,18 +63,16 @@ def fix(workspace: Workspace, line: str) -> dict[str, Any]:
     """
     config = workspace.settings()
     _, findings = _findings(workspace, config)
-    known = any(line in finding.commands for finding in findings)
-    proposed = proposed_change(line) if known and _fixes(line) else None
+    proposed = next((change for each in findings for change in _fixes(each) if change.command == line), None)
     if proposed is None:
         raise UnknownName("proposed change", line, [], "Read the findings again: they may have changed")
-    change = changes.plan(config, {proposed.key: proposed.value}, **proposed.place)
+    change = changes.plan(config, {proposed.key: proposed.value}, **dict(proposed.place))
     return save(workspace, workspace.plan(change))
 
 
-def _fixes(line: str) -> bool:
-    """Return whether a command changes the project's own settings and nothing else."""
-    proposed = proposed_change(line)
-    return proposed is not None and "file" not in proposed.place
+def _fixes(finding: Finding) -> list[ProposedChange]:
+    """Return the changes of the project's own settings, and no others."""
+    return [change for change in finding.changes if not change.variable and "file" not in dict(change.place)]
 
 
 def _findings(workspace: Workspace, config: Config) -> tuple[int, list[Finding]]:
