@@ -8,7 +8,7 @@ import pytest
 import brim
 from brim.sessions.conversations import Conversations
 from brim.sessions.reported_size import ReportedSize
-from brim.sessions.request import RequestInput
+from brim.sessions.request_input import RequestInput
 from brim.sessions.windows import WindowLimits
 from sessions.test_conversations import history, legal
 

@@ -23,7 +23,8 @@ from brim.history.stable import Stable
 from brim.meter import BaseMeter
 from brim.observe.uncaught import log_error
 from brim.sessions.meters import RequestSize
-from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.request import FittedRequest
+from brim.sessions.request_input import RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.windows import Room, WindowLimits
 from brim.settings.kinds import POLICIES

@@ -13,7 +13,8 @@ from brim.history.history import fit_messages
 from brim.meter import BaseMeter
 from brim.meter.calibration import Calibrated
 from brim.sessions.meters import RequestSize
-from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.request import FittedRequest
+from brim.sessions.request_input import RequestInput
 from brim.sessions.request_plan import RequestPlan
 
 

@@ -24,7 +24,8 @@ from brim.sessions.model_meter import SentPrompt
 from brim.sessions.overview import GATEWAY
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.reported_size import ReportedSize
-from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.request import FittedRequest
+from brim.sessions.request_input import RequestInput
 from brim.sessions.sent_messages import folded
 from brim.sessions.session import RESTORED, Session
 from brim.sessions.session_step import SessionStep

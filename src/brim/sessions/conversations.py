@@ -29,7 +29,8 @@ from brim.sessions.prefix import KIND, LOGGED, PrefixIndex
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.remembered import RememberedConversations
 from brim.sessions.reported_size import ReportedSize
-from brim.sessions.request import FittedRequest, RequestInput
+from brim.sessions.request import FittedRequest
+from brim.sessions.request_input import RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.tolerant_store import TolerantStore

@@ -1,52 +1,20 @@
-"""One request on its way to a model: what a caller brings, what to send, and what came of it."""
+"""One request on its way to a model: what to send, and what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from brim.history.history import Tools
 from brim.history.result import Fitted
-from brim.receipts.receipt import Part, Receipt, losses
+from brim.receipts.receipt import Receipt, losses
 from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.request_input import RequestInput
 from brim.sessions.session import Session
 from brim.sessions.windows import Room
-from brim.wire import Format
 from brim.wire.overflow import Overflow, is_overflow
 
 T = TypeVar("T")
-
-
-@dataclass(kw_only=True, slots=True, eq=False)
-class RequestInput:
-    """What a caller is about to send."""
-
-    messages: Sequence[Any]
-    """The whole history."""
-    model: str = ""
-    """The model that is called; empty if the request names none."""
-    tools: Tools | None = None
-    system: Any = None
-    """The system prompt, if it is not one of the messages."""
-    fields: Mapping[str, Any] | None = None
-    """The other fields of the body, such as `response_format`."""
-    format: Format | None = None
-    """The format of the messages; `None` if it is to be detected."""
-    answer: int | None = None
-    """Tokens that the answer may take; `None` if the request does not say."""
-    extra: int = 0
-    """Tokens of the request that the caller has counted itself."""
-    parts: tuple[Part, ...] = ()
-    """The parts of the receipt that these tokens are."""
-    pin: tuple[int, ...] = ()
-    """Indexes of messages that stay whole."""
-    recall: bool = False
-    """Whether the model is offered the recall tool if anything is dropped."""
-    changes: bool = False
-    """Whether the caller may change its messages after the request, so that they are recorded as copies."""
-    size: int = 0
-    """About the bytes that its values take, by which the memory of conversations is bounded."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
