@@ -888,7 +888,7 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/windows.py",
+        "sessions/learning/windows.py",
         "tests/sessions/test_windows.py",
         (
             (
@@ -916,54 +916,85 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/conversation.py",
-        "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_found_again.py",
+        "sessions/conversations/conversation.py",
+        "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_found_again.py"
+        " tests/gateway/test_conversations.py tests/gateway/test_receipts.py",
         (
-            (
-                "marks for the cache make another conversation",
-                "return bool(one == other or said(jsonable(one)) == said(jsonable(other)))",
-                "return bool(one == other)",
-            ),
             (
                 "a shorter history continues a longer one",
                 "if self.shared(messages) == len(self.known) else None",
                 "if self.shared(messages) == min(len(messages), len(self.known)) else None",
             ),
-            ("a history that was changed is continued", "if had is None:", "if had is None and not messages:"),
-            ("what fits is cut all the same", "room.fits if expected <= room.fits else room.target", "room.target"),
-            ("extra tokens are not counted", "expected = estimate + extra +", "expected = estimate +"),
-            ("a message that was replaced is not seen", "return known <= messages", "return True"),
-            ("a message is sent in the place of another", "found if raw is old else", "found if raw == old else"),
-            ("a longer system prompt is not counted", "return counts.of([new for new, _ in pairs]) - ", "return 0 * "),
-            ("a clock in the system prompt makes another conversation", "first = leading(known)", "first = 0"),
-            ("any usage is that of the newest prompt", "if self._newest is request.fitted else None", ""),
+            (
+                "a history that was changed is continued",
+                "if had is None:\n            step.restart",
+                "if had is None and not messages:\n            step.restart",
+            ),
+            ("what fits is cut all the same", "target = room.fits if fits else", "target = room.fits if False else"),
+            ("extra tokens are not counted", "state.estimate(parts) + request.extra + start", "state.estimate(parts)"),
+            ("a message that was replaced is not seen", "if known[at:stop] == given[at:stop]:", "if True:"),
+            ("a longer system prompt is not counted", "return sum(new - old for new, old in sizes)", "return 0"),
+            (
+                "a clock in the system prompt makes another conversation",
+                "first, end = leading(known),",
+                "first, end = 0,",
+            ),
+            ("any usage is that of the newest prompt", "self.logged and self._newest is request.fitted", "self.logged"),
             ("what the studio restored makes the history another one", "and RESTORED not in entry.body", ""),
-            ("messages of another process are mixed in", "session.sole_writer = True", "pass"),
-            ("a failing store ends a request", "session.tolerate(store.failed)", "pass"),
+            ("a held cut counts as a new one", "if state.counts.compactions > cuts else 0", ""),
+            (
+                "dropped texts cannot be recalled",
+                "step.recalls = self.logged or request.recall",
+                "step.recalls = False",
+            ),
+            ("pins are not kept", "budget, pin=pin,", "budget, pin=(),"),
+            ("another process's cut is not taken", "self.session.refresh()", "pass"),
+            ("a system prompt alone is every conversation", "messages[first:] or messages", "messages[first:]"),
+            ("a cold cache holds its cut", "step.let_go(", "_ = ("),
         ),
     ),
     Area(
-        "sessions/logged_state.py",
-        "tests/sessions/test_logged_state.py",
+        "sessions/session.py",
+        "tests/sessions/test_logged_state.py tests/sessions/test_strangers.py tests/sessions/test_engine.py",
         (
-            ("what failed counts as sent", "context.rewind(before)\n                raise", "raise"),
-            ("pins of another writer are lost", "self._state.pins = pins[-1]", "pass"),
+            ("what failed counts as added", "            self._undo()\n            raise", "            raise"),
+            ("pins of another writer are lost", "self._state.pins = pinned[-1]", "pass"),
             (
                 "messages of another writer are lost",
-                "self.reload()\n        except (Conflict",
-                "journal.number = entries[-1].number\n        except (Conflict",
+                "            self.reload()\n        except (Conflict",
+                "            journal.number = entries[-1].number\n        except (Conflict",
             ),
-            (
-                "texts count as kept before they are written",
-                "        self._write([*work.lines, *work.dropped], work.state)\n",
-                "        work.state.context.kept()\n        self._write([*work.lines, *work.dropped], work.state)\n",
-            ),
-            ("the caller's own objects are replaced", "same.pop() if (same", "raw if (same"),
             (
                 "a purge is undone",
-                "            raise journal.purged()\n        own",
-                "            journal.number = 0\n        own",
+                "            raise journal.purged()\n        sent",
+                "            journal.number = 0\n        sent",
             ),
+            (
+                "two threads change a session at once",
+                "        with self._lock:\n            for _ in",
+                "        if True:\n            for _ in",
+            ),
+            ("the count of cuts is lost at a restart", 'Counts.from_dict(row.meta.get("counts", {}))', "Counts()"),
+        ),
+    ),
+    Area(
+        "sessions/saved_session.py",
+        "tests/sessions/test_resume.py",
+        (("a changed window is forgotten", 'self.settings = SessionSettings.from_dict(body["settings"])', "pass"),),
+    ),
+    Area(
+        "sessions/session_step.py",
+        "tests/sessions/test_prompt.py tests/sessions/test_cold_cache.py tests/sessions/test_resume.py"
+        " tests/sessions/test_strangers.py",
+        (
+            (
+                "a cut is let go while it is cached",
+                "(gap := self.now - last.at) > lifetime",
+                "(gap := self.now - last.at) > 0",
+            ),
+            ("nobody is told that a cut was made anew", "held=None), anew=why)", "held=None))"),
+            ("a short prompt that is refused ends a session", "if last >= _REFUSED:", "if last:"),
+            ("the cut is not logged", "self.lines.append((cut_record.KIND, changes))", "pass"),
         ),
     ),
     Area(
@@ -1015,7 +1046,7 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/reported_size.py",
+        "sessions/conversations/reported_size.py",
         "tests/sessions/test_reported_size.py",
         (
             (
@@ -1046,7 +1077,7 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/journal.py",
+        "sessions/log/journal.py",
         "tests/sessions/test_logged_state.py tests/sessions/test_conversations.py",
         (
             (
@@ -1062,36 +1093,10 @@ AREAS = (
                 "MemoryLog() if store",
             ),
             ("a write that failed waits for the next one", "for _ in range(_TRIES):", "for _ in range(0):"),
-            ("a changed window is forgotten", 'self.settings = SessionSettings.from_dict(body["settings"])', "pass"),
         ),
     ),
     Area(
-        "sessions/held_conversation.py",
-        "tests/sessions/test_engine.py tests/gateway/test_conversations.py tests/gateway/test_receipts.py",
-        (
-            ("a held cut counts as a new one", "if cut is not None and cut == self._cut:", "if False:"),
-            (
-                "the count of cuts is lost at a restart",
-                'self._cuts = max(self._cuts, saved.body.get("cuts", 0))',
-                "pass",
-            ),
-            (
-                "another meter makes the cut anew",
-                "held = context.history.stable",
-                "held = None",
-            ),
-            (
-                "the tools are not counted",
-                "extra_units(tools, request.system, request.fields)\n        exact",
-                "extra_units(None, request.system, request.fields)\n        exact",
-            ),
-            ("dropped texts cannot be recalled", "self._journal.append(dropped_lines(turns))", "pass"),
-            ("pins are not kept", "pin=request.pin,", "pin=(),"),
-            ("another process's cut is not taken", "return Stable(held=held)", "return None"),
-        ),
-    ),
-    Area(
-        "sessions/conversations.py",
+        "sessions/conversations/conversations.py",
         "tests/sessions/test_engine.py tests/sessions/test_conversations.py",
         (
             (
@@ -1114,7 +1119,7 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/remembered.py",
+        "sessions/conversations/remembered.py",
         "tests/sessions/test_engine.py tests/sessions/test_conversations.py tests/sessions/test_remembered.py",
         (
             ("the shortest beginning wins", "best = max(lengths.values()", "best = min(lengths.values()"),
@@ -1131,9 +1136,15 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/beginning.py",
+        "sessions/conversations/beginning.py",
         "tests/sessions/test_engine.py tests/gateway/test_workers.py",
-        (("marks for the cache are a part of how messages begin", "_json(said(message))", "_json(message)"),),
+        (
+            (
+                "a text as a block is another message",
+                "return fingerprints([one], format) == fingerprints([other], format)",
+                "return False",
+            ),
+        ),
     ),
     Area(
         "gateway/activity.py",
@@ -1163,7 +1174,7 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/overview.py",
+        "sessions/log/overview.py",
         "tests/cli/test_status.py tests/gateway/test_status.py",
         (
             (
@@ -1175,7 +1186,7 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/meters.py",
+        "sessions/learning/meters.py",
         "tests/sessions/test_engine.py tests/gateway/test_exchange.py",
         (
             ("the system prompt is not counted", 'if request.system and format.name != "openai":', "if False:"),

@@ -220,13 +220,13 @@ AREAS = (
         (
             (
                 "S3.2, S3.13: the estimate forgets memory",
-                "self._state.estimate(self._parts(system, tools, memory, fields))",
-                "self._state.estimate(self._parts(system, tools, None, fields))",
+                "self._state.estimate(self.parts(system, tools, memory, fields))",
+                "self._state.estimate(self.parts(system, tools, None, fields))",
             ),
         ),
     ),
     (
-        "sessions/model_meter.py",
+        "sessions/learning/model_meter.py",
         "tests/sessions",
         (("S3.3: usage teaches nothing", "self.calibration is not None and self.calibration.calls:", "False:"),),
     ),
@@ -234,7 +234,7 @@ AREAS = (
         "sessions/compaction.py",
         f"{_SESSION} tests/sessions",
         (
-            ("S3.4: no turns stay verbatim", "keep_turns=settings.keep_turns", "keep_turns=1"),
+            ("S3.4: no turns stay verbatim", "keep_turns=keep_turns", "keep_turns=1"),
             ("S3.5: another notice", "This thread is getting long", "This thread is long"),
         ),
     ),
@@ -331,7 +331,7 @@ AREAS = (
         ),
     ),
     (
-        "sessions/overview.py",
+        "sessions/log/overview.py",
         f"{_SESSION} tests/sessions tests/cli/test_status.py",
         (
             (

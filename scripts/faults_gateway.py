@@ -284,7 +284,7 @@ AREAS = (
         (("a task writes into the transaction of another", "if self._current not in _open.get():", "if False:"),),
     ),
     (
-        "sessions/dropped_texts.py",
+        "sessions/log/dropped_texts.py",
         "tests/integrations/test_mcp.py",
         (
             (
@@ -295,7 +295,7 @@ AREAS = (
         ),
     ),
     (
-        "sessions/readable_sessions.py",
+        "sessions/log/readable_sessions.py",
         "tests/integrations/test_mcp.py",
         (
             ("every session may be read", "return row.id in self._names", "return True"),

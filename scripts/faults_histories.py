@@ -316,7 +316,7 @@ AREAS = (
         ),
     ),
     (
-        "sessions/breakpoint.py",
+        "sessions/conversations/breakpoint.py",
         "tests/sessions/test_breakpoint.py",
         (
             ("a request gets more marks than it may have", ">= _MOST", "> _MOST"),

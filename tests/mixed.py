@@ -28,7 +28,7 @@ import httpx2
 import openai
 
 import brim
-from brim.sessions.request import FittedRequest
+from brim.sessions.conversations.request import FittedRequest
 from brim.settings.resolved import Resolved
 from brim.store import Store, database
 from talk import calling, model, refusal, result, user

@@ -5,8 +5,8 @@ import random
 import pytest
 
 import outages
-from brim.sessions import cut_record
-from brim.sessions.journal import Journal
+from brim.sessions.log import cut_record
+from brim.sessions.log.journal import Journal
 from outages import AFTER, PROGRAMS, Outage, points, rig
 
 SAMPLE = {"sessions": 12, "conversations": 4, "wrapped openai": 2, "wrapped anthropic": 2, "loops": 8, "workers": 3}

@@ -12,7 +12,7 @@ import pytest
 
 import brim
 from brim.errors import SourceError
-from brim.sessions.overview import overview
+from brim.sessions.log.overview import overview
 from talk import calling, model, result, user
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -6,7 +6,7 @@ from brim.doctor.diagnosis import diagnose
 from brim.doctor.finding import CHECKS
 from brim.flows import run_flow
 from brim.llm import Reply
-from brim.sessions.overview import GatewayUse, Overview, SessionUse
+from brim.sessions.log.overview import GatewayUse, Overview, SessionUse
 from brim.testing import Scripted
 
 

@@ -14,8 +14,8 @@ from brim.gateway.added_sections import inserted, read_sections, recounted, whol
 from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings, settings_of
-from brim.sessions.meters import Meters
-from brim.sessions.request_input import RequestInput
+from brim.sessions.learning.meters import Meters
+from brim.sessions.learning.request_input import RequestInput
 from brim.settings import load_config
 from gateway.conftest import conversation, post
 from gateway.test_providers import PATHS as PROVIDERS

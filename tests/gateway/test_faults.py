@@ -10,12 +10,12 @@ from brim.gateway import client_request, decision, identity, outcome, recall_off
 from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
-from brim.sessions import recall_tool as session_recall
 from brim.sessions.context import Context
-from brim.sessions.conversation import Conversation
 from brim.sessions.conversations import Conversations
-from brim.sessions.meters import Meters
-from brim.sessions.windows import Room, Windows
+from brim.sessions.conversations.conversation import Conversation
+from brim.sessions.learning.meters import Meters
+from brim.sessions.learning.windows import Room, Windows
+from brim.sessions.recall import recall_tool as session_recall
 from gateway.conftest import asked, conversation, post
 from model_server import running
 

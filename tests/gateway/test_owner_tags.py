@@ -9,7 +9,7 @@ import pytest
 from brim.gateway.guard import ClientKeys, admit
 from brim.gateway.owner_tags import OwnerTags
 from brim.gateway.settings import GatewaySettings
-from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.log.tolerant_store import TolerantStore
 from brim.store import open_store
 from gateway.conftest import asked, conversation, get, post
 from store_file import readable

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from brim import open_store
-from brim.sessions.cut_record import KIND, changed
+from brim.sessions.log.cut_record import KIND, changed
 from gateway.conftest import asked, conversation, post
 from services import postgres
 

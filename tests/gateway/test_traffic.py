@@ -80,7 +80,7 @@ def test_the_last_requests_are_written_at_the_end_and_the_next_gateway_starts_an
 
 def test_only_the_newest_requests_are_kept(tmp_path):
     from brim.gateway.traffic import Traffic
-    from brim.sessions.tolerant_store import TolerantStore
+    from brim.sessions.log.tolerant_store import TolerantStore
 
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
         traffic = Traffic(TolerantStore(store), "here", is_kept=True)

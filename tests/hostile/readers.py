@@ -56,10 +56,10 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.text_entries import text_entries
+from brim.sessions.log.memory_log import MemoryLog
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
-from brim.sessions.memory_log import MemoryLog
 from brim.settings.spec import is_spec, read_spec
 from brim.settings.yaml_editor import with_value
 from brim.store.address import without_secrets

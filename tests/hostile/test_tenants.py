@@ -25,7 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import brim
 from brim.gateway.routes import FITTED
-from brim.sessions.overview import RECENT, overview
+from brim.sessions.log.overview import RECENT, overview
 from hostile.tenants import KINDS, OWNERS, ROUTES, SECRETS, Owner, address, environ, gateways, owners_in, process, world
 
 NAMES = ("own name", "victim's name", "no name", "victim's name as user")
@@ -302,7 +302,7 @@ def test_no_text_of_a_tenant_reaches_another(made):
 
 
 LOOKUPS = {
-    "sessions/dropped_texts.py": {"text": 1, "search": 1},
+    "sessions/log/dropped_texts.py": {"text": 1, "search": 1},
     "studio/views/ledger.py": {"text": 1},  # The local operator's own page shows every session.
     "studio/views/search.py": {"search": 2},
 }

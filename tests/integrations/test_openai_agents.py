@@ -159,7 +159,7 @@ def test_a_session_in_the_store_goes_on_in_the_next_process(upstream, tmp_path):
     assert (server.refused, server.illegal) == (0, [])
     assert again.conversations.sessions[0].status().prompts == 42
     assert server.requests[-1]["input"][0]["content"] == TASK
-    from brim.sessions.overview import overview
+    from brim.sessions.log.overview import overview
 
     assert [row.id for row in overview(brim.open_store(url)).recent] == ["talk-7"]
 

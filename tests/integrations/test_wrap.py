@@ -16,8 +16,8 @@ import brim
 from brim.cli import main
 from brim.errors import DoesNotFit, InvalidType
 from brim.integrations.client_call import ClientCall
-from brim.sessions.beginning import bare
 from brim.sessions.conversations import Conversations
+from brim.sessions.conversations.beginning import bare
 from properties import examples
 
 WINDOW, CALLS, ANSWER = 3_000, 20, 100

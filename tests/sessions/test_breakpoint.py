@@ -12,7 +12,7 @@ from scripts.agents.cache import BreakpointCache, PromptPart
 
 from brim import Conversations
 from brim.history.note import note
-from brim.sessions.breakpoint import _with_mark
+from brim.sessions.conversations.breakpoint import _with_mark
 
 MARK = {"type": "ephemeral"}
 LOGS = pytest.mark.parametrize("log", [True, False], ids=["log", "no log"])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import DoesNotFit
-from brim.sessions import journal
 from brim.sessions.conversations import Conversations
+from brim.sessions.log import journal
 from brim.wire.overflow import Overflow
 from faulty import AFTER, BEFORE, FaultyStore
 from properties import examples

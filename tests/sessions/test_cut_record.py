@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import brim
-from brim.sessions.cut_record import changed, changes, cut_from, grown
+from brim.sessions.log.cut_record import changed, changes, cut_from, grown
 from sessions.talking import turn
 
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 
 from brim import meter, open_store
-from brim.sessions.conversation import ConversationKey, beginnings
 from brim.sessions.conversations import Conversations
-from brim.sessions.request_input import RequestInput
-from brim.sessions.windows import WindowLimits
+from brim.sessions.conversations.conversation import ConversationKey, beginnings
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.windows import WindowLimits
 from brim.testing import MemoryStore
 from sessions.test_conversations import TOO_LONG, history, legal
 

@@ -3,7 +3,7 @@
 import pytest
 
 import brim
-from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.read_ahead import ReadAhead
 from sessions.talking import SYSTEM, turn, window
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from brim.sessions.conversations import Conversations
-from brim.sessions.request_input import RequestInput
+from brim.sessions.learning.request_input import RequestInput
 from talk import answer, gives, says, use, user
 
 

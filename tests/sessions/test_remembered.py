@@ -2,9 +2,9 @@
 
 import pytest
 
-from brim.sessions import remembered
-from brim.sessions.conversation import Conversation, ConversationKey
-from brim.sessions.remembered import RememberedConversations
+from brim.sessions.conversations import remembered
+from brim.sessions.conversations.conversation import Conversation, ConversationKey
+from brim.sessions.conversations.remembered import RememberedConversations
 from brim.sessions.session import Session
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import brim
 from brim.sessions.conversations import Conversations
-from brim.sessions.reported_size import ReportedSize
-from brim.sessions.request_input import RequestInput
-from brim.sessions.windows import WindowLimits
+from brim.sessions.conversations.reported_size import ReportedSize
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.windows import WindowLimits
 from sessions.test_conversations import history, legal
 
 LOGS = pytest.mark.parametrize("log", [True, False], ids=["log", "no log"])

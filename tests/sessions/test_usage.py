@@ -7,7 +7,7 @@ import pytest
 import brim
 from brim.errors import InvalidValue
 from brim.llm import Usage
-from brim.sessions.usage import ReportedUsage, reported
+from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, Seen, turn, window
 

@@ -7,8 +7,8 @@ import pytest
 import brim
 from brim.meter.catalogue import find
 from brim.meter.window import Window, answer_room
-from brim.sessions.tolerant_store import TolerantStore
-from brim.sessions.windows import Room, WindowLimits, Windows
+from brim.sessions.learning.windows import Room, WindowLimits, Windows
+from brim.sessions.log.tolerant_store import TolerantStore
 from brim.testing import MemoryStore
 from brim.wire.overflow import Overflow
 

@@ -50,7 +50,7 @@ def run(
     read = [] if receipts is None else list(read_receipts(receipts, ("*", "receipts"), ("receipts",), ()))
     sessions = None
     if store is not None:
-        from brim.sessions.overview import overview
+        from brim.sessions.log.overview import overview
 
         with open_existing(store) as opened:
             sessions = overview(opened)

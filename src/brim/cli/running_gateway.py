@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from brim.errors import InvalidValue, SourceError
 
 if TYPE_CHECKING:
-    from brim.sessions.overview import Overview
+    from brim.sessions.log.overview import Overview
 
 _CONNECTIONS = {"http": HTTPConnection, "https": HTTPSConnection}
 _PATH = "/brim/status"
@@ -33,7 +33,7 @@ def gateway_overview(url: str, key: str | None) -> Overview:
         SourceError: it cannot be reached, or does not answer as a gateway does.
         InvalidValue: the URL is invalid, or the variable is not set.
     """
-    from brim.sessions.overview import GatewayUse, Overview
+    from brim.sessions.log.overview import GatewayUse, Overview
 
     headers = {}
     if key is not None:

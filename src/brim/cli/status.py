@@ -18,7 +18,7 @@ from brim.errors import InvalidValue
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from brim.sessions.overview import GatewayUse, Overview, SessionUse
+    from brim.sessions.log.overview import GatewayUse, Overview, SessionUse
 
 _COLUMNS, _ROWS = 40, 10
 _RECENT = 8
@@ -54,7 +54,7 @@ def run(
 
     Example: brim status --store sqlite:///brim.db --watch
     """
-    from brim.sessions.overview import overview
+    from brim.sessions.log.overview import overview
 
     if gateway is None and key is not None:
         raise InvalidValue("--key", key, "given with --gateway")

@@ -19,7 +19,7 @@ from brim.errors import BrimError
 from brim.history.note import NOTE_MARK
 from brim.history.priority import StepClass
 from brim.meter import catalogue, meter
-from brim.sessions.overview import Overview, SessionUse
+from brim.sessions.log.overview import Overview, SessionUse
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, LEAST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep

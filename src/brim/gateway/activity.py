@@ -15,8 +15,8 @@ from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.outcome import FitOutcome, GatewayPlan
 from brim.gateway.problem import HttpProblem
 from brim.observe import Event, Observer, emit
-from brim.sessions.models import known
-from brim.sessions.windows import Windows
+from brim.sessions.learning.models import known
+from brim.sessions.learning.windows import Windows
 from brim.wire.overflow import Overflow
 
 SOURCES = {

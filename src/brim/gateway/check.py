@@ -18,7 +18,7 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.upstream import Headers, Upstream, address, read_json
 from brim.gateway.upstream_connection import BrokenAnswer
-from brim.sessions.windows import listed
+from brim.sessions.learning.windows import listed
 from brim.store import open_store
 
 _PATH = "/v1/models"

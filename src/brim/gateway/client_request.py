@@ -16,7 +16,7 @@ from brim.gateway.known_bodies import EACH_VALUE, KnownBody, ParsedBody, parsed
 from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
-from brim.sessions.request_input import RequestInput
+from brim.sessions.learning.request_input import RequestInput
 from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful, lowered_limits, value_at
 
 FORMATS: dict[str, Format] = {

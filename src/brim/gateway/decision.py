@@ -22,11 +22,11 @@ from brim.gateway.upstream import address, sent_headers
 from brim.history.stable import Stable
 from brim.meter import BaseMeter
 from brim.observe.uncaught import log_error
-from brim.sessions.meters import RequestSize
-from brim.sessions.request import FittedRequest
-from brim.sessions.request_input import RequestInput
-from brim.sessions.request_plan import RequestPlan
-from brim.sessions.windows import Room, WindowLimits
+from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.request_plan import RequestPlan
+from brim.sessions.learning.meters import RequestSize
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.windows import Room, WindowLimits
 from brim.settings.kinds import POLICIES
 from brim.settings.spec import Spec
 from brim.wire.overflow import Overflow

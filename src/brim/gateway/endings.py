@@ -12,7 +12,7 @@ from typing import Any
 
 from brim.gateway.body import json_value
 from brim.meter.window import answer_room
-from brim.sessions.usage import reported
+from brim.sessions.learning.usage import reported
 from brim.wire.overflow import Overflow, is_overflow
 
 _SIGNS = (b'"error"', b"context_")

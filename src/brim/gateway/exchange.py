@@ -24,7 +24,7 @@ from brim.gateway.state import GatewayState
 from brim.gateway.stream_start import StreamStart
 from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
 from brim.gateway.upstream_connection import BrokenAnswer, UpstreamAnswer
-from brim.sessions.usage import reported, usage_in
+from brim.sessions.learning.usage import reported, usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
 T = TypeVar("T")

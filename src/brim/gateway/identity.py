@@ -11,7 +11,7 @@ from typing import Any
 from brim.errors import InvalidValue
 from brim.files.text_digest import text_digest
 from brim.history.compact.secrets import redact
-from brim.sessions.beginning import fingerprints, leading
+from brim.sessions.conversations.beginning import fingerprints, leading
 from brim.wire.base import MESSAGE_KEYS
 
 HEADER = "x-brim-session-id"

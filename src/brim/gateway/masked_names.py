@@ -7,7 +7,7 @@ from brim.gateway.guard import IncomingRequest
 from brim.gateway.identity import HEADER, LONGEST, cleaned, has_key, names_of
 from brim.gateway.metrics import model_name
 from brim.gateway.state import GatewayState
-from brim.sessions.models import known
+from brim.sessions.learning.models import known
 
 
 def masked(state: GatewayState, incoming: IncomingRequest, ask: ClientRequest) -> None:

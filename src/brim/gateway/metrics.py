@@ -12,7 +12,7 @@ from brim.gateway.identity import cleaned
 from brim.gateway.outcome import FitOutcome
 from brim.observe import Event
 from brim.observe.metrics import TOKENS, Metrics
-from brim.sessions.models import known
+from brim.sessions.learning.models import known
 
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """The bounds of histograms of seconds."""

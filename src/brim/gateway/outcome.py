@@ -12,10 +12,10 @@ from brim.gateway.problem import HttpProblem
 from brim.history.history import fit_messages
 from brim.meter import BaseMeter
 from brim.meter.calibration import Calibrated
-from brim.sessions.meters import RequestSize
-from brim.sessions.request import FittedRequest
-from brim.sessions.request_input import RequestInput
-from brim.sessions.request_plan import RequestPlan
+from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.request_plan import RequestPlan
+from brim.sessions.learning.meters import RequestSize
+from brim.sessions.learning.request_input import RequestInput
 
 
 @dataclass(kw_only=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hashlib import blake2b, scrypt
 from secrets import token_bytes, token_hex
 
-from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND, ID = "gateway-owners", "salt"
 """The document with the salt of a store."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from brim.gateway.body import json_value
 from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES
 from brim.gateway.server_event import events_of
-from brim.sessions.recall_tool import NAME
+from brim.sessions.recall.recall_tool import NAME
 from brim.wire.base import MESSAGE_KEYS
 
 MOST_ROUNDS = 4

@@ -12,7 +12,7 @@ from typing import Any
 
 from brim.gateway.body import json_value
 from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES
-from brim.sessions.recall_tool import NAME
+from brim.sessions.recall.recall_tool import NAME
 
 EMPTY = "The model asked for earlier text of this conversation only, and gave no answer."
 """The text of an answer of which nothing is left."""

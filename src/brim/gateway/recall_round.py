@@ -9,7 +9,7 @@ from typing import Any
 from brim.gateway import client_request, outcome, recall
 from brim.gateway.decision import Decision
 from brim.gateway.outcome import FitOutcome
-from brim.sessions.recall_tool import answered
+from brim.sessions.recall.recall_tool import answered
 
 _LEAST, _SHARE, _UNKNOWN = 64, 4, 4_096
 """Tokens that a recall may bring back: one part in four of the budget, or of this if it is unknown."""

@@ -13,7 +13,7 @@ from brim.gateway.problem import CHAT, GEMINI, MESSAGES, RESPONSES
 from brim.gateway.recall import index_of
 from brim.gateway.recall_answer import EMPTY, is_content, is_recall, reason
 from brim.gateway.server_event import EventReader, ServerEvent, event_bytes
-from brim.sessions.recall_tool import NAME
+from brim.sessions.recall.recall_tool import NAME
 
 _ENDINGS = ("response.completed", "response.incomplete")
 

@@ -14,7 +14,7 @@ from brim.gateway.recall_stream import RecallStream
 from brim.gateway.stream_start import refusal_in
 from brim.gateway.upstream import Headers, returned_headers
 from brim.gateway.upstream_connection import UpstreamAnswer
-from brim.sessions.usage import usage_in
+from brim.sessions.learning.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
 T = TypeVar("T")

@@ -22,8 +22,8 @@ from brim.gateway.upstream import Upstream
 from brim.gateway.worker_sums import WorkerSums
 from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
-from brim.sessions.meters import warm
-from brim.sessions.models import known
+from brim.sessions.learning.meters import warm
+from brim.sessions.learning.models import known
 from brim.store import open_store
 
 T = TypeVar("T")

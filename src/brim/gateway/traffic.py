@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from brim.gateway.metrics import ending
-from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-traffic"
 """The kind of the document; its id is the address of the gateway."""

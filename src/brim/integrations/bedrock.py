@@ -14,7 +14,7 @@ from typing import Any
 from brim.integrations.calls import run
 from brim.integrations.client_call import ClientCall
 from brim.sessions.conversations import Conversations
-from brim.sessions.usage import usage_in
+from brim.sessions.learning.usage import usage_in
 
 _SERVICE = "bedrock-runtime"
 _OPERATIONS = ("Converse", "ConverseStream")

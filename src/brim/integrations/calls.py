@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from brim.integrations.messages import Translation, format_for, from_wire, to_wire
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.request import FittedRequest
+from brim.sessions.conversations.request import FittedRequest
 from brim.settings import load_config
 from brim.wire import Format
 

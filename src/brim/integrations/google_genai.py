@@ -16,7 +16,7 @@ from typing import Any, Self
 from brim.integrations.calls import arun, run, stream
 from brim.integrations.client_call import ClientCall
 from brim.sessions.conversations import Conversations
-from brim.sessions.usage import usage_in
+from brim.sessions.learning.usage import usage_in
 
 _NEEDED = ("request", "request_streamed", "async_request", "async_request_streamed")
 _PATH = re.compile(r"(?:.*/)?(?P<model>[^/:]+):(?:generateContent|streamGenerateContent)(?:\?.*)?")

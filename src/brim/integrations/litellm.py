@@ -21,7 +21,7 @@ from brim.integrations.calls import arun, configured, run
 from brim.integrations.client_call import ClientCall
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.request import FittedRequest
+from brim.sessions.conversations.request import FittedRequest
 from brim.store import Store
 from brim.wire import Format
 

@@ -26,8 +26,8 @@ from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sessions.readable_sessions import ReadableSessions
-from brim.sessions.recall_tool import answered
+from brim.sessions.log.readable_sessions import ReadableSessions
+from brim.sessions.recall.recall_tool import answered
 from brim.store import Store
 from brim.wire.base import MESSAGE_KEYS
 

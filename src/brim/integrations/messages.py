@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from brim.sessions.request import FittedRequest
+from brim.sessions.conversations.request import FittedRequest
 from brim.wire import Format
 
 _PLACE, _PART = "place", "part"

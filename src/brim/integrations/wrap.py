@@ -20,8 +20,8 @@ from brim.integrations.calls import arun, configured, run
 from brim.integrations.client_call import ClientCall
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
+from brim.sessions.learning.usage import usage_in
 from brim.sessions.options import ConversationOptions, check_options
-from brim.sessions.usage import usage_in
 from brim.store import Store
 from brim.wire import Format
 

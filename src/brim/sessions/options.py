@@ -16,7 +16,7 @@ from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
-from brim.sessions.windows import WindowLimits
+from brim.sessions.learning.windows import WindowLimits
 from brim.wire.base import Format
 
 LINES = ("cap", "warning", "never")

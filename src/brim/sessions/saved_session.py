@@ -15,9 +15,9 @@ from brim.history.compact.plan import Compacted
 from brim.history.stable import LastFit
 from brim.meter.calibration import CallSize
 from brim.sessions.context import Context
-from brim.sessions.cut_record import KIND as CUT
-from brim.sessions.cut_record import Record, changed, cut_from, grown
-from brim.sessions.model_meter import load_calibration
+from brim.sessions.learning.model_meter import load_calibration
+from brim.sessions.log.cut_record import KIND as CUT
+from brim.sessions.log.cut_record import Record, changed, cut_from, grown
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of, meter_of
 from brim.store.base import Body, LogEntry, Store

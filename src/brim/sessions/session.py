@@ -26,23 +26,25 @@ from brim.meter import BaseMeter, Meter
 from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions import compaction, cut_record, pins, recall_tool
-from brim.sessions.cache_marks import lifetime
+from brim.sessions import compaction
 from brim.sessions.compaction import Summariser
-from brim.sessions.dropped_texts import DroppedTexts
 from brim.sessions.fixed_parts import FixedParts, Memory
-from brim.sessions.journal import Journal, Lines
-from brim.sessions.model_meter import SentPrompt, load_calibration, save_calibration
+from brim.sessions.learning.cache_marks import lifetime
+from brim.sessions.learning.model_meter import SentPrompt, load_calibration, save_calibration
+from brim.sessions.learning.usage import ReportedUsage, reported
+from brim.sessions.log import cut_record
+from brim.sessions.log.dropped_texts import DroppedTexts
+from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.options import OpenOptions, SessionOptions, check_options
 from brim.sessions.process_lock import ProcessLock
+from brim.sessions.recall import pins, recall_tool
 from brim.sessions.saved_session import read
 from brim.sessions.session_step import SessionStep, compaction_entry
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.unread import unread_messages
-from brim.sessions.usage import ReportedUsage, reported
 from brim.store import LogEntry, SearchHit, Store, opened_store
 from brim.store.texts import DROPPED
 from brim.wire.overflow import Overflow

@@ -15,15 +15,16 @@ from brim.errors import NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
-from brim.sessions import compaction, cut_record
+from brim.sessions import compaction
 from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.log_value import storable
-from brim.sessions.memory_log import Line
-from brim.sessions.result_limit import bounded
-from brim.sessions.sent_messages import folded
+from brim.sessions.learning.usage import ReportedUsage
+from brim.sessions.log import cut_record
+from brim.sessions.log.log_value import storable
+from brim.sessions.log.memory_log import Line
+from brim.sessions.log.sent_messages import folded
+from brim.sessions.recall.result_limit import bounded
 from brim.sessions.state import LastPrompt, SessionState
-from brim.sessions.usage import ReportedUsage
 from brim.store.texts import DROPPED, SHOWN, entry_handle
 from brim.wire import format_of, wire
 from brim.wire.overflow import Overflow

@@ -16,7 +16,7 @@ from brim.meter.window import Window
 from brim.sessions.compaction import planned
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.model_meter import ModelMeter
+from brim.sessions.learning.model_meter import ModelMeter
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
 

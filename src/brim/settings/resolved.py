@@ -91,7 +91,7 @@ class Resolved(Builder):
             SourceError: a setting is invalid.
         """
         from brim.sessions.conversations import Conversations
-        from brim.sessions.windows import WindowLimits
+        from brim.sessions.learning.windows import WindowLimits
 
         made = {name: self.value(key) for name, key in _SESSION.items() if self.is_set(key)}
         made["margin"] = self.value("safety_margin")

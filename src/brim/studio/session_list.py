@@ -12,7 +12,7 @@ from threading import Thread
 from time import monotonic
 from typing import Any
 
-from brim.sessions.overview import GATEWAY
+from brim.sessions.log.overview import GATEWAY
 from brim.store.base import SessionRow, Store
 
 _MOST_SESSIONS = 20_000

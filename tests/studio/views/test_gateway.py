@@ -11,7 +11,7 @@ from brim.gateway.app import GatewayApp
 from brim.gateway.policy import RequestRule
 from brim.gateway.settings import GatewaySettings
 from brim.history.compact.secrets import REMOVED
-from brim.sessions import conversation as conversations
+from brim.sessions.conversations import conversation as conversations
 from brim.studio.views.gateway import TRAFFIC
 from gateway.conftest import asked, conversation, post
 from hostile.test_canaries import FORMLESS, SHAPES, secret_of

@@ -12,7 +12,7 @@ from typing import Any
 from brim.audit.fields import loaded, mapping, name_in, number, rows, text
 from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, fingerprint, refused, replies
 from brim.errors import InvalidValue
-from brim.sessions.usage import reported, usage_in
+from brim.sessions.learning.usage import reported, usage_in
 from brim.wire import KEY_FORMATS, Format, format_of, wire
 from brim.wire.base import MESSAGE_KEYS, answer_limits, is_stateful, value_at
 from brim.wire.remainder import shown_fields

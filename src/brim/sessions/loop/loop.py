@@ -21,6 +21,7 @@ from brim.history.compact.continuation import continuation
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
+from brim.sessions.learning.usage import reported
 from brim.sessions.loop import brief
 from brim.sessions.loop.async_step import here, in_thread, is_async, run_async, waited
 from brim.sessions.loop.handover_summary import handover_summary
@@ -28,7 +29,6 @@ from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import CONTINUATION, RESULT, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session
-from brim.sessions.usage import reported
 from brim.store.base import Body, Store
 from brim.wire import Format, wire
 from brim.wire.base import jsonable

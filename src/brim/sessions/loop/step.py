@@ -9,7 +9,7 @@ from typing import Any, Literal
 from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.compact.continuation import Continuation
 from brim.llm import Usage, cost
-from brim.sessions.usage import reported
+from brim.sessions.learning.usage import reported
 
 ENDS = ("continue", "iteration", "goal")
 """What a step ends: nothing, its iteration, or the loop because the goal is reached."""

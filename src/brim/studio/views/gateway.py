@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from brim.sessions.overview import overview
+from brim.sessions.log.overview import overview
 from brim.store.base import Store
 from brim.studio.views.models import quantile
 from brim.studio.workspace import Workspace

@@ -7,7 +7,7 @@ from typing import Any
 
 from brim.errors import UnknownName
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
-from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
 from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from brim.meter import catalogue
-from brim.sessions.model_meter import KIND, load_calibration
+from brim.sessions.learning.model_meter import KIND, load_calibration
 from brim.studio.workspace import Workspace
 
 

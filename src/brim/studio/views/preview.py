@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, SourceError
-from brim.sessions import pins
-from brim.sessions.overview import SessionUse, overview
+from brim.sessions.log.overview import SessionUse, overview
+from brim.sessions.recall import pins
 from brim.settings.resolved import Resolved
 from brim.store.base import Store
 from brim.studio.costs import cost

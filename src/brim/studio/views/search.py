@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.store.base import SearchHit, SessionRow, Store
 from brim.store.texts import DROPPED, SHOWN
 from brim.studio.views.sessions import role_and_text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import BrimError, UnknownName
-from brim.sessions.overview import SessionUse
+from brim.sessions.log.overview import SessionUse
 from brim.store.base import Store
 from brim.studio.workspace import Workspace
 from brim.wire import wire

@@ -12,9 +12,9 @@ from itertools import takewhile
 from typing import Any
 
 from brim.history.note import is_written
-from brim.sessions.beginning import bare
-from brim.sessions.cache_marks import MARK, block_marks, marks_of
-from brim.sessions.request import FittedRequest
+from brim.sessions.conversations.beginning import bare
+from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.learning.cache_marks import MARK, block_marks, marks_of
 
 _MOST = 4
 """Marks that a request may have."""

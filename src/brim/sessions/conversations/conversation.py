@@ -16,21 +16,21 @@ from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
-from brim.sessions import recall_tool
-from brim.sessions.beginning import bare, fingerprints, leading, says_same
-from brim.sessions.cache_marks import lifetime
+from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
+from brim.sessions.conversations.reported_size import ReportedSize
+from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.model_meter import SentPrompt
-from brim.sessions.overview import GATEWAY
+from brim.sessions.learning.cache_marks import lifetime
+from brim.sessions.learning.model_meter import SentPrompt
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.windows import Room
+from brim.sessions.log.overview import GATEWAY
+from brim.sessions.log.sent_messages import folded
 from brim.sessions.process_lock import ProcessLock
-from brim.sessions.reported_size import ReportedSize
-from brim.sessions.request import FittedRequest
-from brim.sessions.request_input import RequestInput
-from brim.sessions.sent_messages import folded
+from brim.sessions.recall import recall_tool
 from brim.sessions.session import RESTORED, Session
 from brim.sessions.session_step import SessionStep
 from brim.sessions.state import SessionState
-from brim.sessions.windows import Room
 from brim.store.base import Store
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow

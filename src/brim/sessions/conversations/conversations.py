@@ -18,24 +18,24 @@ from brim.history.history import Tools
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions.breakpoint import add_breakpoint
 from brim.sessions.compaction import Summariser
-from brim.sessions.conversation import Conversation, ConversationKey, beginnings, logged_messages
-from brim.sessions.meters import Meters, RequestSize
-from brim.sessions.model_meter import SentPrompt
-from brim.sessions.models import known
+from brim.sessions.conversations.breakpoint import add_breakpoint
+from brim.sessions.conversations.conversation import Conversation, ConversationKey, beginnings, logged_messages
+from brim.sessions.conversations.prefix import KIND, LOGGED, PrefixIndex
+from brim.sessions.conversations.remembered import RememberedConversations
+from brim.sessions.conversations.reported_size import ReportedSize
+from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.request_plan import RequestPlan
+from brim.sessions.learning.meters import Meters, RequestSize
+from brim.sessions.learning.model_meter import SentPrompt
+from brim.sessions.learning.models import known
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.usage import reported
+from brim.sessions.learning.windows import Room, WindowLimits, Windows
+from brim.sessions.log.tolerant_store import TolerantStore
 from brim.sessions.options import SessionOptions, check_options
-from brim.sessions.prefix import KIND, LOGGED, PrefixIndex
 from brim.sessions.process_lock import ProcessLock
-from brim.sessions.remembered import RememberedConversations
-from brim.sessions.reported_size import ReportedSize
-from brim.sessions.request import FittedRequest
-from brim.sessions.request_input import RequestInput
-from brim.sessions.request_plan import RequestPlan
 from brim.sessions.session import Given, Session, SessionExists
-from brim.sessions.tolerant_store import TolerantStore
-from brim.sessions.usage import reported
-from brim.sessions.windows import Room, WindowLimits, Windows
 from brim.store import Store, opened_store
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from brim.meter import BaseMeter
-from brim.sessions.request_input import RequestInput
+from brim.sessions.learning.request_input import RequestInput
 
 _SHORTER = 50
 """The part of a shorter prompt, one in so many, that is added: the reported tokens may be unevenly distributed."""

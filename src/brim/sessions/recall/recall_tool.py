@@ -8,7 +8,7 @@ from typing import Any
 
 from brim.errors import StoreError, UnknownName
 from brim.meter.base import BaseMeter
-from brim.sessions.dropped_texts import DroppedTexts
+from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.truncate import shortened
 from brim.wire import wire
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-prefix"
 LOGGED = "conversation-prefix"

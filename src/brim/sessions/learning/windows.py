@@ -15,8 +15,8 @@ from typing import Any
 
 from brim.amounts import fraction
 from brim.meter.window import Window, answer_room
-from brim.sessions.models import counts_answer, known
-from brim.sessions.tolerant_store import TolerantStore
+from brim.sessions.learning.models import counts_answer, known
+from brim.sessions.log.tolerant_store import TolerantStore
 from brim.wire.overflow import Overflow
 
 KIND = "gateway-window"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from brim.errors import UnknownName
 from brim.receipts.receipt import handle as handle_of
-from brim.sessions.memory_log import MemoryLog
+from brim.sessions.log.memory_log import MemoryLog
 from brim.store.base import Body, SearchHit, Store
 from brim.store.texts import DROPPED, SHOWN, sent_message, turn_text
 from brim.store.words import excerpt, query_words

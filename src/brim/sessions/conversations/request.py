@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from brim.history.result import Fitted
 from brim.receipts.receipt import Receipt, losses
-from brim.sessions.dropped_texts import DroppedTexts
-from brim.sessions.request_input import RequestInput
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.windows import Room
+from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
-from brim.sessions.windows import Room
 from brim.wire.overflow import Overflow, is_overflow
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from brim.sessions.models import known
+from brim.sessions.learning.models import known
 
 MARK = "cache_control"
 _ASKED = ("prompt_cache_options", MARK)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from brim.sessions.beginning import leading
-from brim.sessions.conversation import Conversation, ConversationKey, beginnings
+from brim.sessions.conversations.beginning import leading
+from brim.sessions.conversations.conversation import Conversation, ConversationKey, beginnings
 
 _MOST_BYTES = 64 * 1024 * 1024
 """About the memory of the newest requests of all conversations that are remembered, unless a setting says other."""

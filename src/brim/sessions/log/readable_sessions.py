@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from brim.sessions.dropped_texts import DroppedTexts
-from brim.sessions.overview import GATEWAY, Overview, overview
+from brim.sessions.log.dropped_texts import DroppedTexts
+from brim.sessions.log.overview import GATEWAY, Overview, overview
 from brim.store.base import SessionRow, Store
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from brim.meter import BaseMeter
-from brim.sessions.request import FittedRequest
-from brim.sessions.windows import Room, WindowLimits
+from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.learning.windows import Room, WindowLimits
 from brim.wire.overflow import Overflow
 
 

@@ -17,9 +17,9 @@ from brim.meter import BaseMeter, meter
 from brim.meter.calibration import Calibrated, Calibration
 from brim.meter.chat import RequestCounter
 from brim.meter.estimate import OTHER
-from brim.sessions.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
-from brim.sessions.models import known
-from brim.sessions.request_input import RequestInput
+from brim.sessions.learning.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
+from brim.sessions.learning.models import known
+from brim.sessions.learning.request_input import RequestInput
 from brim.store.base import Store
 from brim.wire import format_of, instructions, wire
 

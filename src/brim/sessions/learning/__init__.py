@@ -1,0 +1,1 @@
+"""What a program learns while it runs: how models count, how much they hold, how long they cache."""

@@ -1,0 +1,1 @@
+"""What a session writes down, and how it is found again."""
