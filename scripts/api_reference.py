@@ -18,6 +18,7 @@ from typing import Any
 
 import brim
 from brim.history.options import Options
+from brim.sessions.options import OPTIONS, SessionOptions
 from generated import run
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"
@@ -179,6 +180,7 @@ def _signature(node: _Definition, prefix: str = "", *, owned: bool = False) -> s
     name = prefix if node.name == "__init__" else f"{prefix}{node.name}"
     returned = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
     inside = re.sub(r"\*\*\w+: Unpack\[TurnOptions\]", _turn_options(), ast.unparse(arguments))
+    inside = re.sub(r"\*\*\w+: Unpack\[(?:Session|Open)Options\]", lambda _: _session_options(), inside)
     each = [re.sub(r"^(\w+: [^=]+)=", r"\1 = ", argument) for argument in _parted(inside)]
     if not prefix or len(name) + len(inside) + len(returned) < _LINE:
         return f"{name}({', '.join(each)}){returned}"
@@ -196,6 +198,18 @@ def _turn_options() -> str:
         if isinstance(slot, ast.AnnAssign) and slot.value is not None
     ]
     return ", ".join(f"{name}: {kind}={value}" for name, kind, value in shown if "init=False" not in value)
+
+
+def _session_options() -> str:
+    """Return the options of sessions as arguments, with their defaults."""
+    node = _node(SessionOptions)
+    assert isinstance(node, ast.ClassDef)
+    slots = [
+        each for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.annotation, ast.Subscript)
+    ]
+    kinds = {ast.unparse(each.target): ast.unparse(each.annotation.slice.elts[0]) for each in slots}  # type: ignore[attr-defined]
+    shown = [f"{name}: {kinds[name]}={option.default!r}" for name, option in OPTIONS.items()]
+    return ", ".join([*shown, "format: Format | None=None", "clock: Callable[[], float]=time.time"])
 
 
 def _parted(arguments: str) -> Iterator[str]:
@@ -247,6 +261,9 @@ def _items(lines: list[str]) -> Iterator[str]:
             items.append(line.strip())
     for item in items:
         name, _, rest = item.partition(": ")
+        if "`SessionOptions`" in rest:
+            yield from (f"- `{each}`: {_safe(option.doc)}" for each, option in OPTIONS.items())
+            continue
         yield f"- `{name}`: {_safe(rest)}" if rest else f"- {_safe(item)}"
 
 

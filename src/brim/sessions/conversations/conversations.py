@@ -88,7 +88,7 @@ class Conversations:
             limits: what holds for the window of each model, without `window`.
             margin: the share of the budget that is left free if the count is an estimate.
             lower_answer: whether a request may ask for a shorter answer, if the server checks it with the prompt.
-            settings: further arguments of a `Session`: `stable`, `compact_at`, `keep_turns`, `tool_limit`, ...
+            settings: further arguments of a `Session`: see `SessionOptions`.
 
         Raises:
             StoreError: the store cannot be opened.
