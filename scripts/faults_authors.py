@@ -167,18 +167,18 @@ AREAS = (
         ),
     ),
     (
-        "settings/ecology.py",
+        "settings/authors.py",
         f"{_ECOLOGY} tests/settings/test_ecology.py",
         (
             (
                 "S1.1: the total is the reserve",
-                '"total_tokens": Word("prompt.total"',
-                '"total_tokens": Word("window.limit"',
+                '"context_budget.total_tokens", "prompt.total"',
+                '"context_budget.total_tokens", "window.limit"',
             ),
             (
                 "S1.4: any other priority is one",
-                'required="required", high="high"',
-                'required="required", urgent="high", high="high"',
+                'for name in ("required", "high"',
+                'for name in ("required", "urgent", "high"',
             ),
             ("S1.9: a limit may be nothing", "amount(least=1)", "amount()"),
         ),
@@ -227,7 +227,7 @@ AREAS = (
         (
             (
                 "S1.8: unknown words are ignored",
-                "self.unknown(name, (*known, *(() if prefix else ecology.SECTIONS)), keys)",
+                "(self.ignore if is_open else self.unknown)(name, known, keys)",
                 "pass",
             ),
         ),

@@ -209,14 +209,14 @@ AREAS = (
         (("S2.36: the mistakes of the document are not told", "    if 2 * tokens > size:\n", "    if False:\n"),),
     ),
     (
-        "settings/session_words.py",
+        "settings/authors.py",
         _SESSION,
         (
             ("S3.1: percent are shares", 'f"{value}%" if', 'f"{value / 2}%" if'),
             (
                 "S3.6: the tick's word is another setting",
-                '("loop.tick_cap", _PERCENT',
-                '("loop.handoff_share", _PERCENT',
+                '"loop.max_context_pct", "loop.tick_cap"',
+                '"loop.max_context_pct", "loop.handoff_share"',
             ),
         ),
     ),

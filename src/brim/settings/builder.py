@@ -18,9 +18,9 @@ from brim.requests.request import Request
 from brim.requests.terms import PAGES
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
+from brim.settings.authors import CLASSES
 from brim.settings.budgets import OLDER, RECENT, TOTAL
 from brim.settings.extras import fit_shrinking, log_overflow, remaining, with_template
-from brim.settings.flow_agents import CLASSES
 from brim.settings.keys import SETTINGS
 from brim.settings.kinds import MOST
 from brim.settings.limits import PromptLimits

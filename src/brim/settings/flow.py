@@ -8,7 +8,8 @@ from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.files.source import Keys, place
-from brim.settings import ecology, project
+from brim.settings import project
+from brim.settings.authors import extended
 from brim.settings.keys import FLOW_KEYS, NOTES, PROFILE_KEYS, STEP_KEYS
 from brim.settings.reader import Reader
 from brim.settings.values import Values
@@ -94,7 +95,7 @@ def read_profile(reader: Reader, name: str, value: Any, *keys: str | int) -> Pro
     _check_texts(reader, values, ("description", "extends"), keys)
     _check_name(reader, values, "profile_id", name, keys)
     settings = reader.settings(values, "profile", PROFILE_KEYS, *keys)
-    extends = values.get("extends", ecology.PROFILE if ecology.speaks(values) else None)
+    extends = values.get("extends", extended(values))
     return Profile(
         name,
         str(values.get("description") or ""),

@@ -6,8 +6,9 @@ error messages come from this table. A new setting is one more row, and a row ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from typing import Any, get_args
 
 from brim.history.options import Way, Within
@@ -15,8 +16,8 @@ from brim.receipts.receipt import FILLS, ORDERS
 from brim.receipts.receipt import POLICIES as FIT
 from brim.receipts.section import OVERFLOWS
 from brim.requests.terms import PAGES, KeepTools
+from brim.settings.authors import CLASSES, SAME, WORDS, Word
 from brim.settings.budgets import DEFAULT, PRESETS
-from brim.settings.flow_agents import CLASSES
 from brim.settings.kinds import (
     FLAG,
     KEEP,
@@ -241,19 +242,27 @@ SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _SETTINGS}
 """Every setting by its key."""
 
 
-def _tree(settings: Mapping[str, Setting]) -> dict[str, Any]:
+def _tree() -> dict[str, Any]:
     root: dict[str, Any] = {}
-    for key, setting in settings.items():
-        *path, last = key.split(".")
+
+    def put(place: str, node: Any) -> None:
+        *path, last = place.split(".")
         at = root
         for part in path:
             at = at.setdefault(part, {})
-        at[last] = setting
+        at[last] = node
+
+    for place, leaf in (*SETTINGS.items(), *((word.place, word) for word in WORDS)):
+        put(place, leaf)
+    for alias, place in SAME.items():
+        put(alias, reduce(getitem, place.split("."), root))
     return root
 
 
-TREE = _tree(SETTINGS)
-"""The same as nested mappings, by the parts of the keys."""
+Leaf = Setting | Word
+
+TREE = _tree()
+"""Settings and words as nested mappings, by the parts of their places; two names of a group are one object."""
 
 GROUPS: dict[str, str] = {
     "window": "The model's context window, and how much of it a prompt may use.",
@@ -271,13 +280,8 @@ GROUPS: dict[str, str] = {
 }
 """The description of each group."""
 
-SPELLINGS = {"budget_overrides": "budgets", "defaults": "budgets"}
-"""Groups under another name."""
-
 NOTES = ("inputs", "outputs", "emphasizes", "constraints")
 """The teaching notes of a step, in the order of the page."""
-
-_CURATOR_ENABLED = {"curator_enabled": "Short for curator.enabled."}
 
 STEP_KEYS = {
     "id": "The name of the step within its flow; without it, its index from 0.",
@@ -291,14 +295,12 @@ STEP_KEYS = {
     "artifacts": "Paths of the files that the step writes.",
     "teaching_note": "A note as one text; it comes before the history too.",
     "teaching_notes": f"Notes that come before the history: {', '.join(NOTES)}.",
-    **_CURATOR_ENABLED,
 }
 """The keys of a step in addition to settings."""
 
 FLOW_KEYS = {
     "flow": "Its name, in a file of its own.",
     "description": "What the flow is for.",
-    **_CURATOR_ENABLED,
     "steps": "Its steps, in order.",
 }
 """The keys of a flow in addition to settings."""
@@ -307,7 +309,6 @@ PROFILE_KEYS = {
     "profile_id": "Its name, in a file of its own.",
     "description": "What the profile is for.",
     "extends": "The profile whose settings it inherits.",
-    **_CURATOR_ENABLED,
 }
 """The keys of a profile in addition to settings."""
 

@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.files.source import Keys, Source, parse, place
-from brim.settings import ecology, project
+from brim.settings import project
+from brim.settings.authors import extended
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
-from brim.settings.keys import BARE, SETTINGS, TOP_KEYS
+from brim.settings.keys import BARE, SETTINGS, TOP_KEYS, TREE
 from brim.settings.overrides import from_environ, from_flags
 from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
 
+_RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
+"""The keys of `defaults` in a file of runtime defaults."""
 _DEFAULTS: Values = {key: Value(setting.default, "defaults") for key, setting in SETTINGS.items()}
 
 
@@ -129,8 +132,8 @@ class _Files:
         reader = self._reader(source)
         values = reader.mapping(source.values)
         own = reader.settings(values, layer, TOP_KEYS)
-        if ecology.speaks(values):
-            self.inherited = shipped_profile(ecology.PROFILE).settings
+        if profile := extended(values):
+            self.inherited = shipped_profile(profile).settings
         for group in ("profiles", "flows"):
             for name, value in reader.mapping(values.get(group), group).items():
                 self._add_one(reader, group[:-1], name, value, (group, name), user=layer == "user")
@@ -160,10 +163,10 @@ class _Files:
         reader = self._reader(self.read(path, root))
         values = reader.mapping(reader.source.values)
         block = reader.mapping(values.get("defaults"), "defaults")
-        known = {name: value for name, value in block.items() if name in BARE or name == "curator_enabled"}
+        known = {name: value for name, value in block.items() if name in _RUNTIME}
         for name in block.keys() - known.keys():
             reader.ignore(name, tuple(BARE), ("defaults",))
-        own = reader.settings({"defaults": known}, "project", {})
+        own = reader.settings(known, "project", {}, "defaults", tree=_RUNTIME)
         reader.finish()
         return own
 
