@@ -108,13 +108,13 @@ AREAS = (
         ),
     ),
     (
-        "settings/builder.py",
+        "settings/resolved.py",
         f"{_FORGE} {_ECOLOGY}",
         (
             ("S0.17: calls within a turn emit nothing", "emit(fitted.receipt.event(agent, **(about or {})))", "pass"),
             ("S1.6: the answer has no room", 'made["budget"] = max(made["budget"] - reserve, 0)', "pass"),
-            ("S1.14: an agent may lock itself out", "or own.is_readable(prompt):", "or True:"),
-            ("S1.17: budgets cannot be switched off", 'if self.value("prompt.enabled"):', "if True:"),
+            ("S1.14: an agent may lock itself out", "or is_readable(prompt, page):", "or True:"),
+            ("S1.17: budgets cannot be switched off", 'if not self.value("prompt.enabled"):', "if False:"),
             (
                 "S1.5, S1.22: nothing is dropped by policy",
                 'options["overflow"] = self.value("prompt.overflow")',
@@ -134,12 +134,12 @@ AREAS = (
         ),
     ),
     (
-        "settings/exchange.py",
+        "settings/resolved.py",
         "tests/settings/test_exchange.py",
-        (("S0.19: both strategies are one", 'settings.value("history.strategy") == "B"', "False"),),
+        (("S0.19: both strategies are one", 'self.value("history.strategy") == "B"', "False"),),
     ),
     (
-        "settings/limits.py",
+        "settings/resolved.py",
         f"tests/examples/test_forge.py {_ECOLOGY}",
         (
             (
@@ -155,10 +155,10 @@ AREAS = (
         ),
     ),
     (
-        "settings/extras.py",
+        "settings/prompt.py",
         f"{_FORGE} {_BROKER}",
         (
-            ("S0.23: the frame of the message is not counted", '[*sent, {"role": "user", "content": ""}]', "sent"),
+            ("S0.23: the frame of the message is not counted", '[*before, {"role": "user", "content": ""}]', "before"),
             (
                 "S4.14: the log says the other thing",
                 'if options.get("stages") else "Hard truncating."',

@@ -105,7 +105,7 @@ AREAS = (
         ),
     ),
     (
-        "settings/limits.py",
+        "settings/resolved.py",
         "tests/settings/test_budgets.py tests/settings/test_effects.py tests/requirements/test_flow.py",
         (("S2.15: a budget of the window is fine", "_WIDE = Fraction(1, 2)", "_WIDE = Fraction(50)"),),
     ),
@@ -122,7 +122,7 @@ AREAS = (
         ),
     ),
     (
-        "settings/lookup.py",
+        "settings/resolved.py",
         f"{_FLOW} tests/settings/test_config.py",
         (("S2.16, S2.20: replace merges", '        if mode.value == "merge":\n', "        if True:\n"),),
     ),

@@ -26,8 +26,8 @@ from brim.sessions.meters import RequestSize
 from brim.sessions.request import FittedRequest, RequestInput
 from brim.sessions.request_plan import RequestPlan
 from brim.sessions.windows import Room, WindowLimits
-from brim.settings.kinds import POLICIES
 from brim.settings.spec import Spec
+from brim.settings.values import POLICIES
 from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")

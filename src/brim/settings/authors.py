@@ -13,7 +13,7 @@ from typing import Any
 from brim.amounts import fraction
 from brim.history.priority import DEFAULT
 from brim.sessions.memory.working_memory import POLICIES, STRATEGIES
-from brim.settings.kinds import FLAG, Kind, amount, choice, number, whole
+from brim.settings.values import FLAG, Kind, amount, choice, number, whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from brim.receipts.section import OVERFLOWS
 from brim.requests.terms import PAGES, KeepTools
 from brim.settings.authors import CLASSES, SAME, WORDS, Word
 from brim.settings.budgets import DEFAULT, PRESETS
-from brim.settings.kinds import (
+from brim.settings.values import (
     FLAG,
     KEEP,
     POLICIES,
