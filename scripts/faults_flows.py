@@ -144,7 +144,11 @@ AREAS = (
         (
             ("S2.28: flows select by recency", 'Value("priority", "defaults")', 'Value("recency", "defaults")'),
             ("S2.27: the agents of the document are unknown", 'Value("flow", "defaults")', 'Value("none", "defaults")'),
-            ("S2.19: a shipped profile wins over the project", "(*own, *files, *shipped,", "(*own, *shipped, *files,"),
+            (
+                "S2.19: a shipped profile wins over the project",
+                "(*own, *self._written, *shipped,",
+                "(*own, *shipped, *self._written,",
+            ),
         ),
     ),
     (

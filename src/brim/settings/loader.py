@@ -11,14 +11,13 @@ from brim.settings import project
 from brim.settings.authors import extended
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
-from brim.settings.keys import BARE, SETTINGS, TOP_KEYS, TREE
+from brim.settings.keys import BARE, TOP_KEYS, TREE
 from brim.settings.overrides import from_environ, from_flags
 from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
 
 _RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
 """The keys of `defaults` in a file of runtime defaults."""
-_DEFAULTS: Values = {key: Value(setting.default, "defaults") for key, setting in SETTINGS.items()}
 
 
 def load(
@@ -54,18 +53,16 @@ def load(
     users = files.add(files.read(user), "user") if user else {}
     runtime = files.add_runtime(found.root) if found.root else {}
     variables, unknown = from_environ(environ)
-    above = tuple(values for values in (from_flags(flags), variables) if values)
     config = Config(
         files=tuple(files.paths),
         path=found.path,
         root=found.root,
-        _above=above,
-        _below=(*(values for values in (own, users, runtime, files.inherited) if values), _DEFAULTS),
-        _written=sum(1 for values in (own, users, runtime) if values),
-        ignored=(*unknown, *(warning for each in files.warnings for warning in each)),
+        _outside=tuple(values for values in (from_flags(flags), variables) if values),
+        _written=(own, users, runtime),
+        _inherited=files.inherited,
         _flows=files.flows,
         _profiles=files.profiles,
-        replaces=any("override_mode" in values for values in (*above, own, users, *files.layers())),
+        ignored=(*unknown, *(warning for each in files.warnings for warning in each)),
         entry=files.entry,
     )
     config.check()
@@ -114,12 +111,6 @@ class _Files:
         """The profile that a file inherits from by its vocabulary."""
         self.entry: str | None = None
         """The flow of the loaded file; a flow of the project with the same name yields to it."""
-
-    def layers(self) -> list[Values]:
-        """Return the settings of every profile, flow and step."""
-        flows = self.flows.values()
-        steps = [step.settings for flow in flows for step in flow.steps]
-        return [*(profile.settings for profile in self.profiles.values()), *(flow.settings for flow in flows), *steps]
 
     def read(self, path: str, root: str | None = None) -> Source:
         """Return the content of a file, or of the text that replaces it."""

@@ -105,26 +105,19 @@ _LOOP["tool_limit"] = "session.tool_limit"
 class Resolved:
     """The settings of a profile, a flow and a step."""
 
-    __slots__ = ("_bounded", "_layers", "_logged", "_replaces", "flow", "profile", "step")
+    __slots__ = ("_bounded", "_layers", "_logged", "flow", "profile", "step")
 
     def __init__(
-        self,
-        layers: tuple[Values, ...],
-        place: tuple[str | None, str | None, str | int | None],
-        *,
-        replaces: bool,
-        logged: set[str],
+        self, layers: tuple[Values, ...], place: tuple[str | None, str | None, str | int | None], logged: set[str]
     ) -> None:
         self._layers = layers
-        self._replaces = replaces
         self._logged = logged
         self._bounded: BoundedBudgets | None = None
         self.profile, self.flow, self.step = place
 
     def __getitem__(self, key: str) -> Value:
         full = BARE.get(key, key)
-        found = self._found(full)
-        return self._budgets().values[full] if full in LEAST else found
+        return self._budgets().values[full] if full in LEAST else self._found(full)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of all settings, and of the settings of sections that are set."""
@@ -191,10 +184,7 @@ class Resolved:
         return dict.fromkeys(key for layer in self._layers[:-1] for key in layer if key.startswith("sections."))
 
     def _found(self, key: str) -> Value:
-        layers = self._layers
-        if self._replaces and key.startswith("budgets."):
-            layers = self._replacing()
-        for layer in layers:
+        for layer in self._replacing() if key.startswith("budgets.") else self._layers:
             if (found := layer.get(key)) is not None:
                 return found
         setting = setting_of(key)
