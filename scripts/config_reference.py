@@ -14,7 +14,7 @@ from typing import Any
 
 from brim.settings.authors import SAME, WORDS
 from brim.settings.budgets import PRESETS, WINDOWS, Budgets
-from brim.settings.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS
+from brim.settings.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS, OwnKey
 from brim.settings.project import SHIPPED
 from generated import run, safe
 
@@ -92,8 +92,8 @@ def _budgets(title: str, values: Budgets) -> str:
     return f"| {title} | " + " | ".join(f"{number:,}" for _, number in values.items()) + " |"
 
 
-def _other_keys(title: str, keys: Mapping[str, str]) -> str:
-    rows = "\n".join(f"| `{key}` | {safe(sentence)} |" for key, sentence in keys.items())
+def _other_keys(title: str, keys: Mapping[str, OwnKey]) -> str:
+    rows = "\n".join(f"| `{key}` | {safe(doc)} |" for key, (_, doc) in keys.items())
     more = f"Shipped profiles: {', '.join(f'`{name}`' for name in SHIPPED)}.\n\n" if title == "profile" else ""
     return f"## Other keys of a {title}\n\n{more}| | |\n|---|---|\n{rows}\n"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from brim.history.options import Way, Within
 from brim.receipts.receipt import FILLS, ORDERS
@@ -283,36 +283,85 @@ GROUPS: dict[str, str] = {
 NOTES = ("inputs", "outputs", "emphasizes", "constraints")
 """The teaching notes of a step, in the order of the page."""
 
+
+class OwnKey(NamedTuple):
+    """A key of a file, a profile, a flow or a step that is no setting; each may be null."""
+
+    kind: Kind
+    doc: str
+
+
+def _refers(kind: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{kind}"}
+
+
+def _named(kind: str) -> Kind:
+    return Kind("a mapping", _is_mapping, {"type": "object", "additionalProperties": _refers(kind)})
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_TEXT = text(empty=True)
+_ID = Kind(
+    "a string or a whole number",
+    lambda value: type(value) is int or (isinstance(value, str) and bool(value)),
+    {"type": ["string", "integer"]},
+)
+_TASK = Kind(
+    "a string or a mapping",
+    lambda value: isinstance(value, str | dict),
+    {"anyOf": [_TEXT.schema, _refers("group_prompt")]},
+)
+NOTE = Kind(
+    "a string or a list of strings",
+    lambda value: isinstance(value, str) or TEXTS.takes(value),
+    {"anyOf": [_TEXT.schema, TEXTS.schema, {"type": "null"}]},
+)
+"""One teaching note."""
+_NOTES = Kind(
+    "a mapping",
+    _is_mapping,
+    {"type": "object", "properties": dict.fromkeys(NOTES, NOTE.schema), "additionalProperties": False},
+)
+_STEPS = Kind(
+    "a list of steps", lambda value: isinstance(value, list), {"type": "array", "items": {"$ref": "#/$defs/step"}}
+)
+
 STEP_KEYS = {
-    "id": "The name of the step within its flow; without it, its index from 0.",
-    "agent": "The agent that does it.",
-    "agents": "Its agents, if there are several; without `agent`, the first one does it.",
-    "role": "The role of the agent in this step.",
-    "description": "What the step is for.",
-    "task": "The instruction to the agent.",
-    "prompt": "Another name of `task`, if it is a string.",
-    "stage": "Prep, Work, Verify, Route or Commit.",
-    "artifacts": "Paths of the files that the step writes.",
-    "teaching_note": "A note as one text; it comes before the history too.",
-    "teaching_notes": f"Notes that come before the history: {', '.join(NOTES)}.",
+    "id": OwnKey(_ID, "The name of the step within its flow; without it, its index from 0."),
+    "agent": OwnKey(_TEXT, "The agent that does it."),
+    "agents": OwnKey(TEXTS, "Its agents, if there are several; without `agent`, the first one does it."),
+    "role": OwnKey(_TEXT, "The role of the agent in this step."),
+    "description": OwnKey(_TEXT, "What the step is for."),
+    "task": OwnKey(_TEXT, "The instruction to the agent."),
+    "prompt": OwnKey(_TASK, "Another name of `task`, if it is a string."),
+    "stage": OwnKey(_TEXT, "Prep, Work, Verify, Route or Commit."),
+    "artifacts": OwnKey(TEXTS, "Paths of the files that the step writes."),
+    "teaching_note": OwnKey(_TEXT, "A note as one text; it comes before the history too."),
+    "teaching_notes": OwnKey(_NOTES, f"Notes that come before the history: {', '.join(NOTES)}."),
 }
 """The keys of a step in addition to settings."""
 
 FLOW_KEYS = {
-    "flow": "Its name, in a file of its own.",
-    "description": "What the flow is for.",
-    "steps": "Its steps, in order.",
+    "flow": OwnKey(_TEXT, "Its name, in a file of its own."),
+    "description": OwnKey(_TEXT, "What the flow is for."),
+    "steps": OwnKey(_STEPS, "Its steps, in order."),
 }
 """The keys of a flow in addition to settings."""
 
 PROFILE_KEYS = {
-    "profile_id": "Its name, in a file of its own.",
-    "description": "What the profile is for.",
-    "extends": "The profile whose settings it inherits.",
+    "profile_id": OwnKey(_TEXT, "Its name, in a file of its own."),
+    "description": OwnKey(_TEXT, "What the profile is for."),
+    "extends": OwnKey(_TEXT, "The profile whose settings it inherits."),
 }
 """The keys of a profile in addition to settings."""
 
-TOP_KEYS = {"profiles": "Profiles by name.", "flows": "Flows by name."}
+TOP_KEYS = {
+    "profiles": OwnKey(_named("profile"), "Profiles by name."),
+    "flows": OwnKey(_named("flow"), "Flows by name."),
+}
 """The keys of the file in addition to settings."""
 
 BARE = {key.partition(".")[2]: key for key in SETTINGS if key.startswith("budgets.")}

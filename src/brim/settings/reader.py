@@ -13,7 +13,7 @@ from brim.errors import SourceError, nearest, shown
 from brim.files.source import Keys, Source, place
 from brim.settings.authors import extended
 from brim.settings.budgets import PRESETS
-from brim.settings.keys import ANY, BARE, TREE, Leaf
+from brim.settings.keys import ANY, BARE, TREE, Leaf, OwnKey
 from brim.settings.values import Value
 
 _TOPS = ("project", "user")
@@ -28,7 +28,7 @@ _SHOWN = 10
 """Problems that one error lists; the others are counted."""
 _AGENT = "agent"
 """A group that no typo is taken for: `agents` and the like are keys of the owner of a flow."""
-_NONE: Mapping[str, str] = {}
+_NONE: Mapping[str, OwnKey] = {}
 
 Entry = tuple[Leaf, str, Any, Keys]
 """A setting or a word for it, the key of the setting, the value, and its path in the file."""
@@ -96,11 +96,22 @@ class Reader:
             self.refuse_value(value, "a mapping", *keys)
         return {}
 
+    def own(self, value: Any, known: Mapping[str, OwnKey], *keys: str | int) -> dict[str, Any]:
+        """Return those of the known keys that a mapping has; one of the wrong kind is a problem, and left out."""
+        found = {}
+        for name, each in self.mapping(value, *keys).items():
+            if name in known and each is not None:
+                if known[name].kind.takes(each):
+                    found[name] = each
+                else:
+                    self.refuse_value(each, known[name].kind.expected, *keys, name)
+        return found
+
     def settings(
         self,
         values: dict[str, Any],
         layer: str,
-        other: Mapping[str, str],
+        other: Mapping[str, OwnKey],
         *keys: str | int,
         tree: Mapping[str, Any] = TREE,
     ) -> dict[str, Value]:
@@ -127,7 +138,7 @@ class Reader:
         values: dict[str, Any],
         node: Mapping[str, Any],
         keys: Keys,
-        other: Mapping[str, str] = _NONE,
+        other: Mapping[str, OwnKey] = _NONE,
         *,
         is_open: bool = False,
         section: str = "",
