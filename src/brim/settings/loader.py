@@ -11,7 +11,7 @@ from brim.settings import project
 from brim.settings.authors import extended
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
-from brim.settings.keys import BARE, TOP_KEYS, TREE
+from brim.settings.keys import TOP_KEYS, TREE
 from brim.settings.overrides import from_environ, from_flags
 from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
@@ -38,8 +38,7 @@ def load(
     found = project.find(path)
     files = _Files(replaced)
     source = files.read(found.path, found.root) if found.path else None
-    if source is not None and _is_flow(source):
-        name = _flow_name(source)
+    if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
         files.entry = name
         found = project.around_flow(found.path)
@@ -62,7 +61,7 @@ def load(
         _inherited=files.inherited,
         _flows=files.flows,
         _profiles=files.profiles,
-        ignored=(*unknown, *(warning for each in files.warnings for warning in each)),
+        ignored=(*unknown, *files.warnings),
         entry=files.entry,
     )
     config.check()
@@ -83,17 +82,13 @@ def check_text(path: str, text: str, kind: str) -> None:
         files.add_alone(source, kind, project.name_in(path))
 
 
-def _is_flow(source: Source) -> bool:
-    """Return whether a file defines one flow: it has steps at its top, or is in the directory of flows."""
-    values = source.values
-    listed = isinstance(values, dict) and "flows" in values
-    has_steps = isinstance(values, dict) and "steps" in values
-    return not listed and (has_steps or project.kind_of(source.path) == "flow")
-
-
-def _flow_name(source: Source) -> str:
-    name = source.values.get("flow") if isinstance(source.values, dict) else None
+def _flow_name(source: Source) -> str | None:
+    """Return the name of the one flow that a file defines: it has steps at its top, or is in the directory of flows."""
+    values = source.values if isinstance(source.values, dict) else {}
     in_folder = project.kind_of(source.path) == "flow"
+    if "flows" in values or not ("steps" in values or in_folder):
+        return None
+    name = values.get("flow")
     return name if isinstance(name, str) and name and not in_folder else project.name_in(source.path)
 
 
@@ -103,8 +98,7 @@ class _Files:
     def __init__(self, replaced: Mapping[str, str] | None = None) -> None:
         self._replaced = replaced or {}
         self.paths: list[str] = []
-        self.warnings: list[list[str]] = []
-        """The warnings of each file."""
+        self.warnings: list[str] = []
         self.flows: dict[str, Flow] = {}
         self.profiles: dict[str, Profile] = {}
         self.inherited: Values = {}
@@ -152,20 +146,14 @@ class _Files:
         if path is None:
             return {}
         reader = self._reader(self.read(path, root))
-        values = reader.mapping(reader.source.values)
-        block = reader.mapping(values.get("defaults"), "defaults")
-        known = {name: value for name, value in block.items() if name in _RUNTIME}
-        for name in block.keys() - known.keys():
-            reader.ignore(name, tuple(BARE), ("defaults",))
-        own = reader.settings(known, "project", {}, "defaults", tree=_RUNTIME)
+        block = reader.mapping(reader.mapping(reader.source.values).get("defaults"), "defaults")
+        own = reader.settings(block, "project", {}, "defaults", tree=_RUNTIME)
         reader.finish()
         return own
 
     def _reader(self, source: Source) -> Reader:
         self.paths.append(source.path)
-        reader = Reader(source)
-        self.warnings.append(reader.warnings)
-        return reader
+        return Reader(source, warnings=self.warnings)
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
         """Add a flow or profile; of two with one name, that of the user yields, and that of the loaded file wins."""

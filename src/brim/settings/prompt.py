@@ -27,6 +27,9 @@ from brim.truncate import cut
 Sent = tuple[str | None, Sequence[Mapping[str, Any]] | None]
 """A system prompt and tools that are sent with a prompt."""
 
+OPTIONS = ("policy", "fill", "order", "separator", "template", "show_budget", "direction", "stages", "hard_marker")
+"""The arguments of `brim.fit` that are settings of a prompt."""
+
 _TEMPLATE = "template"
 """The name of the section that has the own text of a template."""
 _READABLE = 50

@@ -115,9 +115,13 @@ class Reader:
         *keys: str | int,
         tree: Mapping[str, Any] = TREE,
     ) -> dict[str, Value]:
-        """Return the settings of a mapping; the keys of `other` are read by the caller."""
+        """Return the settings of a mapping; the keys of `other` are read by the caller.
+
+        A mapping with a tree of its own has an owner, like a flow or a profile: keys that nothing reads are ignored.
+        """
         flat: dict[str, Value] = {}
-        for leaf, key, value, at in self.leaves(values, tree, keys, other, is_open=layer in _OPEN):
+        is_open = layer in _OPEN or tree is not TREE
+        for leaf, key, value, at in self.leaves(values, tree, keys, other, is_open=is_open):
             if leaf.top and layer not in _TOPS:
                 self.refuse(f"{place(at)} is only allowed at the top of the file", *at)
             elif not leaf.takes(value):

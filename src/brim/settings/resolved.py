@@ -34,6 +34,7 @@ from brim.settings.authors import CLASSES
 from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected
 from brim.settings.keys import ANY, BARE, SETTINGS, name_of, setting_of
 from brim.settings.prompt import (
+    OPTIONS,
     Sent,
     attempts,
     fit_shrinking,
@@ -70,11 +71,7 @@ _WIDE = Fraction(1, 2)
 """A larger share of the window leaves no room for instructions and the answer."""
 
 
-_PROMPT = ("policy", "fill", "order", "separator", "template", "show_budget", "direction", "stages", "hard_marker")
-_HISTORY = {
-    "select": "selection",
-    **{name: name for name in ("within", "pin_first_user", "excerpts", "note")},
-}
+_HISTORY = {"select": "selection", **{name: name for name in ("within", "pin_first_user", "excerpts", "note")}}
 _FIELDS = tuple(
     key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*.") and key != "sections.*.page"
 )
@@ -422,7 +419,7 @@ class Resolved:
         self, sections: list[Section], options: dict[str, Any], sent: Sent
     ) -> tuple[list[Section], dict[str, Any], Prompt]:
         """Return the sections and options of a fit, and the prompt, which fits the budget and the window."""
-        made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in _PROMPT}
+        made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in OPTIONS}
         template, missing = options.get("template", made["template"]), self.value("prompt.missing")
         if template is not None and missing is not None:
             shows = options.get("show_budget", made["show_budget"])

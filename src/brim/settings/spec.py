@@ -23,18 +23,15 @@ from brim.requests.request import Request
 from brim.requests.terms import PAGES, RequestTerms
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
+from brim.settings.prompt import OPTIONS
 
 if TYPE_CHECKING:
     from brim.history.request_body import RequestBody
     from brim.settings.resolved import Resolved
 
-_OPTIONS = (
-    *("separator", "order", "fill", "policy", "template", "show_budget", "direction"),
-    *("stages", "hard_marker"),
-)
 _REQUEST = ("model", "meter", "budget", "separator", "fill", "policy")
 """The arguments of a request that a file may have."""
-_KEYS = ("model", "meter", "budget", *_OPTIONS, "sections", "messages", "tools")
+_KEYS = ("model", "meter", "budget", *OPTIONS, "sections", "messages", "tools")
 _TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
 """What a file says of the messages and the tools of a request."""
 _CONTENTS = ("text", "file", "entries", "files")
@@ -210,7 +207,7 @@ def read_spec(path: str, text: str | None = None) -> Spec:
     for key in ("model", "meter"):
         if not isinstance(values.get(key), str | None):
             raise source.error(f"{key} must be a string, not {shown(values[key])}", key)
-    arguments = {key: values[key] for key in ("model", "meter", *_OPTIONS) if key in values}
+    arguments = {key: values[key] for key in ("model", "meter", *OPTIONS) if key in values}
     if "budget" in values:
         arguments["budget"] = budget_at(source, "budget", model=values.get("model"))
     sections = [_section(source, i) for i in range(len(rows))]
