@@ -227,7 +227,8 @@ def test_the_users_file_is_below_the_projects(project, tmp_path):
     mine = tmp_path / "xdg" / "brim"
     mine.mkdir(parents=True)
     (mine / "brim.yaml").write_text("model: gpt-4\nmeter: chars\n")
-    for environ in ({"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, {"HOME": str(tmp_path / "me")}):
+    home = str(tmp_path / "me")
+    for environ in ({"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, {"HOME": home}, {"USERPROFILE": home}):
         if "HOME" in environ:
             (tmp_path / "me").mkdir()
             os.rename(tmp_path / "xdg", tmp_path / "me" / ".config")

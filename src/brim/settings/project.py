@@ -146,9 +146,8 @@ def check_inside(path: str, root: str) -> None:
 
 def user_file(environ: Mapping[str, str]) -> str | None:
     """Return the file of settings of the user, or `None`."""
-    folder = environ.get("XDG_CONFIG_HOME")
-    if not folder and environ.get("HOME"):
-        folder = os.path.join(environ["HOME"], ".config")
+    home = environ.get("HOME") or environ.get("USERPROFILE")  # Windows has the second only.
+    folder = environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
     path = os.path.join(folder, "brim", NAME) if folder else ""
     return path if path and os.path.lexists(path) else None
 
