@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from brim.amounts import fraction
@@ -325,17 +326,13 @@ class Resolved:
 
     @staticmethod
     def _within_both(
-        fit: Callable[[int], Result],
-        budget: int,
-        used: Callable[[Result], int],
-        limit: int | None,
-        tokens: Callable[[Result], int],
+        fit: Callable[..., Result], made: Mapping[str, Any], limit: int | None, tokens: Callable[[Result], int]
     ) -> Result:
         """Return the result for a budget, or for a smaller one as long as it has more tokens than the limit."""
-        result = fit(budget)
+        result, budget = fit(**made), made["budget"]
         while limit is not None and (count := tokens(result)) > limit:
-            budget = min(budget - 1, used(result) * limit // count)
-            result = fit(max(budget, 0))
+            budget = min(budget - 1, result.receipt.used * limit // count)
+            result = fit(**{**made, "budget": max(budget, 0)})
         return result
 
     def sections(self, contents: Contents) -> list[Section]:
@@ -433,6 +430,7 @@ class Resolved:
         meter = meter_for(made.get("meter"), made.get("model"))
         page = self.value("prompt.own_budget")
         own = overrides(sections, page)
+        fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
         for override, notice in attempts(own):
             if notice:
                 self.log(notice)
@@ -440,7 +438,9 @@ class Resolved:
             changed = made if override.show is None else {**made, "show_budget": override.show}
             try:
                 changed = {**changed, "budget": remaining(override.budget(made["budget"]), meter, sent)}
-                prompt = self._fit_both(chosen, changed, limit)
+                prompt = self._within_both(
+                    partial(fit_all, chosen), changed, limit, lambda fitted: self.token_meter().count(fitted.text)
+                )
             except DoesNotFit:
                 if override not in own:
                     raise
@@ -464,17 +464,6 @@ class Resolved:
             made["budget"] = max(made["budget"] - reserve, 0)
         limit = self._token_limit(window, made)
         return None if limit is None else remaining(max(limit - reserve, 0), self.token_meter(), sent)
-
-    def _fit_both(self, sections: Sequence[Section], made: Mapping[str, Any], limit: int | None) -> Prompt:
-        """Return the prompt within its budget, and within a limit of tokens if there is one."""
-        fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
-        return self._within_both(
-            lambda budget: fit_all(sections, **{**made, "budget": budget}),
-            made["budget"],
-            lambda prompt: prompt.receipt.used,
-            limit,
-            lambda prompt: self.token_meter().count(prompt.text),
-        )
 
     def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
         """Return a request of sections and messages under one budget.
@@ -554,13 +543,7 @@ class Resolved:
             return self.token_meter().count_messages(result.messages, **apart)
 
         try:
-            return self._within_both(
-                lambda budget: fit_messages(messages, **{**made, "budget": budget}),
-                made["budget"],
-                lambda result: result.used,
-                self._token_limit(window, made),
-                tokens,
-            )
+            return self._within_both(partial(fit_messages, messages), made, self._token_limit(window, made), tokens)
         except InvalidValue as error:
             if error.place == "select" and "select" not in options:
                 raise self.blame("history.selection", error) from error
