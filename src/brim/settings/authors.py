@@ -111,10 +111,13 @@ SAME = {
 """Groups under another name."""
 
 
-def extended(values: Mapping[str, Any]) -> str | None:
-    """Return the profile that a mapping extends by its words, or `None`: `context_budget` extends `ecology`."""
-    agent = values.get("agent")
-    return "ecology" if "context_budget" in values or isinstance(agent, Mapping) else None
+EXTENDS = {"context_budget": "ecology", "agent": "ecology"}
+"""The profile that a file or a profile extends by a group of words."""
+
+
+def extending(values: Mapping[str, Any]) -> str | None:
+    """Return the group of words by which a mapping extends a profile, or `None`; the agent of a step is a name."""
+    return next((group for group in EXTENDS if isinstance(values.get(group, ""), Mapping | None)), None)
 
 
 # fmt: off

@@ -9,7 +9,7 @@ from typing import Any
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.files.source import Keys, place
 from brim.settings import project
-from brim.settings.authors import extended
+from brim.settings.authors import EXTENDS, extending
 from brim.settings.keys import FLOW_KEYS, NOTE, NOTES, PROFILE_KEYS, STEP_KEYS
 from brim.settings.reader import Reader
 from brim.settings.values import Values
@@ -94,7 +94,7 @@ def read_profile(reader: Reader, name: str, value: Any, *keys: str | int) -> Pro
     values, own = reader.mapping(value, *keys), reader.own(value, PROFILE_KEYS, *keys)
     _check_name(reader, own, "profile_id", name, keys)
     settings = reader.settings(values, "profile", PROFILE_KEYS, *keys)
-    extends = own.get("extends") if "extends" in values else extended(values)
+    extends = own.get("extends") if "extends" in values else EXTENDS.get(extending(values) or "")
     return Profile(name, own.get("description", ""), extends, settings, reader.where(*keys))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from brim.files.source import Keys, Source, parse, place
 from brim.settings import project
-from brim.settings.authors import extended
+from brim.settings.authors import EXTENDS, extending
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
 from brim.settings.keys import TOP_KEYS, TREE
@@ -117,8 +117,8 @@ class _Files:
         reader = self._reader(source)
         values = reader.mapping(source.values)
         own = reader.settings(values, layer, TOP_KEYS)
-        if profile := extended(values):
-            self.inherited = shipped_profile(profile).settings
+        if group := extending(values):
+            self.inherited = shipped_profile(EXTENDS[group]).settings
         for group in ("profiles", "flows"):
             for name, value in reader.mapping(values.get(group), group).items():
                 self._add_one(reader, group[:-1], name, value, (group, name), user=layer == "user")

@@ -11,7 +11,7 @@ from typing import Any
 
 from brim.errors import SourceError, nearest, shown
 from brim.files.source import Keys, Source, place
-from brim.settings.authors import extended
+from brim.settings.authors import extending
 from brim.settings.budgets import PRESETS
 from brim.settings.keys import ANY, BARE, TREE, Leaf, OwnKey
 from brim.settings.values import Value
@@ -132,9 +132,9 @@ class Reader:
                 self.refuse(f"{place(at)} sets {key} a second time: keep one", *at)
             else:
                 flat[key] = Value(leaf.read(value), layer, self.where(*at))
-        if layer not in _INNER and extended(values):
+        if layer not in _INNER and (group := extending(values)):
             # Without a total the model's window counts; without a window, the total of the extended profile.
-            flat.setdefault("prompt.total", Value(None, layer, self.where(*keys)))
+            flat.setdefault("prompt.total", Value(None, layer, self.where(*keys, group)))
         return with_preset(flat)
 
     def leaves(
