@@ -16,7 +16,7 @@ _FLOWS = 200
 _STEPS = 50
 _LOAD = 3.0
 """Times the cost of the YAML alone that loading may take."""
-_RESOLVE = 0.05
+_RESOLVE = 0.2
 """CPU seconds for all steps together, after loading."""
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from brim.settings.authors import SAME, WORDS
 from brim.settings.budgets import PRESETS, WINDOWS, Budgets
-from brim.settings.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS
+from brim.settings.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, SETTINGS, STEP_KEYS, TOP_KEYS, OwnKey
 from brim.settings.project import SHIPPED
 from generated import run, safe
 
@@ -39,6 +40,7 @@ def page() -> str:
     parts.append(_presets())
     others = {"file": TOP_KEYS, "profile": PROFILE_KEYS, "flow": FLOW_KEYS, "step": STEP_KEYS}
     parts += [_other_keys(title, keys) for title, keys in others.items()]
+    parts.append(_words())
     return "\n".join(parts)
 
 
@@ -90,10 +92,17 @@ def _budgets(title: str, values: Budgets) -> str:
     return f"| {title} | " + " | ".join(f"{number:,}" for _, number in values.items()) + " |"
 
 
-def _other_keys(title: str, keys: Mapping[str, str]) -> str:
-    rows = "\n".join(f"| `{key}` | {safe(sentence)} |" for key, sentence in keys.items())
+def _other_keys(title: str, keys: Mapping[str, OwnKey]) -> str:
+    rows = "\n".join(f"| `{key}` | {safe(doc)} |" for key, (_, doc) in keys.items())
     more = f"Shipped profiles: {', '.join(f'`{name}`' for name in SHIPPED)}.\n\n" if title == "profile" else ""
     return f"## Other keys of a {title}\n\n{more}| | |\n|---|---|\n{rows}\n"
+
+
+def _words() -> str:
+    same = ", ".join(f"`{alias}` is `{group}`" for alias, group in SAME.items())
+    rows = "\n".join(f"| `{word.place}` | {safe(word.expected)} | `{word.key}` | {safe(word.doc)} |" for word in WORDS)
+    intro = f"Other names of settings, in the words of those whose profiles come with brim. Of groups: {same}."
+    return f"## Words\n\n{intro}\n\n| word | takes | setting | what it does |\n|---|---|---|---|\n{rows}\n"
 
 
 if __name__ == "__main__":

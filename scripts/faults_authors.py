@@ -108,13 +108,13 @@ AREAS = (
         ),
     ),
     (
-        "settings/builder.py",
+        "settings/resolved.py",
         f"{_FORGE} {_ECOLOGY}",
         (
             ("S0.17: calls within a turn emit nothing", "emit(fitted.receipt.event(agent, **(about or {})))", "pass"),
             ("S1.6: the answer has no room", 'made["budget"] = max(made["budget"] - reserve, 0)', "pass"),
-            ("S1.14: an agent may lock itself out", "or own.is_readable(prompt):", "or True:"),
-            ("S1.17: budgets cannot be switched off", 'if self.value("prompt.enabled"):', "if True:"),
+            ("S1.14: an agent may lock itself out", "or is_readable(prompt, page):", "or True:"),
+            ("S1.17: budgets cannot be switched off", 'if not self.value("prompt.enabled"):', "if False:"),
             (
                 "S1.5, S1.22: nothing is dropped by policy",
                 'options["overflow"] = self.value("prompt.overflow")',
@@ -134,12 +134,12 @@ AREAS = (
         ),
     ),
     (
-        "settings/exchange.py",
+        "settings/resolved.py",
         "tests/settings/test_exchange.py",
-        (("S0.19: both strategies are one", 'settings.value("history.strategy") == "B"', "False"),),
+        (("S0.19: both strategies are one", 'self.value("history.strategy") == "B"', "False"),),
     ),
     (
-        "settings/limits.py",
+        "settings/resolved.py",
         f"tests/examples/test_forge.py {_ECOLOGY}",
         (
             (
@@ -155,10 +155,10 @@ AREAS = (
         ),
     ),
     (
-        "settings/extras.py",
+        "settings/prompt.py",
         f"{_FORGE} {_BROKER}",
         (
-            ("S0.23: the frame of the message is not counted", '[*sent, {"role": "user", "content": ""}]', "sent"),
+            ("S0.23: the frame of the message is not counted", '[*before, {"role": "user", "content": ""}]', "before"),
             (
                 "S4.14: the log says the other thing",
                 'if options.get("stages") else "Hard truncating."',
@@ -167,18 +167,18 @@ AREAS = (
         ),
     ),
     (
-        "settings/ecology.py",
+        "settings/authors.py",
         f"{_ECOLOGY} tests/settings/test_ecology.py",
         (
             (
                 "S1.1: the total is the reserve",
-                '"total_tokens": Word("prompt.total"',
-                '"total_tokens": Word("window.limit"',
+                '"context_budget.total_tokens", "prompt.total"',
+                '"context_budget.total_tokens", "window.limit"',
             ),
             (
                 "S1.4: any other priority is one",
-                'required="required", high="high"',
-                'required="required", urgent="high", high="high"',
+                'for name in ("required", "high"',
+                'for name in ("required", "urgent", "high"',
             ),
             ("S1.9: a limit may be nothing", "amount(least=1)", "amount()"),
         ),
@@ -227,7 +227,7 @@ AREAS = (
         (
             (
                 "S1.8: unknown words are ignored",
-                "self.unknown(name, (*known, *(() if prefix else ecology.SECTIONS)), keys)",
+                "(self.ignore if is_open else self.unknown)(name, known, keys)",
                 "pass",
             ),
         ),

@@ -99,7 +99,7 @@ AREAS = (
         ),
     ),
     (
-        "settings/limits.py",
+        "settings/resolved.py",
         "tests/settings/test_budgets.py tests/settings/test_effects.py tests/requirements/test_flow.py",
         (("S2.15: a budget of the window is fine", "_WIDE = Fraction(1, 2)", "_WIDE = Fraction(50)"),),
     ),
@@ -116,7 +116,7 @@ AREAS = (
         ),
     ),
     (
-        "settings/lookup.py",
+        "settings/resolved.py",
         f"{_FLOW} tests/settings/test_config.py",
         (("S2.16, S2.20: replace merges", '        if mode.value == "merge":\n', "        if True:\n"),),
     ),
@@ -138,7 +138,11 @@ AREAS = (
         (
             ("S2.28: flows select by recency", 'Value("priority", "defaults")', 'Value("recency", "defaults")'),
             ("S2.27: the agents of the document are unknown", 'Value("flow", "defaults")', 'Value("none", "defaults")'),
-            ("S2.19: a shipped profile wins over the project", "(*own, *files, *shipped,", "(*own, *shipped, *files,"),
+            (
+                "S2.19: a shipped profile wins over the project",
+                "(*own, *self._written, *shipped,",
+                "(*own, *shipped, *self._written,",
+            ),
         ),
     ),
     (
@@ -203,14 +207,14 @@ AREAS = (
         (("S2.36: the mistakes of the document are not told", "    if 2 * tokens > size:\n", "    if False:\n"),),
     ),
     (
-        "settings/session_words.py",
+        "settings/authors.py",
         _SESSION,
         (
             ("S3.1: percent are shares", 'f"{value}%" if', 'f"{value / 2}%" if'),
             (
                 "S3.6: the tick's word is another setting",
-                '("loop.tick_cap", _PERCENT',
-                '("loop.handoff_share", _PERCENT',
+                '"loop.max_context_pct", "loop.tick_cap"',
+                '"loop.max_context_pct", "loop.handoff_share"',
             ),
         ),
     ),

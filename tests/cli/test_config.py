@@ -97,6 +97,14 @@ AGREED = {
 }
 
 
+def test_a_value_of_a_shipped_profile_is_shown_with_the_name_of_its_file(brim, project):
+    """The path of the installed package took four lines of the table for each of them."""
+    (project / "brim.yaml").write_text("profile: forge\n")
+    assert row(brim("config", "show").out, "prompt.total") == [
+        "*", "prompt.total", "8,000", "profile", "brim:forge.yaml:8",
+    ]  # fmt: skip
+
+
 @pytest.mark.requirement("X6")
 @pytest.mark.parametrize("text", AGREED.values(), ids=AGREED)
 def test_the_check_and_the_doctor_never_disagree(brim, project, text):

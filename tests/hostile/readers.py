@@ -353,7 +353,7 @@ READERS: dict[str, Read] = {
     "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
-    "sessions.memory_log.MemoryLog": _in_memory,
+    "sessions.log.memory_log.MemoryLog": _in_memory,
     "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.texts.handle_of": handle_of,
     "store.texts.texts_of": lambda text: [*texts_of("message", {"message": {"role": "user", "content": text}})],

@@ -50,10 +50,9 @@ _PARTS = (
         "sessions.session",
         "sessions.recall",
         "sessions.notices",
-        "sessions.pins",
     ),
     *(
-        "sessions.dropped_texts",
+        "sessions.log.dropped_texts",
         "studio.views.doctor",
         "studio.views.ledger",
         "studio.views.search",
@@ -65,7 +64,7 @@ _PARTS = (
     ),
     *(
         "history.embedding",
-        "settings.builder",
+        "settings.resolved",
         "settings.loader",
         "settings.overrides",
         "settings.yaml_editor",
@@ -106,7 +105,6 @@ _INSIDE = {
     "truncate.json_shape.json_cut": "truncate:json",
     "truncate.parts.whole_part": "truncate.parts.TextParts",
     "sessions.loop.brief.with_unread": "wire:openai",
-    "settings.session_words.meant": "settings.spec.is_spec",
     "history.compact.continuation.Continuation.outside": "history.compact.continuation.continuation",
     "history.note.is_written": "wire:openai",
     "hosts.split_host": "hosts.host_name",
@@ -115,7 +113,7 @@ _INSIDE = {
 }
 """Functions that are part of a reader that is listed."""
 _INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}
-_INLINE |= {"meter.grapheme", "settings.builder", "meter.media", "wire.overflow", "studio.views.export"}
+_INLINE |= {"meter.grapheme", "settings.resolved", "meter.media", "wire.overflow", "studio.views.export"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 _SEEDS: dict[str, list[seeds.Seed]] = {}
 

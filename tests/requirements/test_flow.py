@@ -7,7 +7,7 @@ import pytest
 import brim
 from brim.history.note import note
 from brim.history.priority import StepClass
-from brim.settings.flow_agents import CLASSES
+from brim.settings.authors import CLASSES
 
 AGENTS = CLASSES["flow"]
 

@@ -165,3 +165,42 @@ def test_several_settings_of_one_place_change_together(project):
     config = brim.load_config(project.root / "brim.yaml", environ={})
     assert config.resolve().preset == "lean"
     assert "210000" not in (project.root / "brim.yaml").read_text()
+
+
+WORDS = """\
+agent:
+  context_budget:
+    total_tokens: 3000  # mine
+    overflow_policy: truncate
+    allocations:
+      plan: {max_tokens: 200, truncation_strategy: end}
+context: {max_utilization_pct: 20}
+profiles: {quick: {curator_enabled: true}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place", "old", "new"),
+    [
+        ("prompt.total", "2000", {}, "total_tokens: 3000  # mine", "total_tokens: 2000  # mine"),
+        ("prompt.overflow", "drop", {}, "overflow_policy: truncate", "overflow_policy: drop_low_priority"),
+        ("sections.plan.ceiling", "20%", {}, "max_tokens: 200", "max_tokens: 20%"),
+        ("sections.plan.keep", "newest", {}, "truncation_strategy: end", "truncation_strategy: start"),
+        ("window.cap", "0.3", {}, "max_utilization_pct: 20", "max_utilization_pct: 30"),
+        ("window.cap", "12.5%", {}, "max_utilization_pct: 20", "max_utilization_pct: 12.5"),
+        ("window.cap", "40", {}, "max_utilization_pct: 20", "max_utilization_pct: 40"),
+        ("curator.enabled", "false", {"profile": "quick"}, "curator_enabled: true", "curator_enabled: false"),
+        ("prompt.total", None, {}, "    total_tokens: 3000  # mine\n", ""),
+    ],
+)
+def test_a_setting_in_an_authors_words_is_changed_where_it_stands(project, key, value, place, old, new):  # noqa: PLR0917
+    """It was "prompt.total sets prompt.total a second time: keep one", for the line that the change had added."""
+    change = plan(project(WORDS), {key: value}, **place)
+    assert change.after == WORDS.replace(old, new)
+
+
+def test_a_value_that_the_words_cannot_say_is_refused(project):
+    with pytest.raises(brim.SourceError, match=r"truncation_strategy must be one of .*, and has no word for 'shape'"):
+        plan(project(WORDS), {"sections.plan.keep": "shape"})
+    with pytest.raises(brim.SourceError, match=r"total_tokens must be .*, and has no word for None"):
+        plan(project(WORDS), {"prompt.total": "null"})

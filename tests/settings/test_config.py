@@ -227,7 +227,8 @@ def test_the_users_file_is_below_the_projects(project, tmp_path):
     mine = tmp_path / "xdg" / "brim"
     mine.mkdir(parents=True)
     (mine / "brim.yaml").write_text("model: gpt-4\nmeter: chars\n")
-    for environ in ({"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, {"HOME": str(tmp_path / "me")}):
+    home = str(tmp_path / "me")
+    for environ in ({"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, {"HOME": home}, {"USERPROFILE": home}):
         if "HOME" in environ:
             (tmp_path / "me").mkdir()
             os.rename(tmp_path / "xdg", tmp_path / "me" / ".config")
@@ -391,3 +392,13 @@ def test_the_curator_is_switched_off_by_one_key_of_a_flow_or_a_profile(project):
     assert config.resolve(profile="quick").value("curator.enabled") is False
     with pytest.raises(brim.SourceError, match=r"sets curator\.enabled a second time: keep one"):
         project("flows: {build: {curator_enabled: false, curator: {enabled: true}}}\n")
+
+
+@pytest.mark.requirement("S2.7", "S2.13")
+def test_the_runtime_file_switches_the_curator_off_too(project):
+    """It was "defaults has no key 'curator_enabled'"."""
+    text = "defaults: {context_budget_chars: 150000, curator_enabled: false, owner: me}\n"
+    config = project(None, swarm__config__runtime=text)
+    assert config.resolve().value("curator.enabled") is False
+    assert config.resolve().value("context_budget_chars") == 150_000
+    assert "brim does not read the key 'owner'" in config.ignored[0]

@@ -53,6 +53,8 @@ def test_what_the_words_leave_out_the_profile_says(project):
     assert settings.value("sections.action_history.marker") == "[...older entries truncated]"
     assert settings["sections.rag_memories.ceiling"].where.rpartition(":")[0].endswith("profiles/ecology.yaml")
     assert project("prompt: {total: 3000}\n").resolve().value("sections.rag_memories.ceiling") is None
+    unset = project("model: gpt-5\ncontext_budget: {enabled: true}\n").resolve()["prompt.total"]
+    assert (unset.value, unset.where) == (None, f"{project.root / 'brim.yaml'}:2"), "the window counts, and its line"
 
 
 def test_a_profile_in_these_words_extends_the_profile_and_stands_above_it(project):

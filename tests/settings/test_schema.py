@@ -85,6 +85,7 @@ def test_what_brim_takes_the_schema_takes():
             steps:
               - {id: 0, agent: a, prompt: Do it., teaching_notes: {inputs: [a], outputs: b}, artifacts: [x]}
               - {prompt: {total: 5}}
+              - {id: null, agents: [a, b], role: null, teaching_notes: null}
     """
     validator().validate(yaml.safe_load(text))
     for name in SHIPPED:

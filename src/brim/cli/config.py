@@ -95,7 +95,11 @@ def _text(value: object) -> str:
 
 
 def _near(where: str) -> str:
-    """Return a path relative to the current directory if that is shorter."""
+    """Return a path relative to the current directory if that is shorter, and the name of a file that brim ships."""
+    from brim.settings.project import is_shipped
+
+    if is_shipped(where):
+        return f"brim:{os.path.basename(where)}"
     if not os.path.isabs(where):
         return where
     near = os.path.relpath(where)

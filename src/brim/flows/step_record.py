@@ -14,7 +14,7 @@ _TAGS = {
     **dict.fromkeys(("ok", "done", "success", "succeeded"), "OK"),
     **dict.fromkeys(("failed", "fail", "error"), "FAIL"),
 }
-_STEP_KEYS = tuple(key for key in STEP_KEYS if key != "curator_enabled")
+_STEP_KEYS = tuple(STEP_KEYS)
 _AGENT = "agent"
 """The name of an agent without a name."""
 

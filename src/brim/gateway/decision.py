@@ -27,8 +27,8 @@ from brim.sessions.conversations.request_plan import RequestPlan
 from brim.sessions.learning.meters import RequestSize
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room, WindowLimits
-from brim.settings.kinds import POLICIES
 from brim.settings.spec import Spec
+from brim.settings.values import POLICIES
 from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from brim.settings.kinds import POLICIES
+from brim.settings.values import POLICIES
 
 FIT, WARN, REFUSE, PASS = POLICIES
 

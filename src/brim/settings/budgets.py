@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from brim.amounts import units
 from brim.settings.values import Value
@@ -95,7 +94,6 @@ class BoundedBudgets:
     warnings: tuple[str, ...]
 
 
-@lru_cache(maxsize=4_096)
 def bounded(total: Value, recent: Value, older: Value, bounds: str) -> BoundedBudgets:
     """Return the budgets within their bounds; no part is more than the total."""
     warnings: list[str] = []

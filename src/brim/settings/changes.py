@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
-from brim.errors import InvalidValue, SourceError, UnknownName
-from brim.files.source import Keys, parse, text_of
+from brim.errors import InvalidValue, SourceError, UnknownName, shown
+from brim.files.source import Keys, parse, place, text_of
 from brim.files.writer import put
 from brim.settings import project
+from brim.settings.authors import Word
 from brim.settings.config import Config
-from brim.settings.keys import BARE, SETTINGS, name_of, setting_of
+from brim.settings.keys import BARE, SETTINGS, STEP_KEYS, TREE, name_of, setting_of
 from brim.settings.loader import check_text
 from brim.settings.overrides import value_of
+from brim.settings.reader import Reader
 from brim.settings.yaml_editor import with_value, without_value
 
 _MOST_BYTES = 10_000_000
@@ -87,11 +89,12 @@ def plan(
     project.check_inside(path, config.root or os.path.dirname(path) or ".")
     before = after = text_of(path, _MOST_BYTES) if os.path.lexists(path) else ""
     for key, value in values.items():
-        keys = (*base, *_spelled(BARE.get(key, key), after, path, base))
+        keys, word = _spelled(BARE.get(key, key), after, path, base)
         if texts[key] is None:
             after = without_value(after, path, keys, len(base), project.MOST_VALUES)
         else:
-            after = with_value(after, path, keys, value, project.MOST_VALUES)
+            new = value if word is None else _in_words(word, value, path, keys)
+            after = with_value(after, path, keys, new, project.MOST_VALUES)
     check_text(path, after, kind)
     names = [name_of(BARE.get(key, key)) for key in values]
     one = next(iter(values.values())) if len(values) == 1 else None
@@ -138,17 +141,27 @@ def _place(
     return path, "top" if inside else group[:-1], base
 
 
-def _spelled(full: str, text: str, path: str, base: Keys) -> Keys:
-    """Return the path of a setting in its layer, with the name of the budgets that the layer uses."""
+def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | None]:
+    """Return the place of a setting in its file, and the word that stands there if its layer uses one for it."""
+    source = parse(text, path, project.MOST_VALUES)
+    layer = source.at(*base)
+    there = layer if isinstance(layer, dict) else {}
+    for leaf, key, _, at in Reader(source).leaves(there, TREE, base, STEP_KEYS):
+        if key == full:
+            return at, leaf if isinstance(leaf, Word) else None
     if full.startswith("sections."):
         name, _, last = full.removeprefix("sections.").rpartition(".")
-        return ("sections", name, last)
+        return (*base, "sections", name, last), None
     if not full.startswith("budgets."):
-        return tuple(full.split("."))
-    at = parse(text, path, project.MOST_VALUES).values
-    for key in base:
-        at = at[key]
-    there = at if isinstance(at, dict) else {}
+        return (*base, *full.split(".")), None
     group = "budget_overrides" if base or project.kind_of(path) != "top" else "budgets"
     group = next((name for name in ("budgets", "budget_overrides") if name in there), group)
-    return (group, full.removeprefix("budgets."))
+    return (*base, group, full.removeprefix("budgets.")), None
+
+
+def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
+    """Return a value of a setting as its word says it."""
+    written = None if value is None else word.written(SETTINGS[word.key].read(value))
+    if written is None:
+        raise SourceError(path, f"{place(keys)} must be {word.expected}, and has no word for {shown(value)}")
+    return written

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from brim.errors import InvalidValue, SourceError, UnknownName, nearest
 from brim.settings import project
 from brim.settings.flow import Flow, Profile, shipped_profile
+from brim.settings.keys import SETTINGS
 from brim.settings.resolved import Resolved
 from brim.settings.values import Value, Values, error_at
 
+_DEFAULTS: Values = {key: Value(setting.default, "defaults") for key, setting in SETTINGS.items()}
 _PACKS: Values = {
     "history.selection": Value("priority", "defaults"),
     "history.agents": Value("flow", "defaults"),
@@ -32,16 +34,14 @@ class Config:
     """The project's file; empty if there is none."""
     root: str
     """The project's directory; empty if there is none."""
-    _above: tuple[Values, ...] = field(repr=False)
+    _outside: tuple[Values, ...] = field(repr=False)
     """Flags and environment, the strongest first."""
-    _below: tuple[Values, ...] = field(repr=False)
-    """Project, user, inherited settings and defaults."""
-    _written: int = field(repr=False)
-    """How many of them, the first ones, are files that a person wrote."""
+    _written: tuple[Values, ...] = field(repr=False)
+    """The files that a person wrote: of the project, of the user, of the runtime."""
+    _inherited: Values = field(repr=False)
+    """The settings of a shipped profile that a file extends by its words."""
     _flows: dict[str, Flow] = field(repr=False)
     _profiles: dict[str, Profile] = field(repr=False)
-    replaces: bool = False
-    """Whether any layer sets `override_mode`."""
     entry: str | None = None
     """The flow that the loaded file defines, if the file is that of a flow."""
     ignored: tuple[str, ...] = ()
@@ -107,13 +107,13 @@ class Config:
         base = self._bases.get((profile, flow, pack))
         if base is None:
             base = self._base(profile, flow, pack=pack)
-        layers = (*self._above, *base)
+        layers = (*self._outside, *base)
         if step is not None:
             if flow is None:
                 raise InvalidValue("step", step, "used together with its flow")
             settings = self._flows[flow].step(step).settings
-            layers = (*self._above, settings, *base) if settings else layers
-        return Resolved(layers, (profile, flow, step), replaces=self.replaces, logged=self._logged)
+            layers = (*self._outside, settings, *base) if settings else layers
+        return Resolved(layers, (profile, flow, step), self._logged)
 
     def places(self, profile: str | None = None) -> Iterator[Resolved]:
         """Yield the settings of the project, of each flow, and of each step that has settings of its own."""
@@ -131,15 +131,15 @@ class Config:
         chain = [] if name is None else self._chain(name)
         own += [each.settings for each in chain if not project.is_shipped(each.where)]
         shipped = [each.settings for each in chain if project.is_shipped(each.where)]
-        files, rest = self._below[: self._written], self._below[self._written :]
-        packs = [_PACKS] if flow is not None or pack else []
-        base = tuple(values for values in (*own, *files, *shipped, *rest[:-1], *packs, rest[-1]) if values)
+        packs = _PACKS if flow is not None or pack else {}
+        layers = (*own, *self._written, *shipped, self._inherited, packs, _DEFAULTS)
+        base = tuple(values for values in layers if values)
         self._bases[profile, flow, pack] = base
         return base
 
     def _active(self) -> tuple[str | None, str]:
         """Return the name of the active profile, and where it is set."""
-        found = next(found for values in (*self._above, *self._below) if (found := values.get("profile")) is not None)
+        found = next(values["profile"] for values in (*self._outside, *self._written, _DEFAULTS) if "profile" in values)
         return found.value, found.where
 
     def _chain(self, name: str) -> list[Profile]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.files.source import Keys, place
-from brim.settings import ecology, project
-from brim.settings.keys import FLOW_KEYS, NOTES, PROFILE_KEYS, STEP_KEYS
+from brim.settings import project
+from brim.settings.authors import EXTENDS, extending
+from brim.settings.keys import FLOW_KEYS, NOTE, NOTES, PROFILE_KEYS, STEP_KEYS
 from brim.settings.reader import Reader
 from brim.settings.values import Values
 
@@ -90,80 +91,42 @@ def shipped_profile(name: str) -> Profile:
 
 def read_profile(reader: Reader, name: str, value: Any, *keys: str | int) -> Profile:
     """Return a profile; its problems are recorded by the reader."""
-    values = reader.mapping(value, *keys)
-    _check_texts(reader, values, ("description", "extends"), keys)
-    _check_name(reader, values, "profile_id", name, keys)
+    values, own = reader.mapping(value, *keys), reader.own(value, PROFILE_KEYS, *keys)
+    _check_name(reader, own, "profile_id", name, keys)
     settings = reader.settings(values, "profile", PROFILE_KEYS, *keys)
-    extends = values.get("extends", ecology.PROFILE if ecology.speaks(values) else None)
-    return Profile(
-        name,
-        str(values.get("description") or ""),
-        extends if isinstance(extends, str) else None,
-        settings,
-        reader.where(*keys),
-    )
+    extends = own.get("extends") if "extends" in values else EXTENDS.get(extending(values) or "")
+    return Profile(name, own.get("description", ""), extends, settings, reader.where(*keys))
 
 
 def read_flow(reader: Reader, name: str, value: Any, *keys: str | int) -> Flow:
     """Return a flow; its problems are recorded by the reader."""
-    values = reader.mapping(value, *keys)
-    _check_texts(reader, values, ("description",), keys)
-    _check_name(reader, values, "flow", name, keys)
+    values, own = reader.mapping(value, *keys), reader.own(value, FLOW_KEYS, *keys)
+    _check_name(reader, own, "flow", name, keys)
     settings = reader.settings(values, "flow", FLOW_KEYS, *keys)
-    rows = values.get("steps") or []
-    if not isinstance(rows, list):
-        reader.refuse_value(rows, "a list of steps", *keys, "steps")
-        rows = []
     steps: dict[str, FlowStep] = {}
-    for i, row in enumerate(rows):
+    for i, row in enumerate(own.get("steps", ())):
         at = (*keys, "steps", i)
         step = _step(reader, row, i, at)
         first = steps.setdefault(step.id, step)
         if first is not step:
             reader.refuse(f"{place(at)} has the id {step.id!r} of the step at {first.where}", *at, "id")
-    return Flow(name, str(values.get("description") or ""), tuple(steps.values()), settings, reader.where(*keys))
+    return Flow(name, own.get("description", ""), tuple(steps.values()), settings, reader.where(*keys))
 
 
 def _step(reader: Reader, row: Any, index: int, keys: Keys) -> FlowStep:
-    values = reader.mapping(row, *keys)
-    _check_texts(reader, values, ("agent", "role", "description", "task", "stage", "teaching_note"), keys)
-    id_ = values.get("id", index)
-    if type(id_) is int:
-        id_ = str(id_)
-    elif not isinstance(id_, str) or not id_:
-        reader.refuse_value(id_, "a string or a whole number", *keys, "id")
-        id_ = str(index)
-    for name, expected in (("artifacts", "a list of paths"), ("agents", "a list of agents")):
-        if values.get(name) is not None and not _is_texts(values[name]):
-            reader.refuse_value(values[name], expected, *keys, name)
+    values, own = reader.mapping(row, *keys), reader.own(row, STEP_KEYS, *keys)
     settings = reader.settings(values, "step", STEP_KEYS, *keys)
-    agents = values.get("agents")
-    agent = values.get("agent") or (agents[0] if agents and _is_texts(agents) else None)
-    notes = _notes(reader, values.get("teaching_notes"), (*keys, "teaching_notes"))
-    return FlowStep(id_, agent if isinstance(agent, str) else "", notes, values, settings, reader.where(*keys))
-
-
-def _notes(reader: Reader, value: Any, keys: Keys) -> Mapping[str, Any]:
-    notes = reader.mapping(value, *keys)
+    agent = own.get("agent") or next(iter(own.get("agents", ())), "")
+    notes = own.get("teaching_notes", {})
     for name, note in notes.items():
         if name not in NOTES:
-            reader.unknown(name, NOTES, keys)
-        elif note is not None and not isinstance(note, str) and not _is_texts(note):
-            reader.refuse_value(note, "a string or a list of strings", *keys, name)
-    return notes
+            reader.unknown(name, NOTES, (*keys, "teaching_notes"))
+        elif note is not None and not NOTE.takes(note):
+            reader.refuse_value(note, NOTE.expected, *keys, "teaching_notes", name)
+    return FlowStep(str(own.get("id", index)), agent, notes, values, settings, reader.where(*keys))
 
 
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _check_texts(reader: Reader, values: Mapping[str, Any], names: tuple[str, ...], keys: Keys) -> None:
-    for name in names:
-        if not isinstance(values.get(name), str | None):
-            reader.refuse_value(values[name], "a string", *keys, name)
-
-
-def _check_name(reader: Reader, values: Mapping[str, Any], key: str, name: str, keys: Keys) -> None:
+def _check_name(reader: Reader, own: Mapping[str, Any], key: str, name: str, keys: Keys) -> None:
     """Refuse a name that differs from the one by which the file refers to it."""
-    if values.get(key, name) != name:
-        reader.refuse_value(values[key], f"{name!r}, the name of its file or key", *keys, key)
+    if own.get(key, name) != name:
+        reader.refuse_value(own[key], f"{name!r}, the name of its file or key", *keys, key)

@@ -6,18 +6,20 @@ error messages come from this table. A new setting is one more row, and a row ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from functools import reduce
+from operator import getitem
+from typing import Any, NamedTuple, get_args
 
 from brim.history.options import Way, Within
 from brim.receipts.receipt import FILLS, ORDERS
 from brim.receipts.receipt import POLICIES as FIT
 from brim.receipts.section import OVERFLOWS
 from brim.requests.terms import PAGES, KeepTools
+from brim.sessions.options import OPTIONS
+from brim.settings.authors import CLASSES, SAME, WORDS, Word
 from brim.settings.budgets import DEFAULT, PRESETS
-from brim.settings.flow_agents import CLASSES
-from brim.settings.kinds import (
+from brim.settings.values import (
     FLAG,
     KEEP,
     POLICIES,
@@ -174,14 +176,19 @@ _SETTINGS = (
     _row("history.classes.high", TEXTS, (), "Agents whose steps are kept long."),
     _row("history.classes.medium", TEXTS, (), "Agents whose steps are kept as those of unknown agents."),
     _row("history.classes.low", TEXTS, (), "Agents whose steps are dropped first."),
-    _row("compaction.at", _LINE, "cap", "When a session is compacted: over budget, at the warning, or at a share."),
     _row("compaction.summarise", choice(("extract",)), None, "A summary of its sentences replaces older turns."),
-    _row("compaction.keep_turns", whole(1), 3, "Newest turns that a summary leaves as they are, at the least."),
-    _row("compaction.summary_share", share(), 0.25, "The share of the room that a summary may take."),
-    _row("session.stable", FLAG, True, "Whether a session keeps the start of its prompts the same for the cache."),
-    _row("session.tool_limit", amount(), "100%", "The most tokens of one tool result, or a share of the budget."),
-    _row("session.memory_limit", whole(), 50_000, "The most tokens of memory in a session's prompt."),
-    _row("session.capture", FLAG, False, "Whether the store keeps what is needed to replay each prompt."),
+    *(
+        _row(OPTIONS[name].key, kind, OPTIONS[name].default, OPTIONS[name].doc)
+        for name, kind in {
+            "compact_at": _LINE,
+            "keep_turns": whole(1),
+            "summary_share": share(),
+            "stable": FLAG,
+            "tool_limit": amount(),
+            "memory_limit": whole(),
+            "capture": FLAG,
+        }.items()
+    ),
     _row(
         "loop.tick_cap",
         share(percent=True),
@@ -241,19 +248,27 @@ SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _SETTINGS}
 """Every setting by its key."""
 
 
-def _tree(settings: Mapping[str, Setting]) -> dict[str, Any]:
+def _tree() -> dict[str, Any]:
     root: dict[str, Any] = {}
-    for key, setting in settings.items():
-        *path, last = key.split(".")
+
+    def put(place: str, node: Any) -> None:
+        *path, last = place.split(".")
         at = root
         for part in path:
             at = at.setdefault(part, {})
-        at[last] = setting
+        at[last] = node
+
+    for place, leaf in (*SETTINGS.items(), *((word.place, word) for word in WORDS)):
+        put(place, leaf)
+    for alias, place in SAME.items():
+        put(alias, reduce(getitem, place.split("."), root))
     return root
 
 
-TREE = _tree(SETTINGS)
-"""The same as nested mappings, by the parts of the keys."""
+Leaf = Setting | Word
+
+TREE = _tree()
+"""Settings and words as nested mappings, by the parts of their places; two names of a group are one object."""
 
 GROUPS: dict[str, str] = {
     "window": "The model's context window, and how much of it a prompt may use.",
@@ -271,47 +286,88 @@ GROUPS: dict[str, str] = {
 }
 """The description of each group."""
 
-SPELLINGS = {"budget_overrides": "budgets", "defaults": "budgets"}
-"""Groups under another name."""
-
 NOTES = ("inputs", "outputs", "emphasizes", "constraints")
 """The teaching notes of a step, in the order of the page."""
 
-_CURATOR_ENABLED = {"curator_enabled": "Short for curator.enabled."}
+
+class OwnKey(NamedTuple):
+    """A key of a file, a profile, a flow or a step that is no setting; each may be null."""
+
+    kind: Kind
+    doc: str
+
+
+def _refers(kind: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{kind}"}
+
+
+def _named(kind: str) -> Kind:
+    return Kind("a mapping", _is_mapping, {"type": "object", "additionalProperties": _refers(kind)})
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_TEXT = text(empty=True)
+_ID = Kind(
+    "a string or a whole number",
+    lambda value: type(value) is int or (isinstance(value, str) and bool(value)),
+    {"type": ["string", "integer"]},
+)
+_TASK = Kind(
+    "a string or a mapping",
+    lambda value: isinstance(value, str | dict),
+    {"anyOf": [_TEXT.schema, _refers("group_prompt")]},
+)
+NOTE = Kind(
+    "a string or a list of strings",
+    lambda value: isinstance(value, str) or TEXTS.takes(value),
+    {"anyOf": [_TEXT.schema, TEXTS.schema, {"type": "null"}]},
+)
+"""One teaching note."""
+_NOTES = Kind(
+    "a mapping",
+    _is_mapping,
+    {"type": "object", "properties": dict.fromkeys(NOTES, NOTE.schema), "additionalProperties": False},
+)
+_STEPS = Kind(
+    "a list of steps", lambda value: isinstance(value, list), {"type": "array", "items": {"$ref": "#/$defs/step"}}
+)
 
 STEP_KEYS = {
-    "id": "The name of the step within its flow; without it, its index from 0.",
-    "agent": "The agent that does it.",
-    "agents": "Its agents, if there are several; without `agent`, the first one does it.",
-    "role": "The role of the agent in this step.",
-    "description": "What the step is for.",
-    "task": "The instruction to the agent.",
-    "prompt": "Another name of `task`, if it is a string.",
-    "stage": "Prep, Work, Verify, Route or Commit.",
-    "artifacts": "Paths of the files that the step writes.",
-    "teaching_note": "A note as one text; it comes before the history too.",
-    "teaching_notes": f"Notes that come before the history: {', '.join(NOTES)}.",
-    **_CURATOR_ENABLED,
+    "id": OwnKey(_ID, "The name of the step within its flow; without it, its index from 0."),
+    "agent": OwnKey(_TEXT, "The agent that does it."),
+    "agents": OwnKey(TEXTS, "Its agents, if there are several; without `agent`, the first one does it."),
+    "role": OwnKey(_TEXT, "The role of the agent in this step."),
+    "description": OwnKey(_TEXT, "What the step is for."),
+    "task": OwnKey(_TEXT, "The instruction to the agent."),
+    "prompt": OwnKey(_TASK, "Another name of `task`, if it is a string."),
+    "stage": OwnKey(_TEXT, "Prep, Work, Verify, Route or Commit."),
+    "artifacts": OwnKey(TEXTS, "Paths of the files that the step writes."),
+    "teaching_note": OwnKey(_TEXT, "A note as one text; it comes before the history too."),
+    "teaching_notes": OwnKey(_NOTES, f"Notes that come before the history: {', '.join(NOTES)}."),
 }
 """The keys of a step in addition to settings."""
 
 FLOW_KEYS = {
-    "flow": "Its name, in a file of its own.",
-    "description": "What the flow is for.",
-    **_CURATOR_ENABLED,
-    "steps": "Its steps, in order.",
+    "flow": OwnKey(_TEXT, "Its name, in a file of its own."),
+    "description": OwnKey(_TEXT, "What the flow is for."),
+    "steps": OwnKey(_STEPS, "Its steps, in order."),
 }
 """The keys of a flow in addition to settings."""
 
 PROFILE_KEYS = {
-    "profile_id": "Its name, in a file of its own.",
-    "description": "What the profile is for.",
-    "extends": "The profile whose settings it inherits.",
-    **_CURATOR_ENABLED,
+    "profile_id": OwnKey(_TEXT, "Its name, in a file of its own."),
+    "description": OwnKey(_TEXT, "What the profile is for."),
+    "extends": OwnKey(_TEXT, "The profile whose settings it inherits."),
 }
 """The keys of a profile in addition to settings."""
 
-TOP_KEYS = {"profiles": "Profiles by name.", "flows": "Flows by name."}
+TOP_KEYS = {
+    "profiles": OwnKey(_named("profile"), "Profiles by name."),
+    "flows": OwnKey(_named("flow"), "Flows by name."),
+}
 """The keys of the file in addition to settings."""
 
 BARE = {key.partition(".")[2]: key for key in SETTINGS if key.startswith("budgets.")}

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.files.source import Keys, Source, parse, place
-from brim.settings import ecology, project
+from brim.settings import project
+from brim.settings.authors import EXTENDS, extending
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
-from brim.settings.keys import BARE, SETTINGS, TOP_KEYS
+from brim.settings.keys import TOP_KEYS, TREE
 from brim.settings.overrides import from_environ, from_flags
 from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
 
-_DEFAULTS: Values = {key: Value(setting.default, "defaults") for key, setting in SETTINGS.items()}
+_RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
+"""The keys of `defaults` in a file of runtime defaults."""
 
 
 def load(
@@ -36,8 +38,7 @@ def load(
     found = project.find(path)
     files = _Files(replaced)
     source = files.read(found.path, found.root) if found.path else None
-    if source is not None and _is_flow(source):
-        name = _flow_name(source)
+    if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
         files.entry = name
         found = project.around_flow(found.path)
@@ -51,18 +52,16 @@ def load(
     users = files.add(files.read(user), "user") if user else {}
     runtime = files.add_runtime(found.root) if found.root else {}
     variables, unknown = from_environ(environ)
-    above = tuple(values for values in (from_flags(flags), variables) if values)
     config = Config(
         files=tuple(files.paths),
         path=found.path,
         root=found.root,
-        _above=above,
-        _below=(*(values for values in (own, users, runtime, files.inherited) if values), _DEFAULTS),
-        _written=sum(1 for values in (own, users, runtime) if values),
-        ignored=(*unknown, *(warning for each in files.warnings for warning in each)),
+        _outside=tuple(values for values in (from_flags(flags), variables) if values),
+        _written=(own, users, runtime),
+        _inherited=files.inherited,
         _flows=files.flows,
         _profiles=files.profiles,
-        replaces=any("override_mode" in values for values in (*above, own, users, *files.layers())),
+        ignored=(*unknown, *files.warnings),
         entry=files.entry,
     )
     config.check()
@@ -83,17 +82,13 @@ def check_text(path: str, text: str, kind: str) -> None:
         files.add_alone(source, kind, project.name_in(path))
 
 
-def _is_flow(source: Source) -> bool:
-    """Return whether a file defines one flow: it has steps at its top, or is in the directory of flows."""
-    values = source.values
-    listed = isinstance(values, dict) and "flows" in values
-    has_steps = isinstance(values, dict) and "steps" in values
-    return not listed and (has_steps or project.kind_of(source.path) == "flow")
-
-
-def _flow_name(source: Source) -> str:
-    name = source.values.get("flow") if isinstance(source.values, dict) else None
+def _flow_name(source: Source) -> str | None:
+    """Return the name of the one flow that a file defines: it has steps at its top, or is in the directory of flows."""
+    values = source.values if isinstance(source.values, dict) else {}
     in_folder = project.kind_of(source.path) == "flow"
+    if "flows" in values or not ("steps" in values or in_folder):
+        return None
+    name = values.get("flow")
     return name if isinstance(name, str) and name and not in_folder else project.name_in(source.path)
 
 
@@ -103,20 +98,13 @@ class _Files:
     def __init__(self, replaced: Mapping[str, str] | None = None) -> None:
         self._replaced = replaced or {}
         self.paths: list[str] = []
-        self.warnings: list[list[str]] = []
-        """The warnings of each file."""
+        self.warnings: list[str] = []
         self.flows: dict[str, Flow] = {}
         self.profiles: dict[str, Profile] = {}
         self.inherited: Values = {}
         """The profile that a file inherits from by its vocabulary."""
         self.entry: str | None = None
         """The flow of the loaded file; a flow of the project with the same name yields to it."""
-
-    def layers(self) -> list[Values]:
-        """Return the settings of every profile, flow and step."""
-        flows = self.flows.values()
-        steps = [step.settings for flow in flows for step in flow.steps]
-        return [*(profile.settings for profile in self.profiles.values()), *(flow.settings for flow in flows), *steps]
 
     def read(self, path: str, root: str | None = None) -> Source:
         """Return the content of a file, or of the text that replaces it."""
@@ -129,8 +117,8 @@ class _Files:
         reader = self._reader(source)
         values = reader.mapping(source.values)
         own = reader.settings(values, layer, TOP_KEYS)
-        if ecology.speaks(values):
-            self.inherited = shipped_profile(ecology.PROFILE).settings
+        if group := extending(values):
+            self.inherited = shipped_profile(EXTENDS[group]).settings
         for group in ("profiles", "flows"):
             for name, value in reader.mapping(values.get(group), group).items():
                 self._add_one(reader, group[:-1], name, value, (group, name), user=layer == "user")
@@ -158,20 +146,14 @@ class _Files:
         if path is None:
             return {}
         reader = self._reader(self.read(path, root))
-        values = reader.mapping(reader.source.values)
-        block = reader.mapping(values.get("defaults"), "defaults")
-        known = {name: value for name, value in block.items() if name in BARE or name == "curator_enabled"}
-        for name in block.keys() - known.keys():
-            reader.ignore(name, tuple(BARE), ("defaults",))
-        own = reader.settings({"defaults": known}, "project", {})
+        block = reader.mapping(reader.mapping(reader.source.values).get("defaults"), "defaults")
+        own = reader.settings(block, "project", {}, "defaults", tree=_RUNTIME)
         reader.finish()
         return own
 
     def _reader(self, source: Source) -> Reader:
         self.paths.append(source.path)
-        reader = Reader(source)
-        self.warnings.append(reader.warnings)
-        return reader
+        return Reader(source, warnings=self.warnings)
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
         """Add a flow or profile; of two with one name, that of the user yields, and that of the loaded file wins."""

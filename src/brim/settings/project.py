@@ -58,7 +58,8 @@ def find(path: str | None) -> ProjectFiles:
     """Return the project of a file or directory, or the nearest one from the current directory upward."""
     if path is None:
         found = above(".")
-        return found if found.path else ProjectFiles("", _flow_root("."))
+        own = (each for each in _upward(".") if any(os.path.isdir(os.path.join(each, below)) for below in _OWN))
+        return found if found.path else ProjectFiles("", next(own, ""))
     if os.path.isdir(path):
         return ProjectFiles(_in(path) or "", path)
     return ProjectFiles(path, os.path.dirname(path) or ".")
@@ -66,25 +67,19 @@ def find(path: str | None) -> ProjectFiles:
 
 def above(folder: str) -> ProjectFiles:
     """Return the nearest project in a directory or above it; its fields are empty if there is none."""
-    at, here = os.path.abspath(folder), folder
-    while True:
-        if found := _in(here):
-            return ProjectFiles(os.path.normpath(found), here)
-        upper = os.path.dirname(at)
-        if upper == at:
-            return ProjectFiles("", "")
-        at = here = upper
+    for each in _upward(folder):
+        if found := _in(each):
+            return ProjectFiles(os.path.normpath(found), each)
+    return ProjectFiles("", "")
 
 
-def _flow_root(folder: str) -> str:
-    """Return the nearest directory, upward, of a project that has flows or profiles and no file of settings."""
-    at, here = os.path.abspath(folder), folder
-    while not any(os.path.isdir(os.path.join(here, below)) for below in _OWN):
-        upper = os.path.dirname(at)
-        if upper == at:
-            return ""
-        at = here = upper
-    return here
+def _upward(folder: str) -> Iterator[str]:
+    """Yield a directory as it is named, and those above it."""
+    yield folder
+    at = os.path.abspath(folder)
+    while (upper := os.path.dirname(at)) != at:
+        yield upper
+        at = upper
 
 
 def runtime_file(root: str) -> str | None:
@@ -143,27 +138,16 @@ def check_inside(path: str, root: str) -> None:
     """
     if not (os.path.islink(path) or os.path.islink(os.path.dirname(path) or ".")):
         return
-    top, real = _top(os.path.realpath(root)), os.path.realpath(path)
+    inside, real = os.path.realpath(root), os.path.realpath(path)
+    top = next((each for each in _upward(inside) if os.path.lexists(os.path.join(each, ".git"))), inside)
     if os.path.commonpath([top, real]) != top:
         raise SourceError(path, "a link that leads out of the project; put the file itself there", line=1)
 
 
-def _top(root: str) -> str:
-    """Return the repository of a directory, or the directory itself."""
-    at = root
-    while not os.path.lexists(os.path.join(at, ".git")):
-        above = os.path.dirname(at)
-        if above == at:
-            return root
-        at = above
-    return at
-
-
 def user_file(environ: Mapping[str, str]) -> str | None:
     """Return the file of settings of the user, or `None`."""
-    folder = environ.get("XDG_CONFIG_HOME")
-    if not folder and environ.get("HOME"):
-        folder = os.path.join(environ["HOME"], ".config")
+    home = environ.get("HOME") or environ.get("USERPROFILE")  # Windows has the second only.
+    folder = environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
     path = os.path.join(folder, "brim", NAME) if folder else ""
     return path if path and os.path.lexists(path) else None
 

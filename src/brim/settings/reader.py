@@ -11,9 +11,9 @@ from typing import Any
 
 from brim.errors import SourceError, nearest, shown
 from brim.files.source import Keys, Source, place
-from brim.settings import ecology, session_words
+from brim.settings.authors import extending
 from brim.settings.budgets import PRESETS
-from brim.settings.keys import BARE, SPELLINGS, TREE, Setting, setting_of
+from brim.settings.keys import ANY, BARE, TREE, Leaf, OwnKey
 from brim.settings.values import Value
 
 _TOPS = ("project", "user")
@@ -26,9 +26,12 @@ _TYPO = 0.75
 """How similar a key of them is to a known one if it is a typo."""
 _SHOWN = 10
 """Problems that one error lists; the others are counted."""
+_AGENT = "agent"
+"""A group that no typo is taken for: `agents` and the like are keys of the owner of a flow."""
+_NONE: Mapping[str, OwnKey] = {}
 
-Entry = tuple[Setting, str, Any, Keys]
-"""A setting, its full key, its value, and its path in the file."""
+Entry = tuple[Leaf, str, Any, Keys]
+"""A setting or a word for it, the key of the setting, the value, and its path in the file."""
 
 
 @dataclass(slots=True)
@@ -93,114 +96,72 @@ class Reader:
             self.refuse_value(value, "a mapping", *keys)
         return {}
 
+    def own(self, value: Any, known: Mapping[str, OwnKey], *keys: str | int) -> dict[str, Any]:
+        """Return those of the known keys that a mapping has; one of the wrong kind is a problem, and left out."""
+        found = {}
+        for name, each in self.mapping(value, *keys).items():
+            if name in known and each is not None:
+                if known[name].kind.takes(each):
+                    found[name] = each
+                else:
+                    self.refuse_value(each, known[name].kind.expected, *keys, name)
+        return found
+
     def settings(
-        self, values: dict[str, Any], layer: str, other: Mapping[str, str], *keys: str | int
+        self,
+        values: dict[str, Any],
+        layer: str,
+        other: Mapping[str, OwnKey],
+        *keys: str | int,
+        tree: Mapping[str, Any] = TREE,
     ) -> dict[str, Value]:
-        """Return the settings of a mapping; the keys of `other` are read by the caller."""
+        """Return the settings of a mapping; the keys of `other` are read by the caller.
+
+        A mapping with a tree of its own has an owner, like a flow or a profile: keys that nothing reads are ignored.
+        """
         flat: dict[str, Value] = {}
-        for setting, key, value, at in self._entries(values, other, keys, is_open=layer in _OPEN):
-            if setting.top and layer not in _TOPS:
+        is_open = layer in _OPEN or tree is not TREE
+        for leaf, key, value, at in self.leaves(values, tree, keys, other, is_open=is_open):
+            if leaf.top and layer not in _TOPS:
                 self.refuse(f"{place(at)} is only allowed at the top of the file", *at)
-            elif not setting.takes(value):
-                near = nearest(value, setting.kind.names, most=1) if isinstance(value, str) else []
+            elif not leaf.takes(value):
+                near = nearest(value, leaf.kind.names, most=1) if isinstance(value, str) else []
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
-                self.refuse(f"{place(at)} must be {setting.expected}, not {shown(value)}{hint}", *at)
+                self.refuse(f"{place(at)} must be {leaf.expected}, not {shown(value)}{hint}", *at)
             elif key in flat:
                 self.refuse(f"{place(at)} sets {key} a second time: keep one", *at)
             else:
-                flat[key] = Value(setting.read(value), layer, self.where(*at))
-        if layer not in _INNER and ecology.speaks(values):
-            name = ecology.NAME if ecology.NAME in values else ecology.ABOVE
-            # Without a total the model's window counts; without a window, the total of the profile.
-            flat.setdefault(ecology.WORDS["total_tokens"].key, Value(None, layer, self.where(*keys, name)))
+                flat[key] = Value(leaf.read(value), layer, self.where(*at))
+        if layer not in _INNER and (group := extending(values)):
+            # Without a total the model's window counts; without a window, the total of the extended profile.
+            flat.setdefault("prompt.total", Value(None, layer, self.where(*keys, group)))
         return with_preset(flat)
 
-    def _entries(
-        self, values: dict[str, Any], other: Mapping[str, str], keys: Keys, *, is_open: bool
+    def leaves(
+        self,
+        values: dict[str, Any],
+        node: Mapping[str, Any],
+        keys: Keys,
+        other: Mapping[str, OwnKey] = _NONE,
+        *,
+        is_open: bool = False,
+        section: str = "",
     ) -> Iterator[Entry]:
+        """Yield the settings and words of a mapping, and of the mappings in it; record keys that are neither."""
         for name, value in values.items():
-            node, at = TREE.get(name), (*keys, name)
-            if isinstance(node, Setting):
-                yield node, name, value, at
-            elif node is not None:
-                if not (name in other and isinstance(value, str)):
-                    yield from self._group(value, node, name, at)
-            elif (group := SPELLINGS.get(name)) is not None:
-                if group in values:
-                    self.refuse(f"{place(at)} and {group} mean the same: keep one", *at)
-                else:
-                    yield from self._group(value, TREE[group], group, at)
-            elif name in other:
-                continue
-            elif name in (ecology.NAME, ecology.ABOVE, session_words.NAME):
-                yield from self._vocabulary(name, value, at)
-            else:
-                (self.ignore if is_open else self.unknown)(name, (*TREE, *SPELLINGS, session_words.NAME, *other), keys)
-        if "curator_enabled" in other and "curator_enabled" in values:
-            enabled = TREE["curator"]["enabled"]
-            yield enabled, "curator.enabled", values["curator_enabled"], (*keys, "curator_enabled")
-
-    def _group(self, value: Any, node: dict[str, Any], key: str, keys: Keys) -> Iterator[Entry]:
-        for name, inner in self.mapping(value, *keys).items():
-            if key == "loop" and name == session_words.LOOP_WORD:
-                yield from self._context_word(name, inner, keys)
-                continue
-            child = node.get(name) or node.get("*")
-            if isinstance(child, Setting):
-                yield child, f"{key}.{name}", inner, (*keys, name)
-            elif child is not None and name:
-                yield from self._group(inner, child, f"{key}.{name}", (*keys, name))
-            else:
-                self.unknown(name, tuple(node), keys)
-
-    def _vocabulary(self, name: str, value: Any, keys: Keys) -> Iterator[Entry]:
-        """Yield the settings of a `context_budget` or a `context`."""
-        values = self.mapping(value, *keys)
-        if name == session_words.NAME:
-            for word, inner in values.items():
-                yield from self._context_word(word, inner, keys)
-            return
-        if name == ecology.ABOVE:
-            for inner, below in values.items():
-                if inner == ecology.NAME:
-                    yield from self._vocabulary(inner, below, (*keys, inner))
-                else:
-                    self.unknown(inner, (ecology.NAME,), keys)
-            return
-        if all(each in values for each in ecology.SECTIONS):
-            self.refuse(f"{place((*keys, 'allocations'))} and sections mean the same: keep one", *keys, "allocations")
-        for word, inner in values.items():
-            if word not in ecology.SECTIONS:
-                yield from self._word(ecology.WORDS, word, inner, keys)
-                continue
-            for section, row in self.mapping(inner, *keys, word).items():
-                at = (*keys, word, section)
-                if not section:
-                    self.unknown(section, (), at[:-1])
+            at, child = (*keys, name), node.get(name) or (node.get(ANY) if name else None)
+            if isinstance(child, dict):
+                if name in other and isinstance(value, str):
+                    continue  # The `prompt` and the `agent` of a step may be texts.
+                if name in node and (first := next(each for each in values if node.get(each) is child)) != name:
+                    self.refuse(f"{place(at)} and {first} mean the same: keep one", *at)
                     continue
-                for each, own in self.mapping(row, *at).items():
-                    yield from self._word(ecology.SECTION_WORDS, each, own, at, f"sections.{section}.")
-
-    def _context_word(self, name: str, value: Any, keys: Keys) -> Iterator[Entry]:
-        """Yield the setting of a word of `context`."""
-        word = session_words.WORDS.get(name)
-        if word is None:
-            self.unknown(name, tuple(session_words.WORDS), keys)
-        elif not word[1].takes(value):
-            self.refuse_value(value, word[1].expected, *keys, name)
-        elif (setting := setting_of(word[0])) is not None:
-            yield setting, word[0], session_words.meant(name, value), (*keys, name)
-
-    def _word(
-        self, known: Mapping[str, ecology.Word], name: str, value: Any, keys: Keys, prefix: str = ""
-    ) -> Iterator[Entry]:
-        word = known.get(name)
-        if word is None:
-            self.unknown(name, (*known, *(() if prefix else ecology.SECTIONS)), keys)
-        elif not word.kind.takes(value):
-            self.refuse_value(value, word.kind.expected, *keys, name)
-        elif (setting := setting_of(prefix + word.key)) is not None:
-            yield setting, prefix + word.key, word.means[value] if word.means else value, (*keys, name)
+                yield from self.leaves(self.mapping(value, *at), child, at, section=name if ANY in node else section)
+            elif child is not None:
+                yield child, child.key.replace(ANY, section), value, at
+            elif name not in other:
+                known = (*(each for each in node if each != _AGENT), *other)
+                (self.ignore if is_open else self.unknown)(name, known, keys)
 
 
 def with_preset(flat: dict[str, Value]) -> dict[str, Value]:

@@ -1,19 +1,57 @@
-"""The settings of a profile, a flow and a step: their values, and the objects that a program builds from them."""
+"""The settings of a profile, a flow and a step: their values, and the objects that a program builds from them.
+
+A value is looked up in the layers when it is read. If a budget is in characters and the model's window in tokens is
+known too, both hold: a result that fits its characters but not the window is fitted again to fewer characters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from brim.errors import InvalidValue
-from brim.meter import meter_for
+from brim.amounts import fraction
+from brim.errors import BrimError, DoesNotFit, InvalidValue, ModelError, SourceError, UnknownName
+from brim.history.compact.secrets import redact
+from brim.history.history import History, fit_messages
+from brim.history.priority import AgentClasses
+from brim.history.result import Fitted
+from brim.meter import BaseMeter, meter_for
+from brim.meter import meter as meter_named
+from brim.meter.units import UNITS
+from brim.meter.window import Window, answer_room, budget_of
+from brim.receipts.section import Section
+from brim.requests.fit import fit_request
+from brim.requests.request import Request
+from brim.requests.terms import PAGES
+from brim.sections.fit import fit
+from brim.sections.prompt_fit import Prompt
+from brim.sessions.options import OPTIONS as SESSION_OPTIONS
 from brim.sessions.settings import SessionSettings
-from brim.settings.builder import Builder, Contents
+from brim.settings.authors import CLASSES
+from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected
+from brim.settings.keys import ANY, BARE, SETTINGS, name_of, setting_of
+from brim.settings.prompt import (
+    OPTIONS,
+    Sent,
+    attempts,
+    fit_shrinking,
+    is_readable,
+    log_overflow,
+    noticed,
+    overrides,
+    remaining,
+    with_template,
+)
+from brim.settings.values import MOST, Value, Values, error_at
+from brim.wire import format_of, wire
 
 if TYPE_CHECKING:
     from brim.llm import LanguageModel
-    from brim.meter.window import Window
     from brim.sessions import Session
     from brim.sessions.conversations import Conversations
     from brim.sessions.loop import Loop
@@ -21,29 +59,510 @@ if TYPE_CHECKING:
     from brim.settings.exchange import ModelAnswer
     from brim.store import Store
 
-_SESSION = {
-    "compact_at": "compaction.at",
-    "summarise": "compaction.summarise",
-    "keep_turns": "compaction.keep_turns",
-    "summary_share": "compaction.summary_share",
-    "stable": "session.stable",
-    "tool_limit": "session.tool_limit",
-    "memory_limit": "session.memory_limit",
-    "capture": "session.capture",
-}
-"""The settings of a session by argument."""
-_LIMITED = ("reserve", "cap", "warn", "limit")
+Contents = Mapping[str, str | Sequence[str] | Section]
+"""The contents of sections by name."""
+Result = TypeVar("Result", Prompt, Fitted)
+
+_OUTSIDE = ("env", "flags", "defaults")
+"""Layers that `override_mode: replace` does not replace: single values from outside, and the defaults."""
+_WINDOW = ("reserve", "cap", "warn", "limit")
 """The settings of a window without its size."""
+_ERROR = "error"
+"""The value of `unknown_model` that refuses a model of an unknown name."""
+_WIDE = Fraction(1, 2)
+"""A larger share of the window leaves no room for instructions and the answer."""
+
+
+_HISTORY = {"select": "selection", **{name: name for name in ("within", "pin_first_user", "excerpts", "note")}}
+_FIELDS = tuple(
+    key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*.") and key != "sections.*.page"
+)
+_TERMS = {
+    f"{argument}_{term}": f"prompt.{part}.{term}"
+    for argument, part in (("history", "messages"), ("tools", "tools"))
+    for term in ("priority", "floor", "ceiling")
+}
+"""The arguments of a request by which messages and tools share its budget, each with its setting."""
+_CLASSES = ("critical", "high", "medium", "low")
+_SESSION = {"summarise": "compaction.summarise", **{name: option.key for name, option in SESSION_OPTIONS.items()}}
+"""The settings of a session by argument."""
 _LIMITS = ("max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds")
 _LOOP = {name: f"loop.{name}" for name in ("tick_cap", "handoff_share", *_LIMITS, "boundary")}
 _LOOP["tool_limit"] = "session.tool_limit"
 """The settings of a loop by argument."""
 
 
-class Resolved(Builder):
+class Resolved:
     """The settings of a profile, a flow and a step."""
 
-    __slots__ = ()
+    __slots__ = ("_bounded", "_layers", "_logged", "flow", "profile", "step")
+
+    def __init__(
+        self, layers: tuple[Values, ...], place: tuple[str | None, str | None, str | int | None], logged: set[str]
+    ) -> None:
+        self._layers = layers
+        self._logged = logged
+        self._bounded: BoundedBudgets | None = None
+        self.profile, self.flow, self.step = place
+
+    def __getitem__(self, key: str) -> Value:
+        full = BARE.get(key, key)
+        return self._budgets().values[full] if full in LEAST else self._found(full)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all settings, and of the settings of sections that are set."""
+        for key in SETTINGS:
+            if "*" not in key:
+                yield name_of(key)
+        yield from self._section_keys()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and setting_of(key) is not None
+
+    def items(self) -> Iterator[tuple[str, Value]]:
+        """Yield all settings with their values."""
+        for key in self:
+            yield key, self[key]
+
+    def value(self, key: str) -> Any:
+        """Return the value of a setting.
+
+        Raises:
+            UnknownName: no setting has that key.
+        """
+        return self[key].value
+
+    def below(self, key: str) -> Value | None:
+        """Return the value without the layer that sets it, or `None` if only the defaults do."""
+        full, first = BARE.get(key, key), self[key]
+        star = getattr(setting_of(full), "key", full)
+        found = [value for each in dict.fromkeys((full, star)) for layer in self._layers if (value := layer.get(each))]
+        return next((value for value in found if value.origin != first.origin or value.where != first.where), None)
+
+    def is_set(self, key: str) -> bool:
+        """Return whether any layer but the defaults sets it."""
+        return self[key].origin != "defaults"
+
+    @property
+    def preset(self) -> str | None:
+        """The preset whose values the three budgets have, whatever set them."""
+        values = self._budgets().values
+        return detected(Budgets(values[TOTAL].value, values[RECENT].value, values[OLDER].value))
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the sections that have settings."""
+        names = (key.removeprefix("sections.").rpartition(".")[0] for key in self._section_keys())
+        return tuple(name for name in dict.fromkeys(names) if name != ANY)
+
+    def log(self, *warnings: str) -> None:
+        """Log the warnings that were not logged for these files before."""
+        for warning in warnings:
+            if warning not in self._logged:
+                self._logged.add(warning)
+                logging.getLogger("brim.settings").warning("%s", redact(warning))
+
+    def blame(self, key: str, error: BrimError) -> BrimError:
+        """Return an error with the file and line of the setting that caused it."""
+        if key not in self or not self[key].where:
+            return error
+        return error_at(self[key].where, f"{key}: {error}")
+
+    def _section_keys(self) -> dict[str, None]:
+        return dict.fromkeys(key for layer in self._layers[:-1] for key in layer if key.startswith("sections."))
+
+    def _found(self, key: str) -> Value:
+        for layer in self._replacing() if key.startswith("budgets.") else self._layers:
+            if (found := layer.get(key)) is not None:
+                return found
+        setting = setting_of(key)
+        if setting is None:
+            raise UnknownName("setting", key, [name_of(each) for each in SETTINGS])
+        return self._found(setting.key)
+
+    def _replacing(self) -> tuple[Values, ...]:
+        """Return the layers that count for budgets: of the files, only the strongest that sets one."""
+        mode = next(found for layer in self._layers if (found := layer.get("override_mode")) is not None)
+        if mode.value == "merge":
+            return self._layers
+        kept: list[Values] = []
+        replaced = False
+        for layer in self._layers:
+            origin = next(iter(layer.values())).origin
+            if origin in _OUTSIDE:
+                kept.append(layer)
+            elif not replaced and any(key.startswith("budgets.") for key in layer):
+                kept.append(layer)
+                replaced = True
+        return tuple(kept)
+
+    def _budgets(self) -> BoundedBudgets:
+        if self._bounded is None:
+            bounds = self._found("bounds").value
+            self._bounded = bounded(self._found(TOTAL), self._found(RECENT), self._found(OLDER), bounds)
+            self.log(*self._bounded.warnings)
+        return self._bounded
+
+    def window(self) -> Window | None:
+        """Return the window, or `None` if neither its size nor a model is set.
+
+        Raises:
+            SourceError: the settings of the window are invalid.
+        """
+        size, model = self.value("window.size"), self.value("model")
+        options = {name: self.value(f"window.{name}") for name in _WINDOW}
+        try:
+            if size is not None:
+                return Window(size, **options)
+            return None if model is None else Window.of(model, **options)
+        except UnknownName as error:
+            if self.value("unknown_model") != _ERROR:
+                return None
+            raise self.blame("model", error) from error
+        except InvalidValue as error:
+            if error.place != "model":
+                raise self.blame(error.place.lower().replace(" ", "."), error) from error
+            if any(self.is_set(f"window.{name}") for name in _WINDOW):
+                raise self.blame("model", error) from error
+            return None
+
+    def _answered_window(self) -> Window | None:
+        """Return the window, with a part of it reserved for the answer if no reserve is set."""
+        window = self.window()
+        if window is None or self.is_set("window.reserve"):
+            return window
+        return replace(window, reserve=answer_room(window.size))
+
+    def meter(self) -> BaseMeter:
+        """Return the meter that is set, or that of the model, or the default one.
+
+        Raises:
+            SourceError: no meter or model has that name.
+        """
+        named = self.value("meter")
+        try:
+            return meter_named(named) if named is not None else self.token_meter()
+        except (UnknownName, SourceError) as error:
+            raise self.blame("meter" if named is not None else "model", error) from error
+
+    def token_meter(self) -> BaseMeter:
+        """Return the meter that counts the tokens of the model, or that of `unknown_model` if no model has its name.
+
+        Either counts upper bounds if it is an estimate.
+        """
+        model, other = self.value("model"), self.value("unknown_model")
+        try:
+            return meter_for(None, model)
+        except UnknownName:
+            if other == _ERROR:
+                raise
+        self.log(f"the model {model!r} is not in the catalogue, and is counted with the meter {other!r}")
+        # A rule of thumb is kept as it is: whoever names it wants its figure.
+        return meter_named(other) if other in UNITS else meter_for(None, other)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about budgets that were moved to their bounds, or that are suspicious."""
+        found = (*self._budgets().warnings, *self._window_warnings())
+        self.log(*found)
+        return found
+
+    def limits_history(self) -> bool:
+        """Return whether the character budgets limit a history: if one is set, or if no window is known."""
+        return self.window() is None or any(self.is_set(key) for key in (TOTAL, RECENT, OLDER))
+
+    def within_margin(self, budget: int, meter: BaseMeter) -> int:
+        """Return a budget without the safety margin, which is left free if the meter estimates."""
+        margin = fraction("safety_margin", self.value("safety_margin") or "0%")
+        return budget if meter.exact else int(budget * (1 - margin))
+
+    def _window_warnings(self) -> tuple[str, ...]:
+        window, total = self.window(), self[TOTAL]
+        tokens = total.value // CHARS_A_TOKEN
+        if window is None or not self.limits_history() or tokens <= _WIDE * window.size:
+            return ()
+        return (
+            f"{total.where or total.origin}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
+            f" {100 * tokens // window.size} % of the window of {window.size:,}: little is left for instructions and"
+            f" the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual",
+        )
+
+    def _measured(
+        self, scale: BaseMeter, total: int | None, window: Window | None, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the options of a fit, with a meter and a budget if they have none."""
+        made: dict[str, Any] = {} if options.keys() & {"meter", "model"} else {"meter": scale}
+        made |= options
+        if made.get("budget") is not None or "model" in options:
+            budget = budget_of(made.get("budget"), made.get("model"))
+            if made.get("budget") is None:
+                budget = self.within_margin(budget, meter_for(made.get("meter"), made.get("model")))
+            elif window is not None and "model" not in options and meter_for(made.get("meter"), None).unit == "tokens":
+                budget = min(budget, window.budget)
+            return {**made, "budget": budget}
+        bounds = [total] if total is not None else []
+        if window is not None and (scale.unit == "tokens" or not bounds):
+            bounds.append(window.budget)
+        return {**made, "budget": self.within_margin(min(bounds), scale)}
+
+    def _token_limit(self, window: Window | None, options: Mapping[str, Any]) -> int | None:
+        """Return the tokens that a result may have, if a window is known and the meter does not count its tokens."""
+        scale = options.get("meter")
+        if window is None or scale is None:
+            return None
+        named = meter_named(scale)
+        rough = named.unit == "chars" or (self.value("meter") is not None and not named.exact)
+        return window.budget if rough else None
+
+    @staticmethod
+    def _within_both(
+        fit: Callable[..., Result], made: Mapping[str, Any], limit: int | None, tokens: Callable[[Result], int]
+    ) -> Result:
+        """Return the result for a budget, or for a smaller one as long as it has more tokens than the limit."""
+        result, budget = fit(**made), made["budget"]
+        while limit is not None and (count := tokens(result)) > limit:
+            budget = min(budget - 1, result.receipt.used * limit // count)
+            result = fit(**{**made, "budget": max(budget, 0)})
+        return result
+
+    def sections(self, contents: Contents) -> list[Section]:
+        """Return the sections of contents by name; a `Section` is used as it is.
+
+        Raises:
+            UnknownName: a section is not listed, and `prompt.unknown_section` is `error`.
+        """
+        listed = self.names()
+        strict = self.value("prompt.unknown_section") == "error"
+        made = []
+        for name, content in contents.items():
+            if isinstance(content, Section):
+                made.append(content)
+                continue
+            if name not in listed and strict:
+                raise UnknownName(
+                    "section", name, listed, "List it under sections, or set prompt.unknown_section: default."
+                )
+            if name not in listed and listed:
+                self.log(f"the section {name!r} is not listed under sections, and gets the defaults")
+            made.append(self.section(name, content))
+        return made
+
+    def section(self, name: str, content: str | Sequence[str], **own: Any) -> Section:
+        """Return the section of a name with its settings; options override them.
+
+        Raises:
+            SourceError: a setting is invalid.
+        """
+        keys = {each: f"sections.{name}.{each}" for each in _FIELDS}
+        options = {**{each: self.value(key) for each, key in keys.items() if self.is_set(key)}, **own}
+        required = options.get("required") or str(options.get("priority")).lower() == "required"
+        low = str(own.get("priority", self.value(keys["priority"]))).lower() in ("medium", "low")
+        if low and not required and "overflow" not in options:
+            options["overflow"] = self.value("prompt.overflow")
+        if required and not options.get("floor") and self.value("prompt.required_overflow") == "shrink":
+            options["floor"] = 1
+        try:
+            return Section(name, content, **options)
+        except InvalidValue as error:
+            field = error.place.rpartition(": ")[2]
+            key = keys.get(field)
+            if key is None or field in own:
+                raise
+            raise self.blame(key, error) from error
+
+    def fit(
+        self,
+        contents: Contents,
+        *,
+        system: str | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        emit: Callable[[dict[str, Any]], object] | None = None,
+        about: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Prompt:
+        """Return the fitted prompt.
+
+        Args:
+            contents: the sections by name.
+            system: a system prompt that is sent with it; its tokens are taken from the budget.
+            tools: tool definitions that are sent with it; their tokens are taken from the budget.
+            agent: the agent whose prompt it is, for the log and the event.
+            emit: called with the `prompt_assembled` event.
+            about: more fields of that event, such as a `rule_id`.
+            options: arguments of `brim.fit`, which override the settings.
+
+        Raises:
+            DoesNotFit: the required sections are bigger than the budget.
+        """
+        sections, made, prompt = self._fit_sections(self.sections(contents), options, (system, tools))
+        if self.value("prompt.log") and prompt.receipt.truncated:
+            log_overflow(sections, prompt, agent, made)
+        if emit is not None:
+            emit(prompt.receipt.event(agent, **(about or {})))
+        return prompt
+
+    def _fit_sections(
+        self, sections: list[Section], options: dict[str, Any], sent: Sent
+    ) -> tuple[list[Section], dict[str, Any], Prompt]:
+        """Return the sections and options of a fit, and the prompt, which fits the budget and the window."""
+        made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in OPTIONS}
+        template, missing = options.get("template", made["template"]), self.value("prompt.missing")
+        if template is not None and missing is not None:
+            shows = options.get("show_budget", made["show_budget"])
+            sections, options["template"] = with_template(sections, template, missing, shows_budget=shows)
+        if not self.value("prompt.enabled"):
+            sections = [Section(each.name, each.content, joiner=each.joiner, enabled=each.enabled) for each in sections]
+            made |= {"show_budget": False, "stages": (), "hard_marker": None}
+            made |= {"meter": self.meter(), **options, "budget": MOST}
+            return sections, made, fit(sections, **made)
+        limit = self._measure_prompt(made, options, sent)
+        meter = meter_for(made.get("meter"), made.get("model"))
+        page = self.value("prompt.own_budget")
+        own = overrides(sections, page)
+        fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
+        for override, notice in attempts(own):
+            if notice:
+                self.log(notice)
+            chosen = override.applied(noticed(sections, page, notice))
+            changed = made if override.show is None else {**made, "show_budget": override.show}
+            try:
+                changed = {**changed, "budget": remaining(override.budget(made["budget"]), meter, sent)}
+                prompt = self._within_both(
+                    partial(fit_all, chosen), changed, limit, lambda fitted: self.token_meter().count(fitted.text)
+                )
+            except DoesNotFit:
+                if override not in own:
+                    raise
+                continue
+            if override not in own or is_readable(prompt, page):
+                break
+        return chosen, changed, prompt
+
+    def _measure_prompt(self, made: dict[str, Any], options: Mapping[str, Any], sent: Sent) -> int | None:
+        """Add the meter and the budget of a prompt to its options, and return the limit of tokens if there is one."""
+        window, total, scale = self.window(), self.value("prompt.total"), self.meter()
+        if total is None and window is None and (below := self.below("prompt.total")) is not None:
+            total = below.value
+        if total is None and scale.unit == "chars":
+            total = self.value(TOTAL)
+        elif total is None and window is None:
+            total, scale = self.value(TOTAL), meter_named("chars")
+        made |= {**options, **self._measured(scale, total, window, options)}
+        reserve = self.value("prompt.reserve")
+        if "budget" not in options:
+            made["budget"] = max(made["budget"] - reserve, 0)
+        limit = self._token_limit(window, made)
+        return None if limit is None else remaining(max(limit - reserve, 0), self.token_meter(), sent)
+
+    def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
+        """Return a request of sections and messages under one budget.
+
+        Args:
+            contents: the sections by name; `sections.*.page` says which are the system prompt's.
+            messages: the conversation.
+            options: arguments of `brim.fit_request`, which override the settings.
+
+        Raises:
+            DoesNotFit: what is required is bigger than the budget.
+        """
+        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
+        for section in self.sections(contents):
+            pages[self.value(f"sections.{section.name}.page")].append(section)
+        return fit_request(
+            system=pages["system"], user=pages["user"], messages=messages, **self.request_options(options)
+        )
+
+    def request_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of `brim.fit_request` besides content: the settings, overridden by options."""
+        window, total, scale = self._answered_window(), self.value("prompt.total"), self.meter()
+        if total is None and window is None:
+            total, scale = self.value(TOTAL), scale if scale.unit == "chars" else meter_named("chars")
+        made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in ("policy", "fill", "separator")}
+        made |= {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
+        made |= {name: self.value(key) for name, key in _TERMS.items()}
+        made["keep_tools"] = self.value("prompt.tools.keep")
+        made |= self._measured(scale, total, window, options)
+        if "budget" not in options:
+            made["budget"] = max(made["budget"] - self.value("prompt.reserve"), 0)
+        return made
+
+    def fit_messages(
+        self,
+        messages: Sequence[Any],
+        *,
+        agent: str | None = None,
+        emit: Callable[[dict[str, Any]], object] | None = None,
+        about: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Fitted:
+        """Return the fitted history.
+
+        Without a budget and without `window.reserve`, a part of the window is left for the answer.
+
+        Args:
+            messages: the history.
+            agent: the agent whose history it is, for the event.
+            emit: called with the `prompt_assembled` event, in which the turns are the sections.
+            about: more fields of that event, such as a `rule_id`.
+            options: arguments of `brim.fit_messages`, which override the settings.
+
+        Raises:
+            DoesNotFit: the messages that must stay are bigger than the budget.
+        """
+        fitted = self._fit_messages(messages, options)
+        if emit is not None:
+            emit(fitted.receipt.event(agent, **(about or {})))
+        return fitted
+
+    def _fit_messages(self, messages: Sequence[Any], options: Mapping[str, Any]) -> Fitted:
+        window, limited = self._answered_window(), self.limits_history()
+        scale = meter_named("chars") if limited and not self.is_set("meter") else self.meter()
+        made: dict[str, Any] = {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
+        made["stable"] = self.value("history.stable") or None
+        made |= self._measured(scale, self.value(TOTAL) if limited else None, window, options)
+        if limited and not self.is_set("history.excerpts"):
+            made["excerpts"] = False  # A budget of characters is that of a flow, whose steps stay whole or go.
+        if limited and not made["stable"]:
+            made = {"recent": self.value(RECENT), "older": self.value(OLDER), **made}
+        if self.value("history.agents") != "none" or any(self.is_set(f"history.classes.{name}") for name in _CLASSES):
+            made = {"classify": self._classify(messages), **made}
+
+        def tokens(result: Fitted) -> int:
+            apart = {name: made.get(name) for name in ("tools", "system", "fields")}
+            return self.token_meter().count_messages(result.messages, **apart)
+
+        try:
+            return self._within_both(partial(fit_messages, messages), made, self._token_limit(window, made), tokens)
+        except InvalidValue as error:
+            if error.place == "select" and "select" not in options:
+                raise self.blame("history.selection", error) from error
+            raise
+
+    def classes(self) -> AgentClasses:
+        """Return the classes of steps, with the agents that the settings list.
+
+        Raises:
+            SourceError: an agent is listed in two classes.
+        """
+        agents = {name.upper(): tuple(self.value(f"history.classes.{name}")) for name in _CLASSES}
+        try:
+            known = CLASSES[self.value("history.agents")]
+            return known.amended(agents={name: listed for name, listed in agents.items() if listed})
+        except InvalidValue as error:
+            name = re.sub(r"\W.*", "", error.place.removeprefix("agents.")).lower()
+            raise self.blame(f"history.classes.{name}", error) from error
+
+    def _classify(self, messages: Sequence[Any]) -> Callable[[Any], Any]:
+        classes, chosen = self.classes(), wire(format_of(messages) or "openai")
+
+        def classify(raw: Any) -> Any:
+            message = chosen.read(raw, 0)
+            return classes.of(message.name or None, None, message.text())
+
+        return classify
 
     def exchange(
         self, contents: Contents, model: LanguageModel, *, history: str | None = None, **options: Any
@@ -65,9 +584,31 @@ class Resolved(Builder):
             ModelError: the model could not be called; a failed summary is no error.
             UnknownName: strategy B is set, and no section has the name of the history.
         """
-        from brim.settings.exchange import exchange
+        from brim.settings.exchange import HISTORIES, ModelAnswer, left_out, summary_of
 
-        return exchange(self, contents, model, history, options)
+        summary, reason, calls = None, "", 1
+        if self.value("history.strategy") == "B":
+            name = history or next((each for each in HISTORIES if each in contents), HISTORIES[0])
+            if name not in contents:
+                raise UnknownName("section", name, contents)
+            section = self.sections({name: contents[name]})[0]
+            part = self.fit(contents, **{**options, "emit": None}).receipt.part(name)
+            is_cut = part.state not in ("whole", "empty", "disabled")
+            if is_cut or len(section.chosen) < len(section.content):
+                calls += 1
+                # What is shown whole is not summarised too.
+                newest = () if is_cut or isinstance(section.chosen, str) else section.chosen
+                older = replace(section, content=left_out(section) if newest else section.content)
+                try:
+                    granted = part.granted if is_cut else 0
+                    summary = summary_of(older, granted, model, self.window(), self.token_meter())
+                    shown = [summary, *newest] if newest else summary
+                    contents = {**contents, name: replace(section, content=shown, most=None)}
+                except ModelError as error:
+                    reason = f"the history was truncated, since its summary failed: {error}"
+        prompt = self.fit(contents, **options)
+        reply = model.complete(prompt.text, options.get("system"))
+        return ModelAnswer(prompt=prompt, reply=reply, calls=calls, summary=summary, reason=reason)
 
     def session(self, **options: Any) -> Session:
         """Return a session; the options of `brim.Session` override the settings.
@@ -98,7 +639,7 @@ class Resolved(Builder):
         if "window" not in options and self.value("window.size") is not None:
             made["window"] = self.window()
         elif "window" not in options:  # The model of the settings says nothing of the other models of a program.
-            made["limits"] = WindowLimits(**{name: self.value(f"window.{name}") for name in _LIMITED})
+            made["limits"] = WindowLimits(**{name: self.value(f"window.{name}") for name in _WINDOW})
         return Conversations(**self._shared(options), **{**made, **options})
 
     def loop(self, goal: str, act: Act, **options: Any) -> Loop:

@@ -10,68 +10,61 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
-from brim.settings import ecology, session_words
-from brim.settings.keys import FLOW_KEYS, GROUPS, NOTES, PROFILE_KEYS, SPELLINGS, STEP_KEYS, TOP_KEYS, TREE, Setting
+from brim.settings import authors
+from brim.settings.keys import FLOW_KEYS, GROUPS, PROFILE_KEYS, STEP_KEYS, TOP_KEYS, TREE, OwnKey, Setting
 
 PATH = os.path.join(os.path.dirname(__file__), "brim.schema.json")
 
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXTS: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}, {"type": "null"}]}
+_GROUPS = {**GROUPS, **authors.GROUPS}
 
 
 def schema() -> dict[str, Any]:
     """Return the schema of the whole file."""
-    named = {f"{kind}s": _named({"$ref": f"#/$defs/{kind}"}) for kind in ("profile", "flow")}
-    steps = {"type": ["array", "null"], "items": {"$ref": "#/$defs/step"}}
-    step = {
-        "id": {"type": ["string", "integer"]},
-        "prompt": {"anyOf": [_TEXT, {"$ref": "#/$defs/group_prompt"}]},
-        "artifacts": {"type": ["array", "null"], "items": _TEXT},
-        "teaching_notes": _object(dict.fromkeys(NOTES, _TEXTS)),
-    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "brim.yaml",
         "description": "Settings of brim: budgets, windows, prompts, histories, profiles and flows.",
-        **_object({**_settings(top=True), **named}, TOP_KEYS),
+        **_object({**_settings(top=True), **_own(TOP_KEYS)}),
         "$defs": {
-            **{f"group_{name}": {"description": GROUPS[name], **_group(TREE[name])} for name in GROUPS},
-            "group_loop": {"description": GROUPS["loop"], **_group(TREE["loop"], session_words.loop_schema())},
-            ecology.NAME: ecology.schema(),
-            "profile": _open({**_settings(), **_others(PROFILE_KEYS)}, PROFILE_KEYS),
-            "flow": _open({**_settings(), **_others(FLOW_KEYS), "steps": steps}, FLOW_KEYS),
-            "step": _open({**_settings(), **_others(STEP_KEYS), **step}, STEP_KEYS),
+            **{f"group_{name}": {"description": doc, **_group(TREE[name])} for name, doc in _GROUPS.items()},
+            "profile": _open(PROFILE_KEYS),
+            "flow": _open(FLOW_KEYS),
+            "step": _open(STEP_KEYS),
         },
     }
 
 
 def _settings(*, top: bool = False) -> dict[str, Any]:
     """Return the properties that the top, profiles, flows and steps share."""
-    found: dict[str, Any] = {}
-    for name, node in TREE.items():
-        if not isinstance(node, Setting):
-            found[name] = {"$ref": f"#/$defs/group_{name}"}
-        elif top or not node.top:
-            found[name] = node.schema()
-    for name, group in SPELLINGS.items():
-        found[name] = {"$ref": f"#/$defs/group_{group}", "description": f"The same as {group}."}
-    budget = {"$ref": f"#/$defs/{ecology.NAME}"}
-    found[session_words.NAME] = session_words.schema()
-    return {**found, ecology.NAME: budget, ecology.ABOVE: _object({ecology.NAME: budget})}
+    return {name: _child(name, node) for name, node in TREE.items() if isinstance(node, dict) or top or not node.top}
 
 
-def _group(node: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the schema of a group, with more properties; a star allows any name."""
+def _child(name: str, node: Any) -> dict[str, Any]:
+    """Return the schema of a setting, a word or a group; a group of the top is a reference to its first name."""
+    if not isinstance(node, dict):
+        made: dict[str, Any] = node.schema()
+        return made
+    first = next((each for each in _GROUPS if TREE[each] is node), None)
+    if first is None:
+        return _group(node)
+    return {"$ref": f"#/$defs/group_{first}", **({} if first == name else {"description": f"The same as {first}."})}
+
+
+def _group(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a group; a star allows any name, and of two names of one thing only one may be used."""
     if "*" in node:
         return _named(_group(node["*"]))
-    own = {key: child.schema() if isinstance(child, Setting) else _group(child) for key, child in node.items()}
-    return _object({**own, **(more or {})})
+    twice = [[one, other] for one, other in combinations(node, 2) if node[one] is node[other]]
+    made = _object({name: _child(name, child) for name, child in node.items()})
+    return {**made, "not": {"anyOf": [{"required": pair} for pair in twice]}} if twice else made
 
 
-def _others(keys: Mapping[str, str]) -> dict[str, Any]:
-    return {key: {"type": "boolean"} if key == "curator_enabled" else {"type": ["string", "null"]} for key in keys}
+def _own(keys: Mapping[str, OwnKey]) -> dict[str, Any]:
+    """Return the properties of keys that are no settings."""
+    return {name: {"description": doc, "anyOf": [kind.schema, {"type": "null"}]} for name, (kind, doc) in keys.items()}
 
 
 def _named(item: dict[str, Any]) -> dict[str, Any]:
@@ -79,17 +72,15 @@ def _named(item: dict[str, Any]) -> dict[str, Any]:
     return {"type": ["object", "null"], "additionalProperties": item}
 
 
-def _object(properties: dict[str, Any], descriptions: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
     """Return an object with these properties and no others."""
-    described = {key: {"description": text, **properties[key]} for key, text in (descriptions or {}).items()}
-    return {"type": ["object", "null"], "properties": {**properties, **described}, "additionalProperties": False}
+    return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
 
 
-def _open(properties: dict[str, Any], descriptions: Mapping[str, str]) -> dict[str, Any]:
-    """Return an object whose owner may have keys of its own."""
+def _open(keys: Mapping[str, OwnKey]) -> dict[str, Any]:
+    """Return an object with settings and these keys, whose owner may have keys of its own."""
     refused = {name: False for name, node in TREE.items() if isinstance(node, Setting) and node.top}
-    made = _object(properties, descriptions)
-    return {**made, "properties": {**refused, **made["properties"]}, "additionalProperties": True}
+    return {**_object({**refused, **_settings(), **_own(keys)}), "additionalProperties": True}
 
 
 def text() -> str:

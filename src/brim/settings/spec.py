@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +23,15 @@ from brim.requests.request import Request
 from brim.requests.terms import PAGES, RequestTerms
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
+from brim.settings.prompt import OPTIONS
 
 if TYPE_CHECKING:
     from brim.history.request_body import RequestBody
     from brim.settings.resolved import Resolved
 
-_OPTIONS = (
-    *("separator", "order", "fill", "policy", "template", "show_budget", "direction"),
-    *("stages", "hard_marker"),
-)
-_KEYS = ("model", "meter", "budget", *_OPTIONS, "sections", "messages", "tools")
+_REQUEST = ("model", "meter", "budget", "separator", "fill", "policy")
+"""The arguments of a request that a file may have."""
+_KEYS = ("model", "meter", "budget", *OPTIONS, "sections", "messages", "tools")
 _TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
 """What a file says of the messages and the tools of a request."""
 _CONTENTS = ("text", "file", "entries", "files")
@@ -72,11 +72,10 @@ class Spec:
             SourceError: a value of the file is invalid.
             InvalidValue: an argument or a message is invalid.
         """
-        own = {key: self.arguments[key] for key in ("separator", "fill", "policy", "budget") if key in self.arguments}
-        if not options.keys() & {"model", "meter"}:
-            own |= {key: self.arguments[key] for key in ("model", "meter") if key in self.arguments}
+        own = {key: value for key, value in self._own(options).items() if key in _REQUEST}
+        if not options.keys() & {"model", "meter"} and given.model:
             known = own.keys() & {"model", "meter"} or (settings is not None and settings.window() is not None)
-            own |= {"model": given.model} if given.model and not known else {}
+            own |= {} if known else {"model": given.model}
         pages: dict[str, list[Section]] = {page: [] for page in PAGES}
         for section, row in self.rows:
             made = section if settings is None else settings.section(section.name, section.content, **row)
@@ -87,7 +86,7 @@ class Spec:
         told = [Section("system", given.system, priority="required")] if given.system else []
         arguments: dict[str, Any] = {**own, **self.terms, "format": given.format, **options}
         arguments = arguments if settings is None else settings.request_options(arguments)
-        try:
+        with self._lines(own, options):
             return fit_request(
                 system=[*told, *pages["system"]],
                 messages=given.messages,
@@ -96,11 +95,6 @@ class Spec:
                 fields={key: value for key, value in given.fields.items() if key not in ("model", "modelId")},
                 **arguments,
             )
-        except (InvalidValue, UnknownName) as error:
-            keys = _keys(error, own)
-            if not keys or keys[0] in options:
-                raise
-            raise self.source.error(str(error), *keys) from error
 
     @property
     def rows(self) -> list[tuple[Section, dict[str, Any]]]:
@@ -130,16 +124,9 @@ class Spec:
         """
         self._only_sections()
         contents = {section.name: settings.section(section.name, section.content, **own) for section, own in self.rows}
-        own = {key: value for key, value in self.arguments.items() if key != "sections"}
-        if options.keys() & {"model", "meter"}:
-            own = {key: value for key, value in own.items() if key not in ("model", "meter")}
-        try:
+        own = self._own(options)
+        with self._lines(own, options):
             return settings.fit(contents, **{**own, **options})
-        except (InvalidValue, UnknownName) as error:
-            keys = _keys(error, own)
-            if not keys or keys[0] in options:
-                raise
-            raise self.source.error(str(error), *keys) from error
 
     def fit(
         self,
@@ -160,17 +147,26 @@ class Spec:
         self._only_sections()
         arguments = {"budget": budget, "model": model, "meter": meter}
         overrides = {key: value for key, value in arguments.items() if value is not None}
-        own = dict(self.arguments)
-        if model is not None or meter is not None:
-            own = {key: value for key, value in own.items() if key not in ("model", "meter")}
+        own = self._own(overrides)
         options = {**own, **overrides}
         if options.get("budget") is None and options.get("model") is None:
             raise self.source.error("budget is missing: set tokens or a window, or name a model")
+        with self._lines({**own, "sections": ()}, overrides):
+            return fit(self.arguments["sections"], **options, capture=capture)
+
+    def _own(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the file besides its sections; a model or meter of the options replaces its own."""
+        left = ("sections", *(("model", "meter") if options.keys() & {"model", "meter"} else ()))
+        return {key: value for key, value in self.arguments.items() if key not in left}
+
+    @contextmanager
+    def _lines(self, own: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[None]:
+        """Add the line of the file to an error about one of its own values."""
         try:
-            return fit(**options, capture=capture)
+            yield
         except (InvalidValue, UnknownName) as error:
             keys = _keys(error, own)
-            if not keys or keys[0] in overrides:
+            if not keys or keys[0] in options:
                 raise
             raise self.source.error(str(error), *keys) from error
 
@@ -211,7 +207,7 @@ def read_spec(path: str, text: str | None = None) -> Spec:
     for key in ("model", "meter"):
         if not isinstance(values.get(key), str | None):
             raise source.error(f"{key} must be a string, not {shown(values[key])}", key)
-    arguments = {key: values[key] for key in ("model", "meter", *_OPTIONS) if key in values}
+    arguments = {key: values[key] for key in ("model", "meter", *OPTIONS) if key in values}
     if "budget" in values:
         arguments["budget"] = budget_at(source, "budget", model=values.get("model"))
     sections = [_section(source, i) for i in range(len(rows))]

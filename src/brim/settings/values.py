@@ -1,12 +1,27 @@
-"""A value of a setting with its origin: the layer and the place that it comes from."""
+"""The values of settings: their origin, and their kinds.
+
+A kind says what is accepted, in words and as JSON Schema. It only checks a value and never converts it, so that an
+error shows the value as it was written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from brim.errors import SourceError
+from brim.amounts import fraction, units_or_share
+from brim.errors import InvalidValue, SourceError
+from brim.receipts.section import KEEPS, Priority
+from brim.sections.stages import WAYS, staged
+
+MOST = 10**12
+"""The largest accepted integer, and a budget that no prompt reaches."""
+POLICIES = ("fit", "warn", "refuse", "pass")
+"""What the gateway does with a request that is too long: fit it, only report it, refuse it, or pass it on."""
+
+_PERCENT = {"type": "string", "pattern": r"^\s*(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)\s*%\s*$"}
+_PRIORITIES = tuple(name.lower() for name in Priority.__members__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +48,200 @@ def error_at(where: str, problem: str) -> SourceError:
     """Return the error about a problem at a place: a file and line, an environment variable or a flag."""
     path, _, line = where.rpartition(":")
     return SourceError(path, problem, line=int(line)) if path and line.isdigit() else SourceError(where, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of value."""
+
+    expected: str
+    """What is accepted, as a phrase that follows "must be"."""
+    takes: Callable[[Any], bool]
+    """Return whether a value is accepted."""
+    schema: Mapping[str, Any]
+    """The same as JSON Schema."""
+    names: tuple[str, ...] = ()
+    """The accepted names, for suggestions."""
+    reads_text: bool = False
+    """Whether a value from the environment is used as it is, rather than parsed as YAML."""
+    percent: bool = False
+    """Whether a whole number above 1 means percent."""
+
+
+def whole(least: int = 0, most: int = MOST) -> Kind:
+    """Return the kind of an integer within bounds."""
+    upto = f" and at most {most:,}" if most < MOST else ""
+    return Kind(
+        f"a whole number of at least {least:,}{upto}",
+        lambda value: type(value) is int and least <= value <= most,
+        {"type": "integer", "minimum": least, "maximum": most},
+    )
+
+
+def number(most: int) -> Kind:
+    """Return the kind of a number above 0; NaN is refused."""
+    return Kind(
+        f"a number above 0 and at most {most:,}",
+        lambda value: not isinstance(value, bool) and isinstance(value, int | float) and 0 < value <= most,
+        {"type": "number", "exclusiveMinimum": 0, "maximum": most},
+    )
+
+
+def text(*, empty: bool = False) -> Kind:
+    """Return the kind of a string, which may be empty only if `empty` is set."""
+    return Kind(
+        "a string" if empty else "a non-empty string",
+        lambda value: isinstance(value, str) and (empty or bool(value)),
+        {"type": "string"} if empty else {"type": "string", "minLength": 1},
+        reads_text=True,
+    )
+
+
+def choice(names: tuple[str, ...]) -> Kind:
+    """Return the kind of one name out of several."""
+    return Kind(
+        f"one of {', '.join(names)}",
+        lambda value: isinstance(value, str) and value in names,
+        {"enum": list(names)},
+        names=names,
+        reads_text=True,
+    )
+
+
+def combination(names: tuple[str, ...]) -> Kind:
+    """Return the kind of one name, or two different ones joined by a plus sign."""
+
+    def takes(value: Any) -> bool:
+        ways = [way.strip() for way in value.split("+")] if isinstance(value, str) else []
+        return 0 < len(ways) <= 2 and len(set(ways)) == len(ways) and set(ways) <= set(names)
+
+    pairs = [f"{one}+{other}" for one in names for other in names if one != other]
+    spaced = [pair.replace("+", " + ") for pair in pairs]
+    expected = f"one of {', '.join(names)}, or two of them joined by a plus sign"
+    return Kind(expected, takes, {"enum": [*names, *pairs, *spaced]}, names=names, reads_text=True)
+
+
+def share(*, zero: bool = False, percent: bool = False) -> Kind:
+    """Return the kind of a share: 0.2 or "20%"; with `percent`, 20 too."""
+
+    def takes(value: Any) -> bool:
+        if percent and type(value) is int and 1 < value <= 100:
+            return True
+        if zero and value in (0, "0%") and not isinstance(value, bool):
+            return True
+        try:
+            return fraction("", value) > 0 or zero
+        except InvalidValue:
+            return False
+
+    least = {"minimum": 0} if zero else {"exclusiveMinimum": 0}
+    expected = f'a share {"from 0 up" if zero else "above 0 and up"} to 1 (0.2 or "20%")'
+    numbers: list[Any] = [{"type": "number", **least, "maximum": 1}, _PERCENT]
+    if percent:
+        expected = 'a share above 0 and up to 1, or percent (0.2, "20%" or 20)'
+        numbers.append({"type": "integer", "minimum": 2, "maximum": 100})
+    return Kind(expected, takes, {"anyOf": numbers}, percent=percent)
+
+
+def choice_or_share(names: tuple[str, ...]) -> Kind:
+    """Return the kind of one name out of several, or a share."""
+    named, part = choice(names), share()
+    return Kind(
+        f"{named.expected}, or {part.expected}",
+        lambda value: named.takes(value) or part.takes(value),
+        {"anyOf": [named.schema, *part.schema["anyOf"]]},
+        names=names,
+    )
+
+
+def amount(*, least: int = 0) -> Kind:
+    """Return the kind of a token count (400), or a percentage of the budget ("20%")."""
+
+    def takes(value: Any) -> bool:
+        if isinstance(value, int) and value > MOST:
+            return False
+        try:
+            return units_or_share("", value) > 0 or not least
+        except InvalidValue:
+            return False
+
+    if not least:
+        integer = {"type": "integer", "minimum": 0, "maximum": MOST}
+        return Kind('tokens (400) or a percentage from 0 to 100 ("20%")', takes, {"anyOf": [integer, _PERCENT]})
+    integer = {"type": "integer", "minimum": least, "maximum": MOST}
+    percent = {**_PERCENT, "not": {"pattern": r"^[\s0.%]*$"}}
+    return Kind('tokens above 0 (400) or a percentage above 0, up to 100 ("20%")', takes, {"anyOf": [integer, percent]})
+
+
+KEEP = choice(KEEPS)
+"""The `keep` of a section."""
+
+PRIORITY = Kind(
+    f"{', '.join(_PRIORITIES)} or a whole number",
+    lambda value: value.lower() in _PRIORITIES if isinstance(value, str) else type(value) is int and abs(value) <= MOST,
+    {"anyOf": [{"enum": list(_PRIORITIES)}, {"type": "integer", "minimum": -MOST, "maximum": MOST}]},
+)
+"""The priority of a section: a name, or an integer."""
+
+
+def stages() -> Kind:
+    """Return the kind of a list of stages, each with its section and what is left of it."""
+
+    def takes(value: Any) -> bool:
+        try:
+            return isinstance(value, list | tuple) and bool(staged(value) or not value)
+        except InvalidValue:
+            return False
+
+    integer = {"type": "integer", "minimum": 0, "maximum": MOST}
+    positive = {**integer, "minimum": 1}
+    ways = {"last": positive, "first": positive, "to": amount().schema, "down_to": amount().schema}
+    fields = {"section": {"type": "string", "minLength": 1}, **ways}
+    fields |= {"over_chars": integer, "over_entries": integer, "leave": positive}
+    item = {"type": "object", "properties": fields, "required": ["section"], "additionalProperties": False}
+    one = [{"required": [name]} for name in WAYS]
+    return Kind(
+        f"a list of stages, each with its section and one of {', '.join(WAYS)}",
+        takes,
+        {"type": "array", "items": {**item, "oneOf": one}},
+    )
+
+
+FLAG = Kind("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+"""True or false; 1 and 0 are refused."""
+
+TEXTS = Kind(
+    "a list of strings",
+    lambda value: isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value),
+    {"type": "array", "items": {"type": "string", "minLength": 1}},
+)
+"""A list of strings, none of them empty."""
+
+_RULE: dict[str, Kind] = {
+    "model": text(),
+    "key": text(),
+    "route": choice(("chat", "responses", "messages", "gemini", "bedrock")),
+    "policy": choice(POLICIES),
+    "window": whole(least=1),
+    "meter": text(),
+    "recall": FLAG,
+    "sections": text(),
+}
+"""The fields of one rule of the gateway: which requests it matches, and the settings of those requests."""
+
+
+def rules() -> Kind:
+    """Return the kind of the gateway's rules."""
+
+    def takes(value: Any) -> bool:
+        return isinstance(value, list | tuple) and all(
+            isinstance(rule, Mapping)
+            and bool(rule)
+            and all(name in _RULE and _RULE[name].takes(each) for name, each in rule.items())
+            for rule in value
+        )
+
+    fields = {name: kind.schema for name, kind in _RULE.items()}
+    item = {"type": "object", "properties": fields, "additionalProperties": False, "minProperties": 1}
+    expected = f"a list of rules, each a mapping with some of {', '.join(_RULE)}"
+    return Kind(expected, takes, {"type": "array", "items": item})

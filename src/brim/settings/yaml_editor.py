@@ -10,7 +10,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from brim.errors import SourceError
 from brim.files.source import Keys, Source, parse, place
@@ -28,8 +28,7 @@ def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_0
         SourceError: the text is not plain YAML, or the value cannot be changed alone.
     """
     before = parse(text, path, most)
-    _refuse_lists(before.values, path, keys)
-    wanted = _with(before.values, keys, value)
+    wanted = _with(before.values, path, keys, value)
     return _edited(before, text, keys, wanted, "changed", lambda edit: edit.changed(keys, value), most)
 
 
@@ -79,27 +78,17 @@ def _without(values: Any, keys: Keys, kept: int) -> Any:
     return known
 
 
-def _refuse_lists(values: Any, path: str, keys: Keys) -> None:
-    at = values
-    for i, key in enumerate(keys):
-        if isinstance(at, dict):
-            at = at.get(key) if isinstance(key, str) else None
-        elif isinstance(at, list) and isinstance(key, int) and key < len(at):
-            at = at[key]
-        elif at is not None:
-            raise SourceError(path, f"{place(keys[:i])} must be a mapping to hold {place(keys)}")
-
-
-def _with(values: Any, keys: Keys, value: Any) -> Any:
+def _with(values: Any, path: str, keys: Keys, value: Any, depth: int = 0) -> Any:
     """Return a copy of values with another one at `keys`."""
-    if not keys:
+    if depth == len(keys):
         return list(value) if isinstance(value, tuple) else value
-    key, *rest = keys
-    if isinstance(values, list) and isinstance(key, int):
-        return [_with(item, tuple(rest), value) if i == key else item for i, item in enumerate(values)]
-    known = dict(values) if isinstance(values, Mapping) else {}
-    known[str(key)] = _with(known.get(str(key)), tuple(rest), value)
-    return known
+    key = keys[depth]
+    if isinstance(values, list) and isinstance(key, int) and key < len(values):
+        return [_with(item, path, keys, value, depth + 1) if i == key else item for i, item in enumerate(values)]
+    if not isinstance(values, dict | None):
+        raise SourceError(path, f"{place(keys[:depth]) or 'the file'} must be a mapping to hold {place(keys)}")
+    known = values or {}
+    return {**known, key: _with(known.get(key), path, keys, value, depth + 1)}
 
 
 class _Edit:
@@ -121,7 +110,7 @@ class _Edit:
         """Return the changed text."""
         node: Any = self._root
         if node is None or self._is_nothing(node):
-            return self._appended(self._block(keys, value, 0))
+            return self._with_lines(len(self._text), self._block(keys, value, 0))
         for i, key in enumerate(keys):
             found = self._child(node, key)
             if found is None:
@@ -130,10 +119,8 @@ class _Edit:
             if name is not None and self._at(child.start_mark) < self._at(name.end_mark):
                 line = name.start_mark.line + 1
                 raise SourceError(self._path, "it is an alias; edit the anchor by hand", line=line)
-            if i == len(keys) - 1:
-                return self._replaced(name, child, value)
-            if self._is_nothing(child):
-                return self._filled(node, name, child, keys[i + 1 :], value)
+            if i == len(keys) - 1 or self._is_nothing(child):
+                return self._replaced(node, name, child, keys[i + 1 :], value)
             node = child
         raise SourceError(self._path, "no key is given")
 
@@ -149,94 +136,65 @@ class _Edit:
         while depth > kept and len(way[depth][0].value) == 1:
             depth -= 1
         node, name, child = way[depth]
-        return self._cut(node, name, child) if node.flow_style else self._lines_cut(node, name, child)
-
-    def _cut(self, node: Any, name: Any, child: Any) -> str:
-        """Return the text without an entry between braces."""
         at = next(i for i, (known, _) in enumerate(node.value) if known is name)
-        start, end = self._at(name.start_mark), max(self._span(child)[1], self._at(name.end_mark))
-        if at + 1 < len(node.value):
-            end = self._at(node.value[at + 1][0].start_mark)
-        elif at:
-            start = self._span(node.value[at - 1][1])[1]
+        before, after = node.value[:at], node.value[at + 1 :]
+        start, end = self._at(name.start_mark), self._end(name, child)
+        line = self._line_start(start)
+        if not node.flow_style and not self._text[line:start].strip():
+            end = self._line_end(end)
+            found = _BREAK.match(self._text, end)
+            return self._text[:line] + self._text[found.end() if found else end :]
+        if after:  # Between braces, or the first key of a list item: the next one moves up.
+            following = self._at(after[0][0].start_mark)
+            if not node.flow_style and "#" in self._text[end:following]:
+                return self._refuse("it shares its line with another value; edit it by hand", name)
+            end = following
+        elif not node.flow_style:
+            return self._refuse("it shares its line with another value; edit it by hand", name)
+        elif before:
+            start = self._end(*before[-1])
         return self._text[:start] + self._text[end:]
-
-    def _lines_cut(self, node: Any, name: Any, child: Any) -> str:
-        """Return the text without the lines of an entry."""
-        start = self._at(name.start_mark)
-        begin = self._line_start(start)
-        if self._text[begin:start].strip():  # The first key of a list item: the next one moves up to the dash.
-            others = [self._at(each.start_mark) for each, _ in node.value if self._at(each.start_mark) > start]
-            end = min(others, default=start)
-            if not others or "#" in self._text[max(self._span(child)[1], start) : end]:
-                raise SourceError(
-                    self._path, "it shares its line with another value; edit it by hand", line=name.start_mark.line
-                )
-            return self._text[:start] + self._text[end:]
-        end = self._line_end(max(self._span(child)[1], self._at(name.end_mark)))
-        found = _BREAK.match(self._text, end)
-        return self._text[:begin] + self._text[found.end() if found else end :]
 
     def _child(self, node: Any, key: str | int) -> tuple[Any, Any] | None:
         """Return the key and the value of an entry, or the item of a list."""
         if isinstance(node, self._yaml.SequenceNode) and isinstance(key, int):
             return None, node.value[key]
         if not isinstance(node, self._yaml.MappingNode):
-            raise SourceError(self._path, "a parent of it is not a mapping", line=node.start_mark.line + 1)
+            return self._refuse("a parent of it is not a mapping", node)
         return next(((name, child) for name, child in node.value if name.value == key), None)
 
-    def _replaced(self, name: Any, child: Any, value: Any) -> str:
-        """Return the text with another value of an existing key."""
-        start, end = self._span(child)
-        style = getattr(child, "style", None)
-        if isinstance(child, self._yaml.CollectionNode) and not child.flow_style:
+    def _replaced(self, node: Any, name: Any, child: Any, keys: Keys, value: Any) -> str:
+        """Return the text with another value of an existing key; what is below keys is new."""
+        start, end = self._at(child.start_mark), self._end(None, child)
+        is_block = isinstance(child, self._yaml.CollectionNode) and not child.flow_style
+        style = child.style if isinstance(child, self._yaml.ScalarNode) and not keys else None
+        new = _flow(keys, value) if keys else written(value, style)
+        if is_block:
             colon = self._colon(name)
             rest = self._text[colon : self._line_start(start)]
             after = self._text[self._line_end(end) :].removeprefix(self._newline)
-            return self._text[:colon] + " " + written(value) + rest + after
-        new = written(value, style if isinstance(style, str) else None)
-        if start == end:
-            at = self._colon(name)
-            return self._text[:at] + " " + new + self._text[at:]
-        return self._text[:start] + new + self._text[end:]
-
-    def _filled(self, node: Any, name: Any, child: Any, keys: Keys, value: Any) -> str:
-        """Return the text with a value inside a group of a mapping that was empty."""
-        start, end = self._span(child)
-        if start == end and node.flow_style:
-            start = end = self._colon(name)
-            return f"{self._text[:start]} {_flow(keys, value)}{self._text[end:]}"
-        if start < end:  # an explicit null
-            return self._text[:start] + _flow(keys, value) + self._text[end:]
-        column = name.start_mark.column
-        at = self._line_end(self._at(name.end_mark))
-        return self._inserted(at, self._block(keys, value, column + _STEP))
+            return f"{self._text[:colon]} {new}{rest}{after}"
+        if start < end:
+            return self._text[:start] + new + self._text[end:]
+        if keys and not node.flow_style:
+            lines = self._block(keys, value, name.start_mark.column + _STEP)
+            return self._with_lines(self._at(name.end_mark), lines)
+        colon = self._colon(name)
+        return f"{self._text[:colon]} {new}{self._text[colon:]}"
 
     def _added(self, node: Any, keys: Keys, value: Any) -> str:
         """Return the text with a new entry at the end of a mapping."""
-        if node.flow_style:
-            if not node.value:
-                start = self._at(node.start_mark) + 1
-                return self._text[:start] + _flow(keys, value)[1:-1] + self._text[start:]
-            at = self._span(node.value[-1][1])[1]
-            at = max(at, self._colon(node.value[-1][0]) if at <= self._at(node.value[-1][0].end_mark) else at)
-            return self._text[:at] + ", " + _flow(keys, value)[1:-1] + self._text[at:]
-        column = node.value[0][0].start_mark.column
-        last_key, last = node.value[-1]
-        end = self._span(last)[1]
-        if end <= self._at(last_key.end_mark):
-            end = self._colon(last_key)
-        return self._inserted(self._line_end(end), self._block(keys, value, column))
+        end = self._end(*node.value[-1]) if node.value else self._at(node.start_mark) + 1
+        if not node.flow_style:
+            return self._with_lines(end, self._block(keys, value, node.value[0][0].start_mark.column))
+        comma = ", " if node.value else ""
+        return self._text[:end] + comma + _flow(keys, value)[1:-1] + self._text[end:]
 
-    def _inserted(self, at: int, lines: str) -> str:
-        """Return the text with lines inserted after the line that ends at a position."""
-        if at >= len(self._text):
-            return self._appended(lines)
-        found = _BREAK.match(self._text, at)
-        at = found.end() if found else at
-        return self._text[:at] + lines + self._text[at:]
-
-    def _appended(self, lines: str) -> str:
+    def _with_lines(self, at: int, lines: str) -> str:
+        """Return the text with lines after the line of a position."""
+        found = _BREAK.search(self._text, at)
+        if found:
+            return self._text[: found.end()] + lines + self._text[found.end() :]
         gap = self._newline if self._text and not _BREAK.match(self._text[-1]) else ""
         return self._text + gap + lines
 
@@ -248,18 +206,15 @@ class _Edit:
             lines.append(" " * (column + _STEP * depth) + f"{written(str(key))}:{last}" + self._newline)
         return "".join(lines)
 
-    def _span(self, node: Any) -> tuple[int, int]:
-        """Return the start and end of a value, without the blanks and comments after it."""
+    def _end(self, name: Any, node: Any) -> int:
+        """Return the end of an entry or a value, without the blanks and comments after it."""
         start, end = self._at(node.start_mark), self._at(node.end_mark)
         if isinstance(node, self._yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
-            key, child = last if isinstance(last, tuple) else (None, last)
-            end = self._span(child)[1]
-            if key is not None and end <= self._at(key.end_mark):
-                end = self._colon(key)
+            end = self._end(*last) if isinstance(last, tuple) else self._end(None, last)
         elif isinstance(node, self._yaml.ScalarNode) and node.style in ("|", ">"):
             end = start + len(self._text[start:end].rstrip())
-        return start, end
+        return end if name is None or end > self._at(name.end_mark) else self._colon(name)
 
     def _is_nothing(self, node: Any) -> bool:
         return isinstance(node, self._yaml.ScalarNode) and node.tag.endswith(":null")
@@ -267,9 +222,10 @@ class _Edit:
     def _colon(self, name: Any) -> int:
         """Return the position after the colon of a key."""
         found = _COLON.match(self._text, self._at(name.end_mark))
-        if found is None:
-            raise SourceError(self._path, "a key has no colon; edit it by hand", line=name.start_mark.line + 1)
-        return found.end()
+        return found.end() if found else self._refuse("a key has no colon; edit it by hand", name)
+
+    def _refuse(self, problem: str, node: Any) -> NoReturn:
+        raise SourceError(self._path, problem, line=node.start_mark.line + 1)
 
     def _at(self, mark: Any) -> int:
         return int(self._lines[mark.line]) + int(mark.column) if mark.line < len(self._lines) else len(self._text)

@@ -1,9 +1,14 @@
-"""The parts of a request besides its prompt: system prompt and tools, its template, the log."""
+"""What a fit of settings does with sections besides `brim.fit`: templates, an agent's own budget, shrinking, the log.
+
+An agent may write budgets on its own page (`prompt.own_budget`). One that cannot read its page cannot correct it. So a
+budget under which the page is not in the prompt, or the required sections do not fit, gives way to the one before it,
+and the last of all to that of the settings.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,22 +20,73 @@ from brim.sections.fit import fit
 from brim.sections.layout import completed, placed, without_places
 from brim.sections.prompt_fit import Prompt
 from brim.sections.stages import HARD
-from brim.settings.kinds import MOST
+from brim.sessions.memory import BudgetOverride, WorkingMemory
+from brim.settings.values import MOST
+from brim.truncate import cut
+
+Sent = tuple[str | None, Sequence[Mapping[str, Any]] | None]
+"""A system prompt and tools that are sent with a prompt."""
+
+OPTIONS = ("policy", "fill", "order", "separator", "template", "show_budget", "direction", "stages", "hard_marker")
+"""The arguments of `brim.fit` that are settings of a prompt."""
 
 _TEMPLATE = "template"
 """The name of the section that has the own text of a template."""
+_READABLE = 50
+"""Tokens of a page that are enough for its agent to correct it."""
+_NOTICE = 400
+"""Characters of a notice to an agent."""
+_NO_ROOM = "a budget on this page leaves no room for the page itself or for what is required; {other} counts instead"
 
 
-def remaining(budget: int, meter: BaseMeter, system: str | None, tools: Sequence[Mapping[str, Any]] | None) -> int:
+def overrides(sections: Sequence[Section], page: str | None) -> tuple[BudgetOverride, ...]:
+    """Return the budgets on the page of an agent, the last on the page first."""
+    found = next((section for section in sections if section.name == page and section.enabled), None)
+    return () if found is None else WorkingMemory(found.text).overrides
+
+
+def attempts(overrides: Sequence[BudgetOverride]) -> Iterator[tuple[BudgetOverride, str]]:
+    """Yield the budgets in the order in which they are tried, that of the settings last, each with a notice."""
+    notice = ""
+    for override in overrides:
+        yield override, "; ".join(filter(None, (notice, override.warning)))
+        last = override is overrides[-1]
+        notice = _NO_ROOM.format(other="that of the settings" if last else "the one before it")
+    yield BudgetOverride(), notice
+
+
+def noticed(sections: Sequence[Section], page: str | None, notice: str) -> list[Section]:
+    """Return the sections, with a notice to the agent as the first line of its page."""
+    if not notice:
+        return list(sections)
+    line = cut(f"[context_budget: {' '.join(notice.split())}]", _NOTICE, "chars", marker="…]").text
+    made = []
+    for section in sections:
+        content = section.content
+        below = f"{line}\n{content}" if isinstance(content, str) else (line, *content)
+        made.append(replace(section, content=below) if section.name == page and section.enabled else section)
+    return made
+
+
+def is_readable(prompt: Prompt, page: str | None) -> bool:
+    """Return whether enough of the agent's page is in a prompt."""
+    part = next((part for part in prompt.receipt.parts if part.name == page), None)
+    if part is None or part.state in ("whole", "empty"):
+        return True
+    return 0 < min(part.size, part.ceiling or part.size, _READABLE) <= part.used
+
+
+def remaining(budget: int, meter: BaseMeter, sent: Sent) -> int:
     """Return the budget without the tokens of the system prompt, the tools, and the message that has the prompt.
 
     Raises:
         DoesNotFit: they alone are over the budget.
     """
+    system, tools = sent
     if not system and not tools:
         return budget
-    sent = [{"role": "system", "content": system}] if system else []
-    taken = meter.count_messages([*sent, {"role": "user", "content": ""}], tools or None)
+    before = [{"role": "system", "content": system}] if system else []
+    taken = meter.count_messages([*before, {"role": "user", "content": ""}], tools or None)
     if taken > budget:
         raise DoesNotFit(
             f"the prompt does not fit: the system prompt and the tools have {taken:,} {meter.unit} and the budget"

@@ -1,0 +1,146 @@
+"""What the authors of the shipped profiles call things, as data: words for settings, and the agents of a flow.
+
+Each word is another name of a setting, with its own kind and meaning. The reader, `config set`, the JSON Schema and the
+reference page read the same table, and no code asks which author wrote a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from brim.amounts import fraction
+from brim.history.priority import DEFAULT
+from brim.sessions.memory.working_memory import POLICIES, STRATEGIES
+from brim.settings.values import FLAG, Kind, amount, choice, number, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Another name of a setting."""
+
+    place: str
+    """Where it stands in a file, parts joined by dots; a star is the name of a section."""
+    key: str
+    """The setting that it stands for."""
+    kind: Kind
+    doc: str
+    means: Mapping[str, str] = field(default_factory=dict)
+    """The setting's value for each name, if they differ."""
+    top = False
+
+    @property
+    def expected(self) -> str:
+        """What is accepted, as a phrase that follows "must be"."""
+        return self.kind.expected
+
+    def takes(self, value: object) -> bool:
+        """Return whether a value is accepted."""
+        return self.kind.takes(value)
+
+    def read(self, value: Any) -> Any:
+        """Return the value of the setting."""
+        return f"{value}%" if self.kind is _PERCENT else self.means.get(value, value)
+
+    def written(self, value: Any) -> Any:
+        """Return the word's value for a value of the setting, or `None` if it has none."""
+        if self.kind is _PERCENT:
+            percent = 100 * fraction(self.key, value)
+            return int(percent) if percent == int(percent) else float(percent)
+        named = next((name for name, meant in self.means.items() if meant == value), None) if self.means else value
+        return named if self.takes(named) else None
+
+    def schema(self) -> dict[str, Any]:
+        """Return its JSON Schema with its description."""
+        return {"description": self.doc, **self.kind.schema}
+
+
+_PERCENT = number(100)
+"""A share as a number of percent."""
+
+
+def _named(place: str, key: str, doc: str, means: Mapping[str, str]) -> Word:
+    return Word(place, key, choice(tuple(means)), doc, means)
+
+
+WORDS = (
+    Word("context_budget.enabled", "prompt.enabled", FLAG, "Whether prompts are fitted at all."),
+    Word("context_budget.total_tokens", "prompt.total", whole(1), "Tokens of the prompt and its answer."),
+    Word("context_budget.output_reserve", "prompt.reserve", whole(), "Tokens of the total reserved for the answer."),
+    Word("context_budget.show_budget_usage", "prompt.show_budget", FLAG, "Whether the prompt states its own use."),
+    _named(
+        "context_budget.overflow_policy",
+        "prompt.overflow",
+        "What happens to sections of medium and low priority that do not fit.",
+        POLICIES,
+    ),
+    Word("context_budget.sections.*.max_tokens", "sections.*.ceiling", amount(least=1), "The most that it gets."),
+    _named(
+        "context_budget.sections.*.priority",
+        "sections.*.priority",
+        "How essential it is.",
+        {name: name for name in ("required", "high", "medium", "low")},
+    ),
+    _named(
+        "context_budget.sections.*.truncation_strategy", "sections.*.keep", "The side at which it is cut.", STRATEGIES
+    ),
+    Word("context_budget.sections.*.enabled", "sections.*.enabled", FLAG, "A section that is off is left out."),
+    Word("context.max_utilization_pct", "window.cap", _PERCENT, "The largest share of the window to use, in percent."),
+    Word("context.warning_pct", "window.warn", _PERCENT, "The share of the window at which to warn, in percent."),
+    Word("context.model_context_tokens", "window.size", whole(1), "The model's context window in tokens."),
+    Word("context.max_context_pct", "loop.tick_cap", _PERCENT, "The share of the window of a loop's tick, in percent."),
+    Word("loop.max_context_pct", "loop.tick_cap", _PERCENT, "The share of the window of a loop's tick, in percent."),
+    Word("curator_enabled", "curator.enabled", FLAG, "Short for curator.enabled."),
+)
+"""Every word; a new one is one more row."""
+
+GROUPS = {
+    "context_budget": "Budgets in the words of agents that manage their own context; they extend `ecology`.",
+    "context": "The cap and the warning of a window in the words of a long-running assistant.",
+    "agent": "A mapping around `context_budget`.",
+}
+"""The description of each group of words."""
+
+SAME = {
+    "budget_overrides": "budgets",
+    "defaults": "budgets",
+    "context_budget.allocations": "context_budget.sections",
+    "agent.context_budget": "context_budget",
+}
+"""Groups under another name."""
+
+
+EXTENDS = {"context_budget": "ecology", "agent": "ecology"}
+"""The profile that a file or a profile extends by a group of words."""
+
+
+def extending(values: Mapping[str, Any]) -> str | None:
+    """Return the group of words by which a mapping extends a profile, or `None`; the agent of a step is a name."""
+    return next((group for group in EXTENDS if isinstance(values.get(group, ""), Mapping | None)), None)
+
+
+# fmt: off
+_AGENTS = {
+    "CRITICAL": (
+        "merge-decider", "deploy-decider", "requirements-critic", "design-critic", "test-critic", "code-critic",
+        "ux-critic", "code-implementer", "test-author", "self-reviewer",
+    ),
+    "HIGH": (
+        "requirements-author", "bdd-author", "adr-author", "interface-designer", "observability-designer",
+        "design-optioneer", "work-planner", "test-strategist", "receipt-checker", "contract-enforcer",
+        "security-scanner", "coverage-enforcer", "gate-fixer", "smoke-verifier", "deploy-monitor",
+    ),
+    "MEDIUM": (
+        "clarifier", "risk-analyst", "policy-analyst", "impact-analyzer", "context-loader", "fixer", "mutator",
+    ),
+    "LOW": (
+        "signal-normalizer", "problem-framer", "scope-assessor", "gh-reporter", "doc-writer", "flow-historian",
+        "artifact-auditor", "regression-analyst", "learning-synthesizer", "feedback-applier", "swarm-ops",
+        "ux-implementer", "repo-operator",
+    ),
+}
+# fmt: on
+
+CLASSES = {"none": DEFAULT, "flow": DEFAULT.amended(agents=_AGENTS)}
+"""The agents that the setting `history.agents` names, by the class of their steps."""
