@@ -100,13 +100,14 @@ class History:
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
         self.last = LastFit(stable_mode(stable))
         """What the last fit left to the next."""
-        self._turns = Turns(meter_for(meter, model), format=format, repair=repair)
-        self._forms = Forms(self._turns)
-        self._names = NameIndex(self._turns)
-        self._ranking = Ranking(self._turns)
+        self.turns = Turns(meter_for(meter, model), format=format, repair=repair)
+        """The messages, their tokens and their turns."""
+        self._forms = Forms(self.turns)
+        self._names = NameIndex(self.turns)
+        self._ranking = Ranking(self.turns)
 
     def __len__(self) -> int:
-        return len(self._turns)
+        return len(self.turns)
 
     @property
     def stable(self) -> Stable | None:
@@ -117,11 +118,6 @@ class History:
     def model(self) -> str | None:
         """The model that it was counted for; `None` if a meter was given, or neither."""
         return self._model
-
-    @property
-    def turns(self) -> Turns:
-        """The messages, their tokens and their turns."""
-        return self._turns
 
     @property
     def show_handles(self) -> bool:
@@ -140,7 +136,7 @@ class History:
         Raises:
             InvalidType: the tools, the system prompt or the other fields are invalid.
         """
-        turns, message = self._turns, system_message(system, self._turns.wire)
+        turns, message = self.turns, system_message(system, self.turns.wire)
         apart = 0 if message is None else turns.chat.units(message)
         offered, exact = turns.chat.tools(tools, system=bool(apart or turns.system))
         other, known = turns.chat.fields(fields)
@@ -155,16 +151,16 @@ class History:
         Raises:
             InvalidValue: a message is invalid; none is added then.
         """
-        self._turns.extend(messages)
+        self.turns.extend(messages)
 
     def read_ahead(self, turns: range) -> dict[int, Form]:
         """Make ready what a cut needs of some turns, so that the cut does not have to; return their shortest forms."""
-        stop = self._turns.span(turns[-1])[1]
-        self._turns.fingerprint(stop)
+        stop = self.turns.span(turns[-1])[1]
+        self.turns.fingerprint(stop)
         self._names.read(stop)
         self._forms.keep_up()
-        raws = self._turns.raws
-        members = [at for turn in turns for at in self._turns.members(turn)]
+        raws = self.turns.raws
+        members = [at for turn in turns for at in self.turns.members(turn)]
         return {at: form for at in members if (form := self._forms.spare(at)).raw is not raws[at]}
 
     def fit(
@@ -243,7 +239,7 @@ class History:
         """
         fit = self._fit(budget, extra, options, stable, shares=shares)
         fit.run()
-        if self._turns.refresh(fit.kept):  # What is sent is what was counted.
+        if self.turns.refresh(fit.kept):  # What is sent is what was counted.
             fit = self._fit(budget, extra, options, stable, shares=shares)
             fit.run()
         fit.finish()
@@ -251,7 +247,7 @@ class History:
 
     def refresh(self) -> None:
         """Read the messages again if one of them was changed since it was added."""
-        self._turns.refresh()
+        self.turns.refresh()
 
     def demand(self, options: Options) -> tuple[int, int, list[int]]:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""
@@ -270,12 +266,12 @@ class History:
         *,
         shares: bool = True,
     ) -> HistoryFit:
-        read = self._turns, self._forms, self._names, self._ranking
+        read = self.turns, self._forms, self._names, self._ranking
         return HistoryFit(*read, budget, extra, options, stable, shares)
 
     def called(self, turns: Iterable[int]) -> set[str]:
         """Return the names of the tools that some turns call."""
-        read = self._turns
+        read = self.turns
         messages = [read.messages[at] for turn in turns for at in range(*read.span(turn))]
         return {piece.name for message in messages if message.calls for piece in message.pieces if piece.kind == "call"}
 
