@@ -155,12 +155,12 @@ def test_a_writer_that_never_pauses_does_not_keep_others_from_writing():
 
         other = None
 
-        def append(self, session, entries, *, after=None, meta=None):
-            if self.other is not None and after is not None and not self._depth:
+        def append(self, session, entries, **more):
+            if self.other is not None and "after" in more and not self._depth:
                 other, self.other = self.other, None
                 other.add({"role": "user", "content": "I was faster."})
                 self.other = other
-            return super().append(session, entries, after=after, meta=meta)
+            return super().append(session, entries, **more)
 
     store = Busy()
     session = talk(store, id="s")

@@ -144,10 +144,10 @@ class Failing(MemoryStore):
 
     full = False
 
-    def append(self, session, entries, *, after=None, meta=None):
+    def append(self, session, entries, **more):
         if self.full:
             raise StoreError(self.url, "the disk is full")
-        return super().append(session, entries, after=after, meta=meta)
+        return super().append(session, entries, **more)
 
 
 def test_a_store_that_cannot_be_written_leaves_the_session_as_it_was():

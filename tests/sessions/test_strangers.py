@@ -80,6 +80,18 @@ def test_a_refusal_of_a_short_prompt_that_states_a_large_window_does_not_end_a_s
     assert session.refused(brim.Overflow(reason="context_length_exceeded", limit=5_500)) > 4_000
 
 
+def test_a_purge_stays_if_the_session_was_begun_anew():
+    with MemoryStore() as store:
+        old = brim.Session(2_000, store=store, id="trip", **SMALL)
+        old.add(user("the secret"))
+        store.purge(session="trip")
+        brim.Session(2_000, store=store, id="trip", **SMALL).add(user("hello"))
+        for change in (lambda: old.add(user("more")), old.prompt, lambda: old.restart(old.messages)):
+            with pytest.raises(brim.SessionPurged):
+                change()
+        assert "secret" not in f"{[entry.body for entry in store.entries('trip')]}"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only POSIX forks")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_child_that_is_forked_during_a_request_can_send_one_of_the_same_conversation():

@@ -87,6 +87,7 @@ class DictionaryStore:
         entries: Iterable[tuple[str, Body]],
         *,
         after: int | None = None,
+        since: float | None = None,
         meta: Body | None = None,
     ) -> int:
         """Write entries at the end of a session's log, all or none, and return the last number."""
@@ -99,6 +100,8 @@ class DictionaryStore:
             self._ready()
             known = self._tables.logs.get(session)
             last = len(known.entries) if known else 0
+            if since is not None and (known is None or known.created != since):
+                raise Conflict(self.url, f"the log of session {session!r}", expected=after or 0, found=last)
             if after is not None and check_whole("after", after) != last:
                 raise Conflict(self.url, f"the log of session {session!r}", expected=after, found=last)
             if given or meta is not None:

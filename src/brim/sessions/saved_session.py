@@ -31,6 +31,8 @@ class SavedSession:
 
     settings: SessionSettings
     number: int = 0
+    created: float | None = None
+    """When it was created."""
     context: list[Any] = field(default_factory=list)
     """The messages at the last compaction."""
     messages: list[Any] = field(default_factory=list)
@@ -153,6 +155,7 @@ def read(store: Store, session: str) -> SavedSession | None:
             raise InvalidValue("id", session, "that of a session: the log of this name was not written by one")
         made = SavedSession(
             SessionSettings.from_dict(first[0].body["settings"]),
+            created=row.created,
             calibration=first[0].body["calibration"],
             counts=Counts.from_dict(row.meta.get("counts", {})),
             about={name: value for name, value in row.meta.items() if name not in ("status", "counts")},

@@ -176,6 +176,7 @@ class Session:
         clock = settings.get("clock", time.time)
         notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
         journal, state = Journal(kept, id, saved.number), saved.state(meter)
+        journal.since = saved.created
         notifier.restore(saved.counts.compactions)
         made._set_up(journal, state, notifier, summarise, capture=settings.get("capture", False), meter=meter)
         made.about |= saved.about
@@ -709,7 +710,7 @@ class Session:
         if row is not None:
             state.counts = Counts.from_dict(row.meta.get("counts", {}))
             state.last = LastPrompt(0, 0, {}, at=row.updated)
-            self._journal.number = row.entries
+            self._journal.number, self._journal.since = row.entries, row.created
 
     def _follow(self, *, behind: bool = True) -> None:
         """Take over what another writer has written; `behind` if there is something, or the log is gone.
@@ -725,11 +726,12 @@ class Session:
             if not entries and (not behind or journal.store is None):
                 return
             assert journal.store is not None
+            row = journal.store.session(self.id)
+            if row is None or (journal.since is not None and row.created != journal.since):
+                raise journal.purged()
             if entries and not any(map(self._shapes, entries)):
                 self._take_notes(entries)
                 return
-            if not entries and journal.store.session(self.id) is None:
-                raise journal.purged()
             if self.sole_writer:
                 log, last = f"the log of session {self.id!r}", entries[-1].number if entries else 0
                 raise Conflict(journal.store.url, log, expected=journal.number, found=last)

@@ -103,15 +103,17 @@ class Store(Protocol):
         entries: Iterable[tuple[str, Body]],
         *,
         after: int | None = None,
+        since: float | None = None,
         meta: Body | None = None,
     ) -> int:
         """Write entries of a kind and a body at the end of a session's log, all or none, and return the last number.
 
-        With `after` they are written only if that is the last number so far; 0 is a session without entries. `meta`
-        replaces what `sessions` shows of the session. Messages, turns and texts are indexed by their words and hashes.
+        With `after` they are written only if that is the last number so far; 0 is a session without entries. With
+        `since` only if the session was created then, and not purged and begun anew. `meta` replaces what `sessions`
+        shows of the session. Messages, turns and texts are indexed by their words and hashes.
 
         Raises:
-            Conflict: `after` is not the last number.
+            Conflict: `after` is not the last number, or the session is another one.
             InvalidValue: a name or a body is invalid.
             StoreError: the store cannot be written.
         """

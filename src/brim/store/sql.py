@@ -51,6 +51,7 @@ class SqlStore(JobStore):
         entries: Iterable[tuple[str, Body]],
         *,
         after: int | None = None,
+        since: float | None = None,
         meta: Body | None = None,
     ) -> int:
         """Write entries at the end of a session's log, all or none, and return the last number."""
@@ -67,7 +68,9 @@ class SqlStore(JobStore):
                 found = self._rows("SELECT last FROM brim_sessions WHERE id = ?", [session])
                 return self._check_last(session, after, int(found[0][0]) if found else 0)
             now = self._now()
-            key, last = self._touch(session, now)
+            key, last, created = self._touch(session, now)
+            if since is not None and created != since:  # It was purged, and another one begun.
+                raise Conflict(self.url, f"the log of session {session!r}", expected=after or 0, found=last)
             self._check_last(session, after, last)
             first = key * LOG + last + 1
             self._each(
@@ -82,17 +85,19 @@ class SqlStore(JobStore):
                 self._rows("UPDATE brim_sessions SET last = ?, meta = ? WHERE key = ?", (last, about, key))
             return last
 
-    def _touch(self, session: str, now: float) -> tuple[int, int]:
-        """Create a session if needed and lock its row, so that others wait; return its key and the last number."""
+    def _touch(self, session: str, now: float) -> tuple[int, int, float]:
+        """Create a session if needed and lock its row, so that others wait; return its key, last number, beginning."""
         # An INSERT that meets a row takes a new key in PostgreSQL, and gives it up.
-        found = self._rows("UPDATE brim_sessions SET updated = ? WHERE id = ? RETURNING key, last", (now, session))
+        told = "RETURNING key, last, created"
+        found = self._rows(f"UPDATE brim_sessions SET updated = ? WHERE id = ? {told}", (now, session))
         if not found:
             found = self._rows(
                 "INSERT INTO brim_sessions (id, created, updated, last, meta) VALUES (?, ?, ?, 0, ?) "
-                "ON CONFLICT (id) DO UPDATE SET updated = excluded.updated RETURNING key, last",
+                f"ON CONFLICT (id) DO UPDATE SET updated = excluded.updated {told}",
                 (session, now, now, self._written("meta", {})),
             )
-        return int(found[0][0]), int(found[0][1])
+        key, last, created = found[0]
+        return int(key), int(last), float(created)
 
     def _check_last(self, session: str, after: int | None, last: int) -> int:
         """Return the last number, if it is the one that the writer expects."""

@@ -49,6 +49,8 @@ class Journal:
         self.session = session
         self.number = number
         """The number of the last entry."""
+        self.since: float | None = None
+        """When the session was created, so that one which was purged and begun anew is known; `None` before that."""
         self.on_failure = on_failure
         self.kinds: Collection[str] | None = None
         """The kinds of entries that are written; `None` for all."""
@@ -133,7 +135,10 @@ class Journal:
 
     def _append(self, store: Store, lines: list[Line]) -> None:
         try:
-            self.number = store.append(self.session, lines, after=self.number, meta=self._meta)
+            self.number = store.append(self.session, lines, after=self.number, since=self.since, meta=self._meta)
+            if self.since is None:
+                row = store.session(self.session)
+                self.since = None if row is None else row.created
         except (Conflict, InvalidValue):
             raise
         except BaseException as error:  # Whatever ended it, it may have been written.
