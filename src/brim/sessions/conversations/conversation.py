@@ -37,6 +37,8 @@ from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
 """Why a session began anew: the messages of a request do not continue those that it has."""
+_READS = 3
+"""How often the log is read before the session begins anew without it."""
 _CHUNK = 256
 """Messages that are compared at once: what differs is then looked for among these."""
 _EACH_VALUE = 150
@@ -218,8 +220,8 @@ class Conversation:
         return made, brought
 
     def _read_log(self) -> list[Any]:
-        """Return the messages that the log has; none if the store fails twice: then the session begins anew."""
-        for _ in range(2):
+        """Return the messages that the log has; none if the store fails each time: then the session begins anew."""
+        for _ in range(_READS):
             try:
                 return logged_messages(self.session.store, self.name)
             except StoreError as error:

@@ -91,18 +91,26 @@ class Journal:
             if self.on_failure is None:
                 raise
             self.on_failure(error)
-            self.owed = [*self.owed, *more]
-            self._write_owed(self.store, self.on_failure, until)
+            before, self.owed = self.owed, [*self.owed, *more]
+            try:
+                self._write_owed(self.store, self.on_failure, until)
+            except Conflict:  # The caller reads the log, and makes these entries again.
+                self.owed = before
+                raise
 
     def _write_owed(self, store: Store, on_failure: Callable[[StoreError], object], until: float) -> None:
-        """Try again at once, so that little is owed if another process takes the session over, or this one ends."""
+        """Try again at once, so that little is owed if another process takes the session over, or this one ends.
+
+        Raises:
+            Conflict: another writer has written to this session.
+        """
         for _ in range(_TRIES):
             if not self.owed or time.monotonic() > until:
                 return
             try:
                 self._write(store, [])
             except Conflict:
-                return  # The next write meets it too, and its caller reads the log then.
+                raise
             except StoreError as error:
                 on_failure(error)
 
