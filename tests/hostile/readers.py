@@ -6,7 +6,6 @@ listed here fails `test_growth.py`.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
 import inspect
@@ -38,7 +37,6 @@ from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.server_event import events_of
 from brim.gateway.stream_start import StreamStart
-from brim.gateway.upstream_connection import UpstreamConnection
 from brim.history import excerpts, names
 from brim.history.compact import lines, mark, summary
 from brim.history.compact.continuation import continuation
@@ -105,7 +103,6 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
 }
 """Expressions that are given a bounded part of a text, as their callers cut it."""
-_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def _modules() -> Iterator[Any]:
@@ -208,40 +205,6 @@ def _in_memory(text: str) -> None:
     assert log.text(handle_of(text)) == text or not text
 
 
-class _Wire:
-    """What a connection needs of a transport."""
-
-    def write(self, data: bytes) -> None:
-        pass
-
-    pause_reading = resume_reading = abort = lambda self: None
-    is_closing = get_write_buffer_size = lambda self: 0
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
-
-
-def _answered(text: str) -> None:
-    """Read a text as an answer of a server, as its headers, and as its body, in segments as they come over a network."""
-
-    async def read(start: bytes) -> None:
-        connection = UpstreamConnection(("model.example", 443, True), lambda _: None)
-        connection.connection_made(_Wire())  # type: ignore[arg-type]
-        task = asyncio.ensure_future(connection.ask(b"", b"", 60))
-        await asyncio.sleep(0)
-        raw = start + _stream(text)
-        for at in range(0, len(raw), 1_400):
-            connection.data_received(raw[at : at + 1_400])
-        connection.connection_lost(None)
-        with contextlib.suppress(OSError):
-            await task
-
-    for start in (b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n", _CHUNKED, _CHUNKED + b"0\r\nX:"):
-        _loop().run_until_complete(read(start))
-
-
 def _admitted(text: str) -> bool:
     _is_plain.cache_clear()
     return _is_plain(_stream("/" + text)[:131_072])
@@ -307,7 +270,6 @@ READERS: dict[str, Read] = {
     "gateway.recall_offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
     "gateway.recall_stream.RecallStream.passed": lambda text: RecallStream("chat").passed(_stream(text)),
     "gateway.server_event.events_of": lambda text: events_of(_stream(text)),
-    "gateway.upstream_connection.UpstreamConnection": _answered,
     "gateway.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.compact.summary.summarise": lambda text: summary.summarise(text, 500, CHARS),
     "history.compact.summary.read_back": lambda text: lines.once(summary.read_back(text)),

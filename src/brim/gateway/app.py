@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any
 
 from brim.gateway import relay
-from brim.gateway.connection import ClientGone
+from brim.gateway.connection import ClientConnection, ClientGone, Receive, Scope, Send
 from brim.gateway.decision import LOG
-from brim.gateway.guard import IncomingRequest, Receive, Scope, Send, admit
+from brim.gateway.guard import IncomingRequest, admit
 from brim.gateway.key_mask import KeyMask
 from brim.gateway.metrics import ending
 from brim.gateway.problem import HttpProblem
@@ -43,34 +41,25 @@ class GatewayApp:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, route = self.state, route_of(scope["path"])
         incoming: IncomingRequest | None = None
-        began = False
         for key in reversed(state.hidden):  # The longest is masked first.
             send = KeyMask(key, send)
-
-        async def send_noted(event: MutableMapping[str, Any]) -> None:
-            nonlocal began
-            began = True
-            await send(event)
-
+        client = ClientConnection(receive, send)
         try:
             incoming = admit(scope, state.settings, state.keys)
-            await served(state, incoming, receive, send_noted)
+            await served(state, incoming, client)
         except ClientGone:
             state.metrics.ended(route, incoming.model if incoming is not None else "", "left")
         except HttpProblem as problem:
-            if began:
+            if client.began:
                 raise  # The server breaks the connection, so the client sees that its answer is not complete.
             await self._refuse(incoming, route, problem, send)
         except Exception as error:  # An error of brim must not look like an answer of the provider.
             log_error(incoming.id if incoming is not None else _UNKNOWN, error, LOG)
             state.activity.fault(incoming, route, "fault", "refuse", error)
-            if began:
+            if client.began:
                 raise ClientGone from None
             failed = HttpProblem(503, "the gateway failed; the request was not answered")
             await self._refuse(incoming, route, failed, send)
-        finally:
-            if incoming is not None:
-                state.freed.after(incoming)
 
     async def _refuse(self, incoming: IncomingRequest | None, route: str, problem: HttpProblem, send: Send) -> None:
         """Note a refusal, and answer it."""

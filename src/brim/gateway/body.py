@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from contextlib import nullcontext
 from typing import Any
 
 from brim.files.json_body import whole
-from brim.gateway.guard import IncomingRequest, Receive
+from brim.gateway.connection import Receive
+from brim.gateway.guard import IncomingRequest
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream_connection import UpstreamAnswer
+from brim.gateway.upstream_client import BrokenAnswer, Headers, UpstreamAnswer, UpstreamClient
 
 _ENCODINGS = ("gzip", "deflate")
 MOST_ANSWER = 16 * 1024 * 1024
@@ -30,8 +30,7 @@ async def read_body(incoming: IncomingRequest, receive: Receive, settings: Gatew
     if length is not None and (not length.isdigit() or int(length[:20]) > most):
         raise _too_big(most)
     try:
-        # A body that came with its headers is there; a timer for it would cost as much as reading it.
-        async with nullcontext() if incoming.connection.complete else asyncio.timeout(settings.timeout):
+        async with asyncio.timeout(settings.timeout):
             raw = await _received(receive, most)
     except TimeoutError:
         raise HttpProblem(408, f"the body did not arrive within {settings.timeout:g} seconds") from None
@@ -76,14 +75,14 @@ def decompressed_request(raw: bytes, encoding: str, most: int) -> bytes:
     """
     if encoding not in _ENCODINGS:
         raise HttpProblem(415, "the body may be compressed once, by gzip or deflate, or not at all")
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
-        content, complete = _decompress(raw, most + 1)
+        content = reader.decompress(raw, most + 1)
     except zlib.error:
-        complete = False
-    else:
-        if len(content) > most:
-            raise _too_big(most)
-    if not complete:
+        content = b""
+    if len(content) > most:
+        raise _too_big(most)
+    if not reader.eof or reader.unused_data:
         raise HttpProblem(400, f"the body is not valid {encoding}, as its Content-Encoding says")
     return content
 
@@ -102,15 +101,19 @@ async def read_answer(response: UpstreamAnswer, most: int | None = None) -> byte
     return b"".join(pieces)
 
 
-def decompressed_answer(response: UpstreamAnswer, raw: bytes) -> bytes:
-    """Return the content of an answer; the bytes themselves if they are not compressed, or cannot be decompressed."""
-    if response.headers.get("content-encoding", "").strip().lower() not in _ENCODINGS:
-        return raw
+async def fetch_json(client: UpstreamClient, url: str, headers: Headers, timeout: float = 3) -> tuple[int, Any]:
+    """Get an address; return the status, and the JSON of the answer, or `None` if it is none.
+
+    Raises:
+        HttpProblem: the server cannot be reached, or does not answer in time.
+    """
+    response = await client.send("GET", url, headers, None, timeout)
     try:
-        content, complete = _decompress(raw, MOST_ANSWER)
-    except zlib.error:
-        return raw
-    return content if complete else raw
+        return response.status, json_value(await read_answer(response))
+    except BrokenAnswer:
+        return response.status, None
+    finally:
+        response.close()
 
 
 def json_value(raw: bytes | str) -> Any:
@@ -119,17 +122,6 @@ def json_value(raw: bytes | str) -> Any:
         return json.loads(raw, parse_int=whole)
     except (ValueError, RecursionError):
         return None
-
-
-def _decompress(raw: bytes, most: int) -> tuple[bytes, bool]:
-    """Return the first `most` bytes of compressed content, and whether the compressed bytes end with it.
-
-    Raises:
-        zlib.error: the bytes are neither gzip nor deflate.
-    """
-    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    content = reader.decompress(raw, most)
-    return content, reader.eof and not reader.unused_data
 
 
 def _too_big(most: int) -> HttpProblem:

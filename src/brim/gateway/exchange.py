@@ -9,10 +9,11 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from brim.gateway import client_request, endings, problem, recall, recall_answer, recall_round, relay
-from brim.gateway.body import decompress_body, decompressed_answer, json_value, read_answer
+from brim.gateway.body import decompress_body, json_value, read_answer
 from brim.gateway.client_request import ClientRequest
+from brim.gateway.connection import Send
 from brim.gateway.decision import INLINE, LOG, Decision
-from brim.gateway.guard import IncomingRequest, Send
+from brim.gateway.guard import IncomingRequest
 from brim.gateway.masked_names import masked
 from brim.gateway.metrics import ending
 from brim.gateway.outcome import FitOutcome
@@ -22,8 +23,8 @@ from brim.gateway.recall_stream import RecallStream
 from brim.gateway.relay import BufferedStream
 from brim.gateway.state import GatewayState
 from brim.gateway.stream_start import StreamStart
-from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
-from brim.gateway.upstream_connection import BrokenAnswer, UpstreamAnswer
+from brim.gateway.upstream import address, returned_headers, sent_headers
+from brim.gateway.upstream_client import BrokenAnswer, Headers, UpstreamAnswer
 from brim.sessions.usage import reported, usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -124,7 +125,7 @@ class Exchange:
         while True:
             try:
                 first, found = await self._start(response, outcome)
-            except (BrokenAnswer, TimeoutError) as error:
+            except BrokenAnswer as error:
                 raise relay.broken_answer(error) from error
             if found is None:
                 return response, first, outcome
@@ -152,9 +153,8 @@ class Exchange:
             return start.raw, start.refusal
         if (response.status == 200 and not self._passes(response)) or response.status in _REFUSALS:
             raw = await read_answer(response)
-            content = decompressed_answer(response, raw)
             refused = response.status in _REFUSALS
-            return raw, is_overflow(content) if refused else endings.refused(content, self._work.ask.answer)
+            return raw, is_overflow(raw) if refused else endings.refused(raw, self._work.ask.answer)
         return b"", None
 
     async def _smaller(self, found: Overflow, outcome: FitOutcome) -> FitOutcome | None:
@@ -193,7 +193,7 @@ class Exchange:
             if not first and not self._passes(response):
                 first = await read_answer(response)
             if self._buffered.began and not _is_stream(response):
-                raise problem.of_answer(response.status, decompressed_answer(response, first))
+                raise problem.of_answer(response.status, first)
             self._end(ending(response.status))
             self._note(outcome)
             if self._is_unread(response):
@@ -204,7 +204,7 @@ class Exchange:
                 await self._whole(response, first, outcome)
             else:
                 await relay.send_read(self._send, response, first, self._headers(outcome))
-        except (BrokenAnswer, TimeoutError) as error:
+        except BrokenAnswer as error:
             raise relay.broken_answer(error) from error
 
     async def _stream(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
@@ -240,11 +240,11 @@ class Exchange:
     def _is_unread(self, response: UpstreamAnswer) -> bool:
         """Return whether an answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
         array = self.route == GEMINI and is_stream_path(self.incoming.path)
-        return _is_frames(response) or (array and response.status == 200 and not _is_events(response))
+        return _is_frames(response) or (array and response.status == 200 and not _is_stream(response))
 
     def _passes(self, response: UpstreamAnswer) -> bool:
         """Return whether an answer is passed on as it comes."""
-        return _is_events(response) or self._is_unread(response)
+        return _is_stream(response) or self._is_unread(response)
 
     async def _whole(self, response: UpstreamAnswer, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
@@ -253,14 +253,10 @@ class Exchange:
             await relay.send_head(self._send, response.status, [*returned_headers(response, whole=True), *mine])
             await relay.pass_bytes(response, self._send, raw)
             return
-        content = body = decompressed_answer(response, raw) if response.headers.get("content-encoding") else raw
-        if outcome.recalls:
-            body = recall_answer.stripped(self.route, content)
-        whole = body is content
-        headers = [*returned_headers(response, whole=whole), *mine]
-        await relay.send_answer(self._send, response.status, headers, raw if whole else body)
+        body = recall_answer.stripped(self.route, raw) if outcome.recalls else raw
+        await relay.send_answer(self._send, response.status, [*returned_headers(response, whole=False), *mine], body)
         if outcome.method != "exact":
-            self._learn(_usage(content), outcome)
+            self._learn(_usage(raw), outcome)
 
     async def _recalled(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
         """Answer the recalls of the model, call it again, and pass back the answer that is for the client.
@@ -284,7 +280,7 @@ class Exchange:
         for turn in range(recall.MOST_ROUNDS + 1):
             try:
                 raw = first + await read_answer(response, _MOST_BUFFERED - len(first))
-            except (BrokenAnswer, TimeoutError) as error:
+            except BrokenAnswer as error:
                 raise relay.broken_answer(error) from error
             answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
             calls, others = recall.calls(self.route, answer)
@@ -374,7 +370,8 @@ class Exchange:
         )
 
 
-def _is_events(response: UpstreamAnswer) -> bool:
+def _is_stream(response: UpstreamAnswer) -> bool:
+    """Return whether an answer is a stream of events."""
     kind = response.headers.get("content-type", "")
     return response.status == 200 and kind.lower().startswith("text/event-stream")
 
@@ -382,11 +379,6 @@ def _is_events(response: UpstreamAnswer) -> bool:
 def _is_frames(response: UpstreamAnswer) -> bool:
     """Return whether an answer is a stream of Amazon's binary frames."""
     return response.status == 200 and response.headers.get("content-type", "").lower().startswith(_FRAMES)
-
-
-def _is_stream(response: UpstreamAnswer) -> bool:
-    """Return whether an answer is a stream whose events can be read."""
-    return _is_events(response) and not response.headers.get("content-encoding")
 
 
 def _usage(raw: bytes) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
-from brim.gateway.guard import Send
+from brim.gateway.connection import Send
 
 
 class KeyMask:

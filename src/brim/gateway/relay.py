@@ -7,13 +7,13 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from brim.gateway.body import decompressed_answer, json_value
-from brim.gateway.guard import Send
+from brim.gateway.body import json_value
+from brim.gateway.connection import Send
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.stream_start import refusal_in
-from brim.gateway.upstream import Headers, returned_headers
-from brim.gateway.upstream_connection import UpstreamAnswer
+from brim.gateway.upstream import returned_headers
+from brim.gateway.upstream_client import BrokenAnswer, Headers, UpstreamAnswer
 from brim.sessions.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -22,7 +22,6 @@ T = TypeVar("T")
 KEEPALIVE = b": keepalive\n\n"
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _LONGEST_LINE = 4 * 1024 * 1024
-_BROKEN = (ConnectionError, TimeoutError)
 _FIRST_SECONDS = 0.25
 """Seconds after which the head of a stream that is kept back is sent with a comment: so they leave within 0.3 s."""
 _LAST = 16_384
@@ -132,15 +131,13 @@ async def send_answer(send: Send, status: int, headers: Headers, body: bytes) ->
 
 
 async def send_read(send: Send, response: UpstreamAnswer, raw: bytes, more: Headers) -> None:
-    """Pass back an answer of which bytes were read: decompressed if they are all, or else as it comes.
+    """Pass back an answer of which bytes were read, the rest as it comes.
 
     Raises:
         BrokenAnswer: the connection to upstream broke.
     """
     if response.at_end:
-        content = decompressed_answer(response, raw)
-        headers = [*returned_headers(response, whole=content is raw), *more]
-        await send_answer(send, response.status, headers, content)
+        await send_answer(send, response.status, [*returned_headers(response, whole=True), *more], raw)
         return
     await send_head(send, response.status, [*returned_headers(response, whole=True), *more])
     await pass_bytes(response, send, raw)
@@ -213,12 +210,12 @@ async def pass_stream(
                 break
         if strip is not None:
             await send_piece(send, strip.passed(b"", last=True))
-    except _BROKEN:
+    except BrokenAnswer:
         await send_piece(send, broken if stream.between else b"\n\n" + broken)
     await send_piece(send, b"", more=False)
     return stream
 
 
-def broken_answer(error: Exception) -> HttpProblem:
+def broken_answer(error: BrokenAnswer) -> HttpProblem:
     """Return the problem of an upstream that broke off its answer."""
-    return HttpProblem(502, f"upstream broke off its answer ({type(error).__name__})")
+    return HttpProblem(502, f"upstream broke off its answer: {error}")

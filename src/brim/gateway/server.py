@@ -16,7 +16,6 @@ import uvicorn
 from brim.errors import BrimError
 from brim.gateway.app import GatewayApp
 from brim.gateway.connection import BoundedProtocol
-from brim.gateway.freed_memory import allocate_apart
 from brim.gateway.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.shared_listener import ConnectionCounts, SharedServer
@@ -53,7 +52,6 @@ def run(
     """
     sys.setswitchinterval(_SWITCH)
     gc.set_threshold(*_COLLECT)
-    allocate_apart()
     with told_without_text(), listener(settings.host, settings.port) as listening, shared(settings) as folder:
         if folder is None:
             app = GatewayApp(settings)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from brim.gateway.activity import Activity
-from brim.gateway.freed_memory import FreedMemory
 from brim.gateway.guard import ClientKeys
 from brim.gateway.held_sections import HeldSections
 from brim.gateway.known_bodies import KnownBodies
@@ -18,7 +17,7 @@ from brim.gateway.owner_tags import OwnerTags
 from brim.gateway.seen_keys import SeenKeys
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import Traffic
-from brim.gateway.upstream import Upstream
+from brim.gateway.upstream_client import UpstreamClient
 from brim.gateway.worker_sums import WorkerSums
 from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
@@ -71,7 +70,7 @@ class GatewayState:
         self.sections = HeldSections(settings.sessions)
         """The sections that rules added to the newest prompts of conversations that were cut."""
         self.owners = OwnerTags(self.conversations.store)
-        self.upstream = Upstream()
+        self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
         self.metrics = GatewayMetrics()
         self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)
         self.on_end: Callable[[Mapping[str, Any]], Any] | None = None
@@ -84,15 +83,10 @@ class GatewayState:
         """Whether everything that counting needs is loaded."""
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
         self._tasks: dict[asyncio.Task[Any], str] = {}
-        self.freed = FreedMemory(self._pool)
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
-        self.freed.jobs += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
-        finally:
-            self.freed.jobs -= 1
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
 
     def later(self, model: str, job: Coroutine[Any, Any, Any]) -> None:
         """Learn something about a model after the answer was sent; closing waits for it.
@@ -142,7 +136,6 @@ class GatewayState:
             await self.work(self.traffic.stop)
             await self.work(self.sums.write)
         await self.upstream.close()
-        self.freed.close()
         self._pool.shutdown(wait=True)
         if self.store is not None:
             self.store.close()
