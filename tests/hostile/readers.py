@@ -23,16 +23,14 @@ from brim import fit_messages
 from brim.audit.formats import FORMATS, found
 from brim.audit.records import _record
 from brim.doctor.finding import proposed_change
-from brim.errors import BrimError, SourceError
+from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.files.text_digest import text_digest
 from brim.gateway import added_sections, endings, identity, problem, recall, recall_answer, recall_offer
-from brim.gateway.body import decompressed_request, json_value
-from brim.gateway.body_values import bounded
+from brim.gateway.body import check_values, decompressed_request, json_value
 from brim.gateway.client_request import read as read_request
 from brim.gateway.guard import _is_plain
-from brim.gateway.known_bodies import KnownBodies
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.server_event import events_of
@@ -184,17 +182,6 @@ def _body(text: str) -> bytes:
     return json.dumps({"model": "gpt-4o", "user": text, "messages": [{"role": "user", "content": text}]}).encode()
 
 
-def _known_bodies(text: str) -> None:
-    """Parse bodies of one conversation: the text follows its first messages, twice, and is a message."""
-    bodies, start = KnownBodies(1 << 30), '{"messages": [{"a": 1}, {"b": 2}'
-    said = json.dumps({"content": text})
-    for end in (f", {text}", f", {text}]}}", f", {said}]}}", f", {said}, {said}]}}", f', {said}], "x": {text}'):
-        with contextlib.suppress(ValueError, RecursionError, SourceError):
-            known = bodies.parsed(start + end, 250_000).known
-            if known is not None:
-                known.strict("the request", start + end)
-
-
 def _stream(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
@@ -244,15 +231,15 @@ READERS: dict[str, Read] = {
         )
         for each in FORMATS
     },
-    "audit.formats.found": lambda text: [*found(json_value(text))],
+    "audit.formats.found": lambda text: [*found(json_value(_stream(text)))],
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
     "files.text_digest.text_digest": text_digest,
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
     "gateway.added_sections.inserted": lambda text: added_sections.inserted(_body(text).decode(), "anthropic", text),
     "gateway.body.decompressed_request": lambda text: decompressed_request(_stream(text), "gzip", 1 << 20),
-    "gateway.body.json_value": json_value,
-    "gateway.body_values.bounded": lambda text: bounded(text, 1_000),
+    "gateway.body.json_value": lambda text: json_value(_stream(text)),
+    "gateway.body.check_values": lambda text: check_values(_stream(text), 1_000),
     "gateway.client_request.read": lambda text: read_request("chat", _body(text), 250_000),
     "gateway.client_request.read, not JSON": lambda text: read_request("chat", _stream(text), 1_000),
     "gateway.endings.refused": lambda text: endings.refused(_stream(text), 1),
@@ -260,7 +247,6 @@ READERS: dict[str, Read] = {
     "gateway.identity.named": lambda text: identity.named(None, {"user": text}, "key", ["some-key"]),
     "gateway.identity.named, header": lambda text: identity.named(text, {}, "key", ["some-key"]),
     "gateway.identity.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
-    "gateway.known_bodies.KnownBodies.parsed": _known_bodies,
     "gateway.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
     "gateway.recall.assembled": lambda text: [
         recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")

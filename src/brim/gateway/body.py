@@ -1,12 +1,17 @@
-"""The bodies of requests and answers: how many bytes of them are read, and how they are decompressed."""
+"""The bodies of requests and answers: how many bytes and values of them are read, and how."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import zlib
+from itertools import islice
 from typing import Any
 
+import msgspec
+
+from brim.files.depth import is_deep
 from brim.files.json_body import whole
 from brim.gateway.connection import Receive
 from brim.gateway.guard import IncomingRequest
@@ -17,6 +22,8 @@ from brim.gateway.upstream_client import BrokenAnswer, Headers, UpstreamAnswer, 
 _ENCODINGS = ("gzip", "deflate")
 MOST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer that are read before it is passed on; of a longer one, the rest is passed on as it comes."""
+_SIGNS = re.compile(rb'(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"?)|([,\[{])')
+"""A string, or a sign that stands outside of strings."""
 
 
 async def read_body(incoming: IncomingRequest, receive: Receive, settings: GatewaySettings) -> bool:
@@ -116,12 +123,47 @@ async def fetch_json(client: UpstreamClient, url: str, headers: Headers, timeout
         response.close()
 
 
-def json_value(raw: bytes | str) -> Any:
+def json_value(raw: bytes) -> Any:
     """Return the value of a JSON text; `None` if it is not JSON."""
     try:
-        return json.loads(raw, parse_int=whole)
+        return decoded(raw)
     except (ValueError, RecursionError):
         return None
+
+
+def decoded(raw: bytes) -> Any:
+    """Return the value of a JSON text.
+
+    What msgspec refuses is read again by Python's own reader: it takes NaN and halves of surrogate pairs, as most
+    servers do, and says where anything else is wrong.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deep.
+    """
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, ValueError):
+        value = json.loads(raw.decode(), parse_int=whole)
+    if is_deep(value):
+        raise RecursionError
+    return value
+
+
+def check_values(raw: bytes, most: int) -> None:
+    """Check how many values a JSON text has, before it is read.
+
+    Each value but the first of a list or an object follows a comma, and each list and object has an opening bracket.
+    These signs are counted, and only if there are too many of them are those in strings left out.
+
+    Raises:
+        HttpProblem: it has more than `most`.
+    """
+    if len(raw) <= most or sum(raw.count(sign) for sign in (b",", b"[", b"{")) <= most:
+        return
+    signs = (found for found in _SIGNS.finditer(raw) if found[1])
+    if next(islice(signs, most, None), None) is not None:
+        raise HttpProblem(413, f"the body has more than {most:,} values, the limit that gateway.most_values sets")
 
 
 def _too_big(most: int) -> HttpProblem:

@@ -69,8 +69,7 @@ async def _read(state: GatewayState, incoming: IncomingRequest, route: str) -> C
     arguments = (route, incoming.body, state.settings.most_values, named[1] if named else "")
     if len(incoming.body) <= INLINE:
         return client_request.read(*arguments)
-    owner = (incoming.key, state.owners.local(incoming.credentials))
-    return await state.work(client_request.read, *arguments, partial(state.bodies.parsed, owner=owner))
+    return await state.work(client_request.read, *arguments)
 
 
 class Exchange:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from brim.gateway.activity import Activity
 from brim.gateway.guard import ClientKeys
 from brim.gateway.held_sections import HeldSections
-from brim.gateway.known_bodies import KnownBodies
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
 from brim.gateway.seen_keys import SeenKeys
@@ -26,9 +25,6 @@ from brim.sessions.models import known
 from brim.store import open_store
 
 T = TypeVar("T")
-
-_BODIES = 3 / 4
-"""The part of the memory for conversations that their parsed bodies may take beside them."""
 
 
 class GatewayState:
@@ -65,8 +61,6 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
-        self.bodies = KnownBodies(int(settings.memory * _BODIES))
-        """What was parsed of the newest bodies."""
         self.sections = HeldSections(settings.sessions)
         """The sections that rules added to the newest prompts of conversations that were cut."""
         self.owners = OwnerTags(self.conversations.store)
