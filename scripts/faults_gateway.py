@@ -366,8 +366,8 @@ AREAS = (
         (("a key as a model is stored", "        ask.model = cleaned(ask.model, shown)\n", "        pass\n"),),
     ),
     (
-        "gateway/seen_keys.py",
-        "tests/gateway/test_seen_keys.py",
+        "gateway/key_mask.py",
+        "tests/gateway/test_key_mask.py",
         (("keys of other clients are names", "        return found\n", "        return []\n"),),
     ),
     (

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import BrimError
 from brim.gateway.body import fetch_json
+from brim.gateway.key_mask import is_secret
 from brim.gateway.paths import SAFE
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
@@ -49,7 +50,11 @@ def checked(settings: GatewaySettings) -> list[Check]:
     try:
         settings.secrets()
         own = settings.own_keys()
-        checks.append(Check("keys", True, f"{len(settings.keys)} for clients"))
+        plain = [name for name, key in own.items() if not is_secret(key)]
+        told = (
+            f"; an answer that repeats {' or '.join(plain)} is not masked, since it is short or a word" if plain else ""
+        )
+        checks.append(Check("keys", True, f"{len(settings.keys)} for clients{told}"))
     except BrimError as error:
         checks.append(Check("keys", False, str(error), "key"))
     if settings.store is not None:

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from brim.gateway.activity import Activity
 from brim.gateway.guard import ClientKeys
 from brim.gateway.held_sections import HeldSections
+from brim.gateway.key_mask import SeenKeys, spellings
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
-from brim.gateway.seen_keys import SeenKeys
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import Traffic
 from brim.gateway.upstream_client import UpstreamClient
@@ -45,7 +45,7 @@ class GatewayState:
         self.settings = settings
         """The current settings; a reload replaces them, and requests under way keep theirs."""
         self.keys = ClientKeys(settings.secrets())
-        self.hidden = _hidden(settings)
+        self.hidden = spellings(settings.own_keys().values())
         """The gateway's own keys for upstream, which no answer may hold."""
         self.seen = SeenKeys(_secrets(settings))
         address = store_address(settings, folder)
@@ -143,7 +143,7 @@ class GatewayState:
             InvalidValue: a key is not set.
         """
         keys = ClientKeys(settings.secrets())
-        hidden = _hidden(settings)
+        hidden = spellings(settings.own_keys().values())
         self.seen.see(_secrets(settings))
         self.settings, self.keys, self.hidden = settings, keys, hidden
         self.conversations.stable = settings.stable
@@ -163,12 +163,3 @@ def _secrets(settings: GatewaySettings) -> list[str]:
         InvalidValue: one is not set.
     """
     return [*settings.secrets().values(), *settings.own_keys().values()]
-
-
-def _hidden(settings: GatewaySettings) -> list[bytes]:
-    """Return the keys for upstream, as bytes; the longest first, since one may be a part of the other.
-
-    Raises:
-        InvalidValue: one is not set.
-    """
-    return sorted({key.encode() for key in settings.own_keys().values()}, key=len, reverse=True)
