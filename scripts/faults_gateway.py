@@ -8,10 +8,17 @@ _ROUTES = "tests/gateway/test_routes.py"
 
 AREAS = (
     (
-        "gateway/shared_listener.py",
-        "tests/gateway/test_workers.py::"
-        "test_a_worker_with_fewer_connections_gets_the_next_ones_and_a_busy_one_is_not_waited_for",
-        (("who has more accepts the next one too", "_PAUSE * self._counts.excess(self._worker)", "0"),),
+        "gateway/exchange.py",
+        "tests/gateway/test_metrics.py",
+        (
+            ("a broken stream ended well", '"broken" if passed.broken else ending', "ending"),
+            ("a client that left saw a broken answer", 'ended = "left"', 'ended = "broken"'),
+        ),
+    ),
+    (
+        "gateway/state.py",
+        "tests/gateway/test_metrics.py",
+        (("a gateway without upstream is ready", "            return problem.message", '            return ""'),),
     ),
     (
         "gateway/stream_start.py",

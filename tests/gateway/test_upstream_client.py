@@ -307,7 +307,10 @@ def test_a_request_that_nobody_waits_for_closes_its_connection(run):
             await asyncio.sleep(0.1)
             task.cancel()
             await asyncio.wait({task})
-            await asyncio.sleep(0.6)
+            for _ in range(100):
+                if server.left:
+                    break
+                await asyncio.sleep(0.05)
             return task.cancelled(), server.left
 
     assert run(ask()) == (True, 1)

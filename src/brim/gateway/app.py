@@ -41,32 +41,39 @@ class GatewayApp:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, route = self.state, route_of(scope["path"])
         incoming: IncomingRequest | None = None
+        ended: str | None = None
         for key in reversed(state.hidden):  # The longest is masked first.
             send = KeyMask(key, send)
         client = ClientConnection(receive, send)
         try:
             incoming = admit(scope, state.settings, state.keys)
-            await served(state, incoming, client)
+            ended = await served(state, incoming, client)
         except ClientGone:
-            state.metrics.ended(route, incoming.model if incoming is not None else "", "left")
+            ended = "left"
         except HttpProblem as problem:
+            ended = "broken" if client.began else ending(problem.status, refused=True)
             if client.began:
                 raise  # The server breaks the connection, so the client sees that its answer is not complete.
             await self._refuse(incoming, route, problem, send)
         except Exception as error:  # An error of brim must not look like an answer of the provider.
             log_error(incoming.id if incoming is not None else _UNKNOWN, error, LOG)
             state.activity.fault(incoming, route, "fault", "refuse", error)
+            failed = HttpProblem(503, "the gateway failed; the request was not answered")
+            ended = "broken" if client.began else ending(failed.status, refused=True)
             if client.began:
                 raise ClientGone from None
-            failed = HttpProblem(503, "the gateway failed; the request was not answered")
             await self._refuse(incoming, route, failed, send)
+        finally:
+            if ended is not None:
+                state.metrics.ended(route, incoming.model if incoming is not None else "", ended)
 
     async def _refuse(self, incoming: IncomingRequest | None, route: str, problem: HttpProblem, send: Send) -> None:
         """Note a refusal, and answer it."""
         state, model = self.state, incoming.model if incoming is not None else ""
         id_ = incoming.id if incoming is not None else _UNKNOWN
-        state.metrics.ended(route, model, ending(problem.status, refused=True))
         state.activity.refused(incoming, route, problem)
-        state.traffic.add(model, id=id_, route=route, status=problem.status, refused=True, reason=problem.reason)
+        ended = ending(problem.status, refused=True)
+        told = {"status": problem.status, "refused": True, "reason": problem.reason}
+        state.traffic.add(model, ended=ended, id=id_, route=route, **told)
         headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers_of(route).items()]
         await relay.send_answer(send, problem.status, headers, problem.body(route, id_))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -17,6 +17,7 @@ _OFFERS = (b"upgrade", b"http2-settings")
 """Headers by which a client offers another protocol."""
 _TOO_BIG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
+T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -42,8 +43,8 @@ class ClientConnection:
         self._ended = event["type"] == "http.response.body" and not event.get("more_body", False)
         await self._send(event)
 
-    async def watched(self, work: Awaitable[None]) -> None:
-        """Do some work after the body was received, and cancel it as soon as the client disconnects.
+    async def watched(self, work: Awaitable[T]) -> T:
+        """Return the result of work after the body was received; cancel it as soon as the client disconnects.
 
         Raises:
             ClientGone: the client has disconnected.
@@ -61,7 +62,7 @@ class ClientConnection:
 
         watcher = asyncio.get_running_loop().create_task(watch())
         try:
-            await work
+            return await work
         except asyncio.CancelledError:
             if not gone:
                 raise

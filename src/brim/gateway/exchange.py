@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Coroutine
 from functools import partial
@@ -39,8 +40,8 @@ _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of a stream that is buffered because the model may recall something."""
 
 
-async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, route: str) -> None:
-    """Read a request, fit it, send it, and pass its answer back.
+async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, route: str) -> str:
+    """Read a request, fit it, send it, and pass its answer back; return how it ended.
 
     Raises:
         HttpProblem: the request ends here.
@@ -55,7 +56,7 @@ async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, r
         if not work.passes:
             raise
         incoming.body = incoming.raw
-    await Exchange(work, send).answer(await work.outcome())
+    return await Exchange(work, send).answer(await work.outcome())
 
 
 async def _read(state: GatewayState, incoming: IncomingRequest, route: str) -> ClientRequest:
@@ -87,23 +88,36 @@ class Exchange:
         self._buffered = BufferedStream(send, work.settings.keepalive)
         self._overhead = 0.0
         """Seconds until the request was sent for the first time."""
+        self._row: dict[str, Any] | None = None
+        """The answer as the list of the newest ones shows it, once it has begun."""
 
-    async def answer(self, outcome: FitOutcome) -> None:
-        """Send what was decided, and pass the answer back."""
+    async def answer(self, outcome: FitOutcome) -> str:
+        """Send what was decided, and pass the answer back; return how the request ended.
+
+        Raises:
+            HttpProblem: there is no answer, or one that broke off where only the connection can say so.
+        """
         self._overhead = perf_counter() - self.incoming.started
         self.state.activity.sent(self.incoming, self.route, outcome, self._work.plan, self._overhead)
+        ended = "broken"
         try:
             response, first, outcome = await self._sent(outcome)
             if outcome.recalls and response.status == 200:
-                await self._recalled(response, first, outcome)
+                ended = await self._recalled(response, first, outcome)
             else:
-                await self._passed(response, first, outcome)
+                ended = await self._passed(response, first, outcome)
         except HttpProblem as problem:
             if not self._buffered.began:
                 raise
             await self._broke(problem)
+        except asyncio.CancelledError:
+            ended = "left"
+            raise
         finally:
             self._close()
+            if self._row is not None:
+                self.state.traffic.add(self.incoming.model, ended=ended, **self._row)
+        return ended
 
     def _close(self) -> None:
         """Close the connection to upstream, unless all of its answer has come."""
@@ -182,8 +196,8 @@ class Exchange:
             self._streamed = (self._response, outcome)
         return self._response
 
-    async def _passed(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
-        """Pass an answer back.
+    async def _passed(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
+        """Pass an answer back, and return how it ended.
 
         Raises:
             HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
@@ -193,20 +207,21 @@ class Exchange:
                 first = await read_answer(response)
             if self._buffered.began and not _is_stream(response):
                 raise problem.of_answer(response.status, first)
-            self._end(ending(response.status))
             self._note(outcome)
             if self._is_unread(response):
                 await self._frames(response, first, outcome)
             elif _is_stream(response):
-                await self._stream(response, first, outcome)
+                return await self._stream(response, first, outcome)
             elif response.status == 200:
                 await self._whole(response, first, outcome)
             else:
                 await relay.send_read(self._send, response, first, self._headers(outcome))
         except BrokenAnswer as error:
             raise relay.broken_answer(error) from error
+        return ending(response.status)
 
-    async def _stream(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
+    async def _stream(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
+        """Pass a stream of events on, and return how it ended."""
         if not self._buffered.began:
             await self._begin()
         broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
@@ -223,6 +238,7 @@ class Exchange:
             found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
             self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
             self.state.later(self._work.ask.model, self._work.learned(found, outcome))
+        return "broken" if passed.broken else ending(response.status)
 
     async def _frames(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
         """Pass on a stream without events as it comes; an upstream that breaks off breaks the client's too."""
@@ -257,7 +273,7 @@ class Exchange:
         if outcome.method != "exact":
             self._learn(_usage(raw), outcome)
 
-    async def _recalled(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
+    async def _recalled(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
         """Answer the recalls of the model, call it again, and pass back the answer that is for the client.
 
         A stream is buffered meanwhile: only at its end is it known whether it is for the client.
@@ -266,7 +282,7 @@ class Exchange:
             HttpProblem: upstream broke off, or the client waits for a stream and the last answer is none.
         """
         response, first, outcome = await self._waited(self._rounds(response, first, outcome), response)
-        await self._passed(response, first, outcome)
+        return await self._passed(response, first, outcome)
 
     async def _rounds(
         self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome
@@ -297,14 +313,9 @@ class Exchange:
 
     async def _broke(self, problem: HttpProblem) -> None:
         """Send a problem as the last event of a stream that has begun."""
-        self._end("broken")
         event = problem.event(self.route, self.incoming.id)
         await relay.send_piece(self._send, event)
         await relay.send_piece(self._send, b"", more=False)
-
-    def _end(self, outcome: str) -> None:
-        """Count the request by how it ended."""
-        self.state.metrics.ended(self.route, self.incoming.model, outcome)
 
     def _learn(self, usage: Any, outcome: FitOutcome) -> None:
         """Correct the model's meter by the usage of an answer, after it was passed back."""
@@ -344,29 +355,28 @@ class Exchange:
         return [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
 
     def _note(self, outcome: FitOutcome) -> None:
-        """Note the request for the list of the newest ones."""
+        """Note the answer for the list of the newest ones; it is added at its end."""
         if not self.state.traffic.is_kept:
             return
         response, made = self._response, outcome.request
-        self.state.traffic.add(
-            self.incoming.model,
-            id=self.incoming.id,
-            route=self.route,
-            status=response.status if response is not None else 0,
-            stream=response is not None and _is_stream(response),
-            before=outcome.before,
-            after=outcome.after,
-            budget=outcome.budget,
-            method=outcome.method,
-            policy=outcome.policy,
-            edits=outcome.edits,
-            session=made.conversation if made is not None else "",
-            cut=made.cut if made is not None else 0,
-            passed=outcome.passed,
-            retried=self._retried,
-            overhead_ms=round(self._overhead * 1000, 2),
-            first_ms=round((perf_counter() - self.incoming.started) * 1000, 2),
-        )
+        self._row = {
+            "id": self.incoming.id,
+            "route": self.route,
+            "status": response.status if response is not None else 0,
+            "stream": response is not None and _is_stream(response),
+            "before": outcome.before,
+            "after": outcome.after,
+            "budget": outcome.budget,
+            "method": outcome.method,
+            "policy": outcome.policy,
+            "edits": outcome.edits,
+            "session": made.conversation if made is not None else "",
+            "cut": made.cut if made is not None else 0,
+            "passed": outcome.passed,
+            "retried": self._retried,
+            "overhead_ms": round(self._overhead * 1000, 2),
+            "first_ms": round((perf_counter() - self.incoming.started) * 1000, 2),
+        }
 
 
 def _is_stream(response: UpstreamAnswer) -> bool:

@@ -41,6 +41,8 @@ class EventStream:
         """The usage that the events reported so far."""
         self.stopped: Overflow | None = None
         """The overflow, if an event reports one: as an error, or as the reason to stop."""
+        self.broken = False
+        """Whether upstream broke off."""
         self._reader = EventReader(_LONGEST_EVENT)
 
     @property
@@ -213,6 +215,7 @@ async def pass_stream(
         if strip is not None:
             await send_piece(send, strip.passed(b"", last=True))
     except BrokenAnswer:
+        stream.broken = True
         await send_piece(send, broken if stream.between else b"\n\n" + broken)
     await send_piece(send, b"", more=False)
     return stream

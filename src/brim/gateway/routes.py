@@ -9,7 +9,7 @@ from typing import Any
 
 from brim.gateway import client_request, relay
 from brim.gateway.body import decompress_body, json_value, read_answer, read_body
-from brim.gateway.connection import ClientConnection, Send
+from brim.gateway.connection import ClientConnection, ClientGone, Send
 from brim.gateway.decision import Decision
 from brim.gateway.exchange import exchange
 from brim.gateway.guard import IncomingRequest
@@ -22,7 +22,8 @@ from brim.gateway.upstream import address, returned_headers, sent_headers
 from brim.gateway.upstream_client import BrokenAnswer, Headers
 from brim.observe.metrics import CONTENT_TYPE
 
-Handler = Callable[[GatewayState, IncomingRequest, Send], Awaitable[None]]
+Handler = Callable[[GatewayState, IncomingRequest, Send], Awaitable[str | None]]
+"""Answers a request, and returns how it ended."""
 
 FITTED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 """Paths whose requests are fitted, without the `/v1` before them."""
@@ -43,10 +44,11 @@ def route_of(path: str) -> str:
     return found[0] if found else FITTED.get(short) or COUNTED.get(short) or "chat"
 
 
-async def served(state: GatewayState, incoming: IncomingRequest, client: ClientConnection) -> None:
-    """Answer one request.
+async def served(state: GatewayState, incoming: IncomingRequest, client: ClientConnection) -> str | None:
+    """Answer one request, and return how it ended; `None` if it is not counted, as one to the gateway itself.
 
     Raises:
+        ClientGone: the client has disconnected.
         HttpProblem: it is refused.
     """
     if (incoming.header("upgrade") or "").lower() == "websocket":
@@ -54,10 +56,11 @@ async def served(state: GatewayState, incoming: IncomingRequest, client: ClientC
         raise HttpProblem(426, "the gateway takes no WebSockets; send the request by POST", headers=_NO_WEBSOCKET)
     if incoming.path in OWN:
         await _own(state, incoming, client.send)
-        return
+        return None
     handle = _handler(state, incoming)
-    if await read_body(incoming, client.receive, state.settings):
-        await client.watched(handle(state, incoming, client.send))
+    if not await read_body(incoming, client.receive, state.settings):
+        raise ClientGone
+    return await client.watched(handle(state, incoming, client.send))
 
 
 def _handler(state: GatewayState, incoming: IncomingRequest) -> Handler:
@@ -95,10 +98,10 @@ async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> No
         page = state.sums.page().encode()
         await relay.send_answer(send, 200, [("content-type", CONTENT_TYPE)], page)
         return
-    well = incoming.path != "/readyz" or state.ready
-    said = state.sums.status(incoming.key) if incoming.path == STATUS else {"status": "ok" if well else "starting"}
+    wrong = await state.problem() if incoming.path == "/readyz" else ""
+    said = state.sums.status(incoming.key) if incoming.path == STATUS else {"status": wrong or "ok"}
     body = json.dumps(said).encode()
-    await relay.send_answer(send, 200 if well else 503, [("content-type", "application/json")], body)
+    await relay.send_answer(send, 503 if wrong else 200, [("content-type", "application/json")], body)
 
 
 def _headers(state: GatewayState, incoming: IncomingRequest, route: str) -> Headers:
@@ -106,7 +109,7 @@ def _headers(state: GatewayState, incoming: IncomingRequest, route: str) -> Head
 
 
 async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
-    """Pass on a request as it came, and its answer as it comes."""
+    """Pass on a request as it came, and its answer as it comes; only what is fitted is counted."""
     settings, route = state.settings, _passed_route(incoming)
     url = address(settings.base(route), incoming.target, incoming.query)
     response = await state.upstream.send(
