@@ -17,7 +17,7 @@ def test_a_body_with_too_many_values_is_refused_and_one_with_as_many_signs_in_it
         read("chat", json.dumps({"model": "gpt-4o", "messages": [said], "a": [1] * 2_000}).encode(), 1_000)
 
 
-@pytest.mark.parametrize("digits", [5_000, 500_000])
+@pytest.mark.parametrize("digits", [401, 4_200, 500_000])
 def test_a_number_whose_digits_take_the_square_of_their_length_is_refused(digits):
     body = b'{"model": "gpt-4o", "messages": [], "a": [' + b"1" * digits + b"]}"
     with pytest.raises(HttpProblem, match=r"a number of [\d,]+ digits"):
