@@ -95,15 +95,13 @@ def test_a_first_long_body_takes_no_longer_than_python_takes_to_parse_it():
     ]
     raw = json.dumps({"model": "gpt-4o", "messages": said}).encode()
 
-    def seconds(job):
-        times = []
-        for _ in range(5):
+    times = {"ours": [], "python": []}
+    for _ in range(15):  # In turns, so that what else the machine does falls on both.
+        for name, job in (("ours", lambda: read("chat", raw, 250_000)), ("python", lambda: json.loads(raw))):
             began = time.process_time()
             job()
-            times.append(time.process_time() - began)
-        return min(times)
-
-    assert seconds(lambda: read("chat", raw, 250_000)) < 1.5 * seconds(lambda: json.loads(raw))
+            times[name].append(time.process_time() - began)
+    assert min(times["ours"]) < 1.5 * min(times["python"])
 
 
 @pytest.mark.parametrize("size", [1_400, 65_536])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from pathlib import Path
 
 from brim.gateway import relay
@@ -16,6 +18,9 @@ from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
 from brim.observe.uncaught import log_error
 
+_LARGE, _PAUSE = 1_000_000, 1.0
+"""Bytes of a body after which cycles are looked for, and the seconds until then: an error and its frames, which hold
+the body, are one, and without other requests they would stay."""
 _UNKNOWN = "brim-unknown"
 """The id of a request that was not admitted."""
 
@@ -64,6 +69,8 @@ class GatewayApp:
                 raise ClientGone from None
             await self._refuse(incoming, route, failed, send)
         finally:
+            if incoming is not None and len(incoming.raw) > _LARGE:
+                asyncio.get_running_loop().call_later(_PAUSE, gc.collect)
             if ended is not None:
                 state.metrics.ended(route, incoming.model if incoming is not None else "", ended)
 
