@@ -19,12 +19,19 @@ from brim.gateway.paths import may_reach
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import settings_of
 from brim.gateway.upstream import address, sent_headers
+from brim.gateway.upstream_client import UpstreamClient
 
 ENVIRON = {"TEAM_KEY": "one", "MODEL_KEY": "two"}
 
 
 def told(settings):
     return settings_of(settings, {"upstream": settings.value("gateway.upstream") or "http://127.0.0.1:9/v1"})
+
+
+def proxied(settings):
+    """Look by way of which proxy a model is called."""
+    with mock.patch.dict(os.environ, {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "", "no_proxy": ""}):
+        return UpstreamClient(proxy_env=told(settings).proxy_env).proxy("https://model.example/v1")
 
 
 def goes_to(route):
@@ -245,6 +252,7 @@ GATEWAY = {
     ),
     "gateway.most_bytes": (read, 100, becomes("", 413)),
     "gateway.most_values": (read, 3, becomes("", 413)),
+    "gateway.proxy_env": (proxied, False, becomes("http://proxy:3128", None)),
     "gateway.keepalive": (value("keepalive"), 1, becomes(15, 1)),
     "gateway.timeout": (waited, 0.05, becomes(True, 408)),
     "gateway.drain": (server, 5, becomes((30, 2, 500, 2**26), (5, 2, 500, 2**26))),

@@ -217,6 +217,17 @@ def _restored(kind: type[BrimError], arguments: tuple[Any, ...], state: Mapping[
     return error
 
 
+class _Hidden:
+    """Stands for a value that may be a secret."""
+
+    def __repr__(self) -> str:
+        return "what was given (not shown: it may be a secret)"
+
+
+HIDDEN = _Hidden()
+"""Given to an error in place of a value that may be a secret."""
+
+
 def shown(value: object, width: int = 60) -> str:
     """Return the repr of a value for a message, shortened if it is long."""
     try:

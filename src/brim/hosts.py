@@ -50,8 +50,14 @@ def allowed_hosts(host: str, extra: tuple[str, ...]) -> frozenset[str]:
     return frozenset((*LOOPBACK, host.lower(), *(name.lower() for name in extra)))
 
 
-def listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address.
+def listener(host: str, port: int, *, shared: bool = False, listens: bool = True) -> socket.socket:
+    """Return a socket of an address.
+
+    Args:
+        host: the host.
+        port: the port; 0 chooses a free one.
+        shared: whether other sockets may listen on the same address; the system then divides the connections.
+        listens: whether it listens; if not, it only holds the address.
 
     Raises:
         SourceError: the address is not available.
@@ -65,8 +71,11 @@ def listener(host: str, port: int) -> socket.socket:
         raise SourceError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind(place)
-        made.listen(BACKLOG)
+        if listens:
+            made.listen(BACKLOG)
     except OSError as error:
         made.close()
         problem = f"cannot be listened on: {(error.strerror or '').lower()}; --port 0 chooses a free port"

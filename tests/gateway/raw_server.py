@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 
 
 class RawServer:
@@ -54,7 +55,7 @@ class RawServer:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         unread = "unread" in answer
         if not unread:
-            length = [line for line in head.split(b"\r\n") if line.startswith(b"content-length: ")]
+            length = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length: ")]
             await reader.readexactly(int(length[0][16:]) if length else 0)
         for piece in answer:
             if isinstance(piece, bytes):
@@ -72,3 +73,28 @@ def whole(body=b"{}", *headers, status=200):
     """Return an answer with the length of its body."""
     lines = [f"HTTP/1.1 {status} Said", *headers, f"Content-Length: {len(body)}"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+@contextlib.contextmanager
+def raw_upstream(*answers):
+    """Run such a server in a thread, and yield it; requests for the windows of models are answered 404 beside."""
+    loop, server = asyncio.new_event_loop(), _Upstream(*answers)
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+class _Upstream(RawServer):
+    async def _answer(self, reader, writer, head):
+        if head.split(b" ")[1].endswith((b"/props", b"/v1/models")):
+            self.requests.pop()
+            writer.write(whole(b"{}", status=404))
+            return True
+        return await super()._answer(reader, writer, head)

@@ -130,3 +130,20 @@ def test_a_server_that_does_not_answer_is_waited_for_and_then_named(found, monke
         silent.listen()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         assert found(url)[:2] == (1, "timeout")
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_the_proxy_of_the_environment_is_named_without_its_password(server, tmp_path, monkeypatch, capsys, reached):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    port = server() if reached else 9
+    monkeypatch.setenv("HTTP_PROXY", f"http://user:secret@127.0.0.1:{port}")
+    code = main(["gateway", "--check", "--json", "--upstream", "http://model.invalid/v1"])
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["checks"]}
+    assert rows["proxy"]["text"].startswith(
+        f"http://model.invalid/v1 is called by way of http://127.0.0.1:{port}, which"
+    )
+    assert "secret" not in json.dumps(rows)
+    found = rows["upstream http://model.invalid/v1"]["reason"]
+    assert (code, found) == ((0, "ok") if reached else (1, "proxy"))

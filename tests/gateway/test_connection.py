@@ -5,10 +5,7 @@ import json
 import socket
 
 import pytest
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from brim.gateway import connection
-from brim.gateway.connection import BoundedProtocol
 from gateway.conftest import asked, conversation
 
 BODY = asked(conversation(1))
@@ -94,16 +91,7 @@ def test_a_websocket_and_connect_are_refused_as_before(gateway, upstream):
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
-def test_a_long_body_is_passed_on_in_few_pieces(gateway, upstream, monkeypatch, chunked):
-    taken, on_body = [], HttpToolsProtocol.on_body
-
-    def spy(self, body):
-        if isinstance(self, BoundedProtocol):  # The model server is another.
-            taken.append(len(body))
-        on_body(self, body)
-
-    monkeypatch.setattr(HttpToolsProtocol, "on_body", spy)
-    monkeypatch.setattr(connection, "_GATHERED", 200_000)
+def test_a_long_body_is_passed_on_whole_and_the_connection_is_used_again(gateway, upstream, chunked):
     url, _ = gateway()
     body = BODY + b" " * 450_000
     parts = [body[at : at + 12_500] for at in range(0, len(body), 12_500)]
@@ -115,5 +103,13 @@ def test_a_long_body_is_passed_on_in_few_pieces(gateway, upstream, monkeypatch, 
     request = [HEAD + head + b"\r\n\r\n", *parts]
     assert [status for status, _ in answered(url, request, [HEAD + LENGTH + BODY], request)] == [200] * 3
     assert upstream.bodies == [body, BODY, body]
-    assert len(taken) <= 7, "three pieces of 200,000 each, and one"
-    assert sum(taken) == 2 * len(body) + len(BODY)
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["in one packet", "in two"])
+def test_headers_of_200_kb_are_refused_however_they_arrive(gateway, upstream, apart):
+    url, _ = gateway()
+    long = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 10_000) for number in range(20))
+    request = HEAD + long + LENGTH + BODY
+    pieces = [request[:100_000], request[100_000:]] if apart else [request]
+    assert answered(url, pieces)[0][0] == 431
+    assert upstream.bodies == []

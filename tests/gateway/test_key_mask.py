@@ -1,12 +1,17 @@
-"""The key for upstream is masked wherever an answer is split, and nothing else changes."""
+"""Secrets are masked wherever an answer is split, nothing else changes, and words are no secrets."""
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.gateway.key_mask import KeyMask
+from brim.gateway.key_mask import _MOST, KeyMask, SeenKeys, is_secret, spellings
 from gateway.attacks import KEY_SHAPES
+from gateway.conftest import asked, conversation, post
+from gateway.scripted import JSON, played
+
+PLAIN = ("k", "key", "test", "EMPTY", "widget", "not-needed", "dummy_key", "Password", "sk-1234")
 
 
 @given(st.data())
@@ -33,3 +38,54 @@ def sent(key, pieces):
 
     asyncio.run(run())
     return b"".join(received)
+
+
+def test_secrets_are_told_from_words_and_short_keys():
+    assert [key for key in KEY_SHAPES if not is_secret(key)] == []
+    assert is_secret("correct-horse-battery")
+    assert [key for key in PLAIN if is_secret(key)] == []
+
+
+def test_a_secret_is_masked_as_json_may_spell_it():
+    assert spellings(["k", 'abc/"+9876=']) == [b'abc\\/"+9876=', b'abc/\\"+9876=', b'abc/"+9876=']
+
+
+@pytest.mark.parametrize("key", PLAIN)
+def test_a_key_that_is_short_or_a_word_destroys_no_answer(gateway, upstream, monkeypatch, key):
+    monkeypatch.setenv("MODEL_KEY", key)
+    said = b'{"choices": [], "usage": {"input_tokens": 7}, "x": "the widget test is EMPTY and not-needed, key %s"}'
+    said %= key.encode()
+    with played(gateway, (200, JSON, [said]), upstream_key="MODEL_KEY") as (url, _, _):
+        assert post(url, asked(conversation(1)))[::2] == (200, said)
+
+
+@pytest.mark.parametrize("key", PLAIN)
+def test_a_key_that_is_short_or_a_word_may_stand_in_names(gateway, upstream, key):
+    url, app = gateway()
+    sent = {"x_brim_session_id": f"my-{key}-talk", "authorization": f"Bearer {key}"}
+    assert post(url, asked(conversation(60), model=f"my-{key}-model"), **sent)[0] == 200
+    (row,) = app.state.activity.to_dict()["conversations"]
+    assert (row["id"].split(".")[1], row["model"]) == (f"my-{key}-talk", f"my-{key}-model")
+
+
+def test_a_key_is_found_wherever_it_stands_in_a_name():
+    seen = SeenKeys(KEY_SHAPES[:6])
+    seen.see(KEY_SHAPES[6:])
+    for key in KEY_SHAPES:
+        for name in (key, f"talk-{key}", f"{key}.x", f"a{key}b"):
+            assert seen.found(["plain", name]) == [key]
+    assert seen.found(["plain", "gpt-4o", ""]) == []
+
+
+def test_short_words_are_no_keys_and_old_keys_are_forgotten():
+    seen = SeenKeys(["gpt-5", "default"])
+    assert seen.found(["gpt-5", "default"]) == []
+    seen.see(["first-key-0001"])
+    seen.see(f"key-{i:09}" for i in range(_MOST))
+    assert seen.found(["first-key-0001"]) == []
+    assert seen.found([f"by key-{_MOST - 1:09}"]) == [f"key-{_MOST - 1:09}"]
+
+
+def test_no_key_is_kept():
+    seen = SeenKeys(KEY_SHAPES)
+    assert not [key for key in KEY_SHAPES if key in repr(vars(seen))]

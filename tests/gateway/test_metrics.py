@@ -3,10 +3,13 @@
 import json
 import re
 
+from brim.gateway import state
 from brim.gateway.lines import line_of
 from brim.gateway.metrics import GatewayMetrics, model_name
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import asked, conversation, get, post
+from gateway.raw_server import raw_upstream
+from gateway.test_relay import opened, settled
 
 LONG = conversation(60)
 
@@ -112,3 +115,48 @@ def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
     (cut,) = [event for event in seen if event.name == "cut"]
     assert (cut.fields["reason"], cut.session.split(".")[1]) == ("ceiling", "two")
     assert "lowered after a refusal" in line_of(cut)
+
+
+def ends(url):
+    """Return the requests of chats by how they ended."""
+    found = {name: int(count) for name, count in metrics(url).items() if name.startswith("brim_requests_total")}
+    return {re.search('outcome="([^"]+)"', name)[1]: count for name, count in found.items()}
+
+
+def test_each_request_is_counted_once_at_its_real_end(gateway, upstream, tmp_path):
+    url, app = gateway(store=f"sqlite:///{tmp_path}/brim.db")
+    for _ in range(3):
+        post(url, asked(conversation(1), stream=True, user="reset"))
+    assert ends(url) == {"broken": 3}
+    upstream.pause, upstream.pieces = 0.2, 100
+    for _ in range(3):
+        with opened(url, asked(conversation(1), stream=True)) as link:
+            assert link.recv(1_000)
+    assert settled(lambda: ends(url).get("left") == 3)
+    upstream.pause = 0
+    post(url, asked(conversation(1), stream=True))
+    post(url, asked(conversation(1)), x_brim_budget="x")
+    upstream.script = [(429, {"error": {}})]
+    post(url, asked(conversation(1)))
+    due = {"broken": 3, "left": 3, "ok": 1, "refused_400": 1, "upstream_4xx": 1}
+    assert ends(url) == due
+    assert dict(app.state.traffic._ends) == due
+    assert [row["ended"] for row in app.state.traffic._rows][:3] == ["broken"] * 3
+
+
+def test_a_gateway_is_ready_while_its_upstream_is(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(state, "_ASKED", 0.0)
+    with raw_upstream([b""]) as server:
+        url, _ = gateway(upstream=server.url + "/v1")
+        assert get(url, "/readyz")[::2] == (200, b'{"status": "ok"}')
+    status, _, said = get(url, "/readyz")
+    assert (status, json.loads(said)["status"]) == (503, "upstream cannot be reached (ConnectionRefusedError)")
+    assert get(url, "/healthz")[::2] == (200, b'{"status": "ok"}')
+    assert get(gateway()[0], "/readyz")[0] == 200
+
+
+def test_upstream_is_asked_seldom_whether_it_is_there(gateway, upstream):
+    url, _ = gateway()
+    for _ in range(20):
+        assert get(url, "/readyz")[0] == 200
+    assert len([path for path in upstream.paths if path.endswith("/models")]) <= 2

@@ -130,7 +130,7 @@ def test_a_stream_that_is_held_back_shows_signs_of_life(gateway, upstream, route
     told = answer.replace(KEEPALIVE, b"")
     assert b"word1" in told
     assert b"brim_recall" not in told
-    assert app.state.metrics.requests.value(route=route, model="gpt-4o", outcome="ok") == 1
+    assert settled(lambda: app.state.metrics.requests.value(route=route, model="gpt-4o", outcome="ok") == 1)
 
 
 def test_what_goes_wrong_while_a_stream_is_held_is_told_as_an_event(gateway, upstream):

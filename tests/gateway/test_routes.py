@@ -91,24 +91,22 @@ def test_a_websocket_is_refused_at_once_and_a_post_works_after_it(gateway, upstr
     assert post(url, asked(conversation(1)))[0] == 200
 
 
-def test_an_answer_that_cannot_be_decompressed_passes_back_with_its_headers(gateway, upstream):
+def test_an_answer_that_cannot_be_decompressed_is_a_502_that_says_so(gateway, upstream):
     coded = b"\x0b\x05\x80not really brotli\x03"
     answers = [(status, (*JSON, (b"content-encoding", b"br")), [coded]) for status in (400, 429, 200)]
     with played(gateway, *answers) as (url, _, _):
-        for status in (400, 429, 200):
-            found, headers, said = post(url, asked(conversation(1)))
-            assert (found, headers["content-encoding"], said) == (status, "br", coded)
+        for _ in answers:
+            found, _, said = post(url, asked(conversation(1)))
+            assert (found, b"in a way that cannot be read" in said) == (502, True)
 
 
-def test_a_refusal_that_is_compressed_passes_back_decompressed_or_as_it_is(gateway, upstream):
+@pytest.mark.parametrize("status", [200, 403])
+def test_an_answer_that_is_compressed_passes_back_decompressed(gateway, upstream, status):
     told = json.dumps({"error": {"message": "no"}}).encode()
-    packed = gzip.compress(told)
     coded = (*JSON, (b"content-encoding", b"gzip"))
-    with played(gateway, (403, coded, [packed]), (403, coded, [packed[:20]])) as (url, _, _):
-        status, headers, said = post(url, asked(conversation(1)))
-        assert (status, headers.get("content-encoding"), said) == (403, None, told)
-        status, headers, said = post(url, asked(conversation(1)))
-        assert (status, headers["content-encoding"], said) == (403, "gzip", packed[:20])
+    with played(gateway, (status, coded, [gzip.compress(told)])) as (url, _, _):
+        found, headers, said = post(url, asked(conversation(1)))
+        assert (found, headers.get("content-encoding"), said) == (status, None, told)
 
 
 def models(count):

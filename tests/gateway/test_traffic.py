@@ -85,7 +85,7 @@ def test_only_the_newest_requests_are_kept(tmp_path):
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
         traffic = Traffic(TolerantStore(store), "here", is_kept=True)
         for i in range(MOST + 50):
-            traffic.add("gpt-5", id=str(i), route="chat", status=200)
+            traffic.add("gpt-5", id=str(i), route="chat", status=200, ended="ok")
         traffic.write()
         found = store.load(KIND, "here").body
         assert [row["id"] for row in found["requests"]] == [str(i) for i in range(50, MOST + 50)]

@@ -3,12 +3,11 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,34 +52,20 @@ def workers_of(process):
     return [int(each) for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
-@contextmanager
-def paused(process):
-    """Stop a process for a while; `None` stops nothing."""
-    if process is not None:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        if process is not None:
-            os.kill(process, signal.SIGCONT)
-
-
 def prompts(folder, workers, *options):
     """Return what was sent upstream for each conversation, and the sums that the gateway told.
 
-    The workers take turns: each request of a conversation is served by another one than the last.
+    Each request has a connection of its own, so that any worker may serve it.
     """
     model = ModelServer(window=1_000, meter="o200k_base")
     with (
         running(model) as upstream,
-        gateway(folder, upstream, workers, *options) as (process, url),
+        gateway(folder, upstream, workers, *options) as (_, url),
         ThreadPoolExecutor(4) as pool,
     ):
-        idle = workers_of(process) if workers > 1 else [None]
         for turns in range(6, 20, 4):
-            with paused(idle[turns // 4 % len(idle)]):
-                bodies = [asked(talk(f"client {i}", turns)) for i in range(6)]
-                assert {status for status, *_ in pool.map(post, [url] * 6, bodies)} == {200}
+            bodies = [asked(talk(f"client {i}", turns)) for i in range(6)]
+            assert {status for status, *_ in pool.map(post, [url] * 6, bodies)} == {200}
         until, summary, counted = time.monotonic() + 20, {}, 0
         while min(summary.get("requests", 0), counted) < 24 and time.monotonic() < until:
             time.sleep(0.2)  # Either worker may answer, and knows the sums of the other as of a second ago.
@@ -114,35 +99,32 @@ def test_a_conversation_is_cut_as_one_process_would_cut_it_and_sums_are_those_of
         assert len(opened.ids(KIND)) == 2  # Both have served.
 
 
-def connections_of(worker):
-    """Return how many sockets a process has."""
-    links = [os.readlink(each) for each in Path(f"/proc/{worker}/fd").iterdir() if each.is_symlink()]
-    return sum(link.startswith("socket:") for link in links)
-
-
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
-def test_a_worker_with_fewer_connections_gets_the_next_ones_and_a_busy_one_is_not_waited_for(tmp_path):
-    with running(ModelServer()) as upstream, gateway(tmp_path, upstream, 2) as (process, url), ExitStack() as opened:
-        host, port = url.removeprefix("http://").split(":")
-        busy, free = workers_of(process)
-        before = {each: connections_of(each) for each in (busy, free)}
-
-        def connect(count):
-            """Open connections, and return how many each worker has."""
-            had = sum(map(connections_of, before))
-            for _ in range(count):
-                opened.enter_context(socket.create_connection((host, int(port))))
-            until = time.monotonic() + 20
-            while sum(map(connections_of, before)) < had + count and time.monotonic() < until:
-                time.sleep(0.01)
-            return {each: connections_of(each) - before[each] for each in before}
-
-        for one, other in ((busy, free), (free, busy)) * 3:
-            with paused(one):
-                counts = connect(8)
-            assert counts[other] - counts[one] >= 6
-            counts = connect(8)
-            assert abs(counts[other] - counts[one]) <= 3
+@pytest.mark.parametrize("option", ["--json", None], ids=["json", "lines"])
+def test_workers_print_their_lines_and_a_summary_each(tmp_path, option):
+    run = [sys.executable, "-m", "brim", "gateway", "--port", "0", "--window", "1000", "--meter", "o200k_base"]
+    run += ["--workers", "2", *([option] if option else [])]
+    with running(ModelServer(window=1_000, meter="o200k_base")) as upstream:
+        process = subprocess.Popen(
+            [*run, "--upstream", f"{upstream}/v1"],
+            cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        line = process.stdout.readline()
+        url = (json.loads(line)["address"] if option else line.split()[2]).removesuffix("/v1")
+        for number in range(12):
+            assert post(url, asked(talk(f"client {number}", 18)))[0] == 200
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    lines = said.splitlines()
+    if option:
+        told = [json.loads(line) for line in lines]
+        assert sum(each["event"] == "cut" for each in told) == 12
+        assert sorted(each["worker"] for each in told if each["event"] == "summary") == [1, 2]
+    else:
+        assert sum(" cut      " in line for line in lines) == 12
+        assert sum(line.startswith(("brim gateway, worker 1: ", "brim gateway, worker 2: ")) for line in lines) == 2
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")

@@ -6,7 +6,6 @@ listed here fails `test_growth.py`.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
 import inspect
@@ -22,21 +21,18 @@ import brim
 from brim import fit_messages
 from brim.audit.formats import FORMATS, found
 from brim.audit.records import _record
-from brim.errors import BrimError, SourceError
+from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.files.text_digest import text_digest
 from brim.gateway import added_sections, endings, identity, problem, recall, recall_answer, recall_offer
-from brim.gateway.body import decompressed_request, json_value
-from brim.gateway.body_values import bounded
+from brim.gateway.body import check_values, decompressed_request, json_value
 from brim.gateway.client_request import read as read_request
 from brim.gateway.guard import _is_plain
-from brim.gateway.known_bodies import KnownBodies
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
 from brim.gateway.server_event import events_of
 from brim.gateway.stream_start import StreamStart
-from brim.gateway.upstream_connection import UpstreamConnection
 from brim.history import excerpts, names
 from brim.history.compact import lines, mark, summary
 from brim.history.compact.continuation import continuation
@@ -103,7 +99,6 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
 }
 """Expressions that are given a bounded part of a text, as their callers cut it."""
-_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def _modules() -> Iterator[Any]:
@@ -185,17 +180,6 @@ def _body(text: str) -> bytes:
     return json.dumps({"model": "gpt-4o", "user": text, "messages": [{"role": "user", "content": text}]}).encode()
 
 
-def _known_bodies(text: str) -> None:
-    """Parse bodies of one conversation: the text follows its first messages, twice, and is a message."""
-    bodies, start = KnownBodies(1 << 30), '{"messages": [{"a": 1}, {"b": 2}'
-    said = json.dumps({"content": text})
-    for end in (f", {text}", f", {text}]}}", f", {said}]}}", f", {said}, {said}]}}", f', {said}], "x": {text}'):
-        with contextlib.suppress(ValueError, RecursionError, SourceError):
-            known = bodies.parsed(start + end, 250_000).known
-            if known is not None:
-                known.strict("the request", start + end)
-
-
 def _stream(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
@@ -204,40 +188,6 @@ def _in_memory(text: str) -> None:
     log = MemoryLog([("text", {"text": text})])
     log.search(text, 5)
     assert log.text(handle_of(text)) == text or not text
-
-
-class _Wire:
-    """What a connection needs of a transport."""
-
-    def write(self, data: bytes) -> None:
-        pass
-
-    pause_reading = resume_reading = abort = lambda self: None
-    is_closing = get_write_buffer_size = lambda self: 0
-
-
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.new_event_loop()
-
-
-def _answered(text: str) -> None:
-    """Read a text as an answer of a server, as its headers, and as its body, in segments as they come over a network."""
-
-    async def read(start: bytes) -> None:
-        connection = UpstreamConnection(("model.example", 443, True), lambda _: None)
-        connection.connection_made(_Wire())  # type: ignore[arg-type]
-        task = asyncio.ensure_future(connection.ask(b"", b"", 60))
-        await asyncio.sleep(0)
-        raw = start + _stream(text)
-        for at in range(0, len(raw), 1_400):
-            connection.data_received(raw[at : at + 1_400])
-        connection.connection_lost(None)
-        with contextlib.suppress(OSError):
-            await task
-
-    for start in (b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n", _CHUNKED, _CHUNKED + b"0\r\nX:"):
-        _loop().run_until_complete(read(start))
 
 
 def _admitted(text: str) -> bool:
@@ -279,15 +229,15 @@ READERS: dict[str, Read] = {
         )
         for each in FORMATS
     },
-    "audit.formats.found": lambda text: [*found(json_value(text))],
+    "audit.formats.found": lambda text: [*found(json_value(_stream(text)))],
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
     "files.text_digest.text_digest": text_digest,
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
     "gateway.added_sections.inserted": lambda text: added_sections.inserted(_body(text).decode(), "anthropic", text),
     "gateway.body.decompressed_request": lambda text: decompressed_request(_stream(text), "gzip", 1 << 20),
-    "gateway.body.json_value": json_value,
-    "gateway.body_values.bounded": lambda text: bounded(text, 1_000),
+    "gateway.body.json_value": lambda text: json_value(_stream(text)),
+    "gateway.body.check_values": lambda text: check_values(_stream(text), 1_000),
     "gateway.client_request.read": lambda text: read_request("chat", _body(text), 250_000),
     "gateway.client_request.read, not JSON": lambda text: read_request("chat", _stream(text), 1_000),
     "gateway.endings.refused": lambda text: endings.refused(_stream(text), 1),
@@ -295,7 +245,6 @@ READERS: dict[str, Read] = {
     "gateway.identity.named": lambda text: identity.named(None, {"user": text}, "key", ["some-key"]),
     "gateway.identity.named, header": lambda text: identity.named(text, {}, "key", ["some-key"]),
     "gateway.identity.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
-    "gateway.known_bodies.KnownBodies.parsed": _known_bodies,
     "gateway.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
     "gateway.recall.assembled": lambda text: [
         recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")
@@ -305,7 +254,6 @@ READERS: dict[str, Read] = {
     "gateway.recall_offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
     "gateway.recall_stream.RecallStream.passed": lambda text: RecallStream("chat").passed(_stream(text)),
     "gateway.server_event.events_of": lambda text: events_of(_stream(text)),
-    "gateway.upstream_connection.UpstreamConnection": _answered,
     "gateway.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.compact.summary.summarise": lambda text: summary.summarise(text, 500, CHARS),
     "history.compact.summary.read_back": lambda text: lines.once(summary.read_back(text)),

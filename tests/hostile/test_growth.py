@@ -73,22 +73,14 @@ _PARTS = (
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {
-    "gateway.body.decompressed_answer": "gateway.body.decompressed_request",
     "gateway.client_request.unread": "gateway.client_request.read",
     "gateway.client_request.with_answer": "files.json_body.body_of",
-    "gateway.known_bodies.parsed": "gateway.body.json_value",
-    "gateway.known_bodies.KnownBody.read": "gateway.known_bodies.KnownBodies.parsed",
-    "gateway.known_bodies.KnownBody.shared": "gateway.known_bodies.KnownBodies.parsed",
-    "gateway.known_bodies.KnownBody.strict": "gateway.known_bodies.KnownBodies.parsed",
-    "files.json_body.is_strict": "gateway.known_bodies.KnownBodies.parsed",
+    "gateway.body.decoded": "gateway.body.json_value",
     "gateway.identity.has_key": "gateway.identity.cleaned",
     "gateway.identity.names_of": "gateway.identity.named",
     "gateway.recall.offered": "files.json_body.body_of",
     "gateway.paths.is_pattern": "gateway.guard",
     "gateway.upstream.address": "gateway.guard",
-    "gateway.upstream_connection.UpstreamAnswer.feed": "gateway.upstream_connection.UpstreamConnection",
-    "gateway.upstream_connection.UpstreamConnection.on_body": "gateway.upstream_connection.UpstreamConnection",
-    "gateway.resolver.address_of": "hosts.host_name",
     "gateway.server_event.EventReader.feed": "gateway.server_event.events_of",
     "history.compact.summary.condensed": "history.compact.summary.summarise",
     "history.compact.summary.index_of": "history.compact.summary.summarise",

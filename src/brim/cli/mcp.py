@@ -11,7 +11,7 @@ from typer import Option
 from brim.cli import options
 from brim.cli.output import announce
 from brim.cli.stores import open_if_any
-from brim.errors import InvalidValue, SourceError
+from brim.errors import HIDDEN, InvalidValue, SourceError
 
 
 def run(
@@ -54,7 +54,7 @@ def run(
         raise InvalidValue("--token and --allow-host", "one of them", "given with --http")
     secret = None if token is None else os.environ.get(token, "").strip()
     if token is not None and not secret:
-        raise InvalidValue("--token", "the given value", "the NAME of an environment variable that is set")
+        raise InvalidValue("--token", HIDDEN, "the NAME of an environment variable that is set")
     sessions = tuple(session or ())
     opened = open_if_any(store)
     with opened or nullcontext():

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 from brim.errors import SourceError, shown
 from brim.files.depth import MOST_DEPTH, is_deep
@@ -29,26 +29,6 @@ _COMMA = re.compile(r"(?<![ \t\n\r])[ \t\n\r]*+,[ \t\n\r]*+")
 
 Span = tuple[int, int]
 """A position in the text: its start and end."""
-
-
-class ItemSpans(Sequence[Span]):
-    """The positions of many items, in little memory."""
-
-    def __init__(self, starts: Sequence[int], ends: Sequence[int]) -> None:
-        self._starts, self._ends = starts, ends
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    @overload
-    def __getitem__(self, at: int) -> Span: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Span]: ...
-    def __getitem__(self, at: int | slice) -> Span | list[Span]:
-        """Return the position of an item, or those of several."""
-        if isinstance(at, slice):
-            return list(zip(self._starts[at], self._ends[at], strict=True))
-        return self._starts[at], self._ends[at]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,16 +95,6 @@ def body_of(text: str, place: str, lists: Sequence[str], *, json_lines: bool = F
         SourceError: it is not JSON, repeats a key, or is nested too deep.
     """
     return _Reader(place, text).body(lists, json_lines=json_lines)
-
-
-def is_strict(text: str, starts: Sequence[int]) -> bool:
-    """Return whether the values at some positions can be read in one way only."""
-    try:
-        for at in starts:
-            _DECODER.raw_decode(text, at)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 class _Reader:
@@ -275,11 +245,11 @@ def _line(text: str, at: int) -> int:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; a repeated key is an error."""
-    made: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in made:
-            raise ValueError(f"the key {shown(key)} stands twice")
-        made[key] = value
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen = set[str]()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {shown(twice)} stands twice")
     return made
 
 

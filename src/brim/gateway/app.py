@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import asyncio
+import gc
 from pathlib import Path
-from typing import Any
 
 from brim.gateway import relay
-from brim.gateway.connection import ClientGone
+from brim.gateway.connection import ClientConnection, ClientGone, Receive, Scope, Send
 from brim.gateway.decision import LOG
-from brim.gateway.guard import IncomingRequest, Receive, Scope, Send, admit
+from brim.gateway.guard import IncomingRequest, admit
 from brim.gateway.key_mask import KeyMask
 from brim.gateway.metrics import ending
 from brim.gateway.problem import HttpProblem
@@ -18,6 +18,9 @@ from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
 from brim.observe.uncaught import log_error
 
+_LARGE, _PAUSE = 1_000_000, 1.0
+"""Bytes of a body after which cycles are looked for, and the seconds until then: an error and its frames, which hold
+the body, are one, and without other requests they would stay."""
 _UNKNOWN = "brim-unknown"
 """The id of a request that was not admitted."""
 
@@ -43,41 +46,41 @@ class GatewayApp:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, route = self.state, route_of(scope["path"])
         incoming: IncomingRequest | None = None
-        began = False
+        ended: str | None = None
         for key in reversed(state.hidden):  # The longest is masked first.
             send = KeyMask(key, send)
-
-        async def send_noted(event: MutableMapping[str, Any]) -> None:
-            nonlocal began
-            began = True
-            await send(event)
-
+        client = ClientConnection(receive, send)
         try:
             incoming = admit(scope, state.settings, state.keys)
-            await served(state, incoming, receive, send_noted)
+            ended = await served(state, incoming, client)
         except ClientGone:
-            state.metrics.ended(route, incoming.model if incoming is not None else "", "left")
+            ended = "left"
         except HttpProblem as problem:
-            if began:
+            ended = "broken" if client.began else ending(problem.status, refused=True)
+            if client.began:
                 raise  # The server breaks the connection, so the client sees that its answer is not complete.
             await self._refuse(incoming, route, problem, send)
         except Exception as error:  # An error of brim must not look like an answer of the provider.
             log_error(incoming.id if incoming is not None else _UNKNOWN, error, LOG)
             state.activity.fault(incoming, route, "fault", "refuse", error)
-            if began:
-                raise ClientGone from None
             failed = HttpProblem(503, "the gateway failed; the request was not answered")
+            ended = "broken" if client.began else ending(failed.status, refused=True)
+            if client.began:
+                raise ClientGone from None
             await self._refuse(incoming, route, failed, send)
         finally:
-            if incoming is not None:
-                state.freed.after(incoming)
+            if incoming is not None and len(incoming.raw) > _LARGE:
+                asyncio.get_running_loop().call_later(_PAUSE, gc.collect)
+            if ended is not None:
+                state.metrics.ended(route, incoming.model if incoming is not None else "", ended)
 
     async def _refuse(self, incoming: IncomingRequest | None, route: str, problem: HttpProblem, send: Send) -> None:
         """Note a refusal, and answer it."""
         state, model = self.state, incoming.model if incoming is not None else ""
         id_ = incoming.id if incoming is not None else _UNKNOWN
-        state.metrics.ended(route, model, ending(problem.status, refused=True))
         state.activity.refused(incoming, route, problem)
-        state.traffic.add(model, id=id_, route=route, status=problem.status, refused=True, reason=problem.reason)
+        ended = ending(problem.status, refused=True)
+        told = {"status": problem.status, "refused": True, "reason": problem.reason}
+        state.traffic.add(model, ended=ended, id=id_, route=route, **told)
         headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers_of(route).items()]
         await relay.send_answer(send, problem.status, headers, problem.body(route, id_))

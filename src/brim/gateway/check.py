@@ -13,11 +13,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from brim.errors import BrimError
+from brim.gateway.body import fetch_json
+from brim.gateway.key_mask import is_secret
 from brim.gateway.paths import SAFE
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream import Headers, Upstream, address, read_json
-from brim.gateway.upstream_connection import BrokenAnswer
+from brim.gateway.upstream import address
+from brim.gateway.upstream_client import Headers, UpstreamClient
 from brim.sessions.learning.windows import listed
 from brim.store import open_store
 
@@ -48,7 +50,11 @@ def checked(settings: GatewaySettings) -> list[Check]:
     try:
         settings.secrets()
         own = settings.own_keys()
-        checks.append(Check("keys", True, f"{len(settings.keys)} for clients"))
+        plain = [name for name, key in own.items() if not is_secret(key)]
+        told = (
+            f"; an answer that repeats {' or '.join(plain)} is not masked, since it is short or a word" if plain else ""
+        )
+        checks.append(Check("keys", True, f"{len(settings.keys)} for clients{told}"))
     except BrimError as error:
         checks.append(Check("keys", False, str(error), "key"))
     if settings.store is not None:
@@ -72,17 +78,23 @@ def _reachable(settings: GatewaySettings) -> str:
 
 
 async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[Check]:
-    upstream, checks = Upstream(), []
+    upstream, checks = UpstreamClient(proxy_env=settings.proxy_env), []
     routes = {settings.base(route): route for route in ("messages", "chat")}
     for base in dict.fromkeys((settings.upstream, settings.base("messages"))):
         key = own.get(settings.key(routes[base]) or "")
-        ok, text, reason = await _answer(upstream, base, key)
+        proxy = upstream.proxy(base)
+        if proxy is not None:
+            text = (
+                f"{base} is called by way of {_without_user(proxy)}, which the environment names; NO_PROXY excepts it"
+            )
+            checks.append(Check("proxy", True, text))
+        ok, text, reason = await _answer(upstream, base, key, proxy)
         checks.append(Check(f"upstream {base}", ok, text, reason))
     await upstream.close()
     return checks
 
 
-async def _answer(upstream: Upstream, base: str, key: str | None) -> tuple[bool, str, str]:
+async def _answer(upstream: UpstreamClient, base: str, key: str | None, proxy: str | None) -> tuple[bool, str, str]:
     """Ask an upstream for its models; return whether it can be used, a sentence, and a word."""
     status, said = 0, None
     keys: list[Headers] = [[]]
@@ -90,15 +102,9 @@ async def _answer(upstream: Upstream, base: str, key: str | None) -> tuple[bool,
         keys = [[("authorization", f"Bearer {key}")], [("x-api-key", key), _VERSION]]
     for headers in keys:
         try:
-            response = await upstream.send("GET", address(base, _PATH), headers, None, _SECONDS)
+            status, said = await fetch_json(upstream, address(base, _PATH), headers, _SECONDS)
         except HttpProblem as problem:
-            return False, *_unreachable(problem, base)
-        try:
-            status, said = response.status, await read_json(response)
-        except (BrokenAnswer, TimeoutError):
-            said = None
-        finally:
-            response.close()
+            return False, *_unreachable(problem, base, by_proxy=proxy is not None)
         if status not in _DENIED:
             break
     return _judged(status, said, key)
@@ -119,11 +125,19 @@ def _judged(status: int, said: Any, key: str | None) -> tuple[bool, str, str]:
     return False, f"it answers {status} at {_PATH}: look at the log of that server", "status"
 
 
-def _unreachable(problem: HttpProblem, base: str) -> tuple[str, str]:
+def _without_user(url: str) -> str:
+    """Return a URL without the user and the password in it."""
+    scheme, mark, rest = url.rpartition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"
+
+
+def _unreachable(problem: HttpProblem, base: str, *, by_proxy: bool) -> tuple[str, str]:
     """Return why an upstream cannot be reached, as a sentence and a word."""
-    cause, secure = problem.__context__, base.startswith("https:")
+    cause, secure = problem.__cause__, base.startswith("https:")
     if problem.status == 504:
         return f"it did not answer within {_SECONDS} seconds: is the address right, and no firewall between?", "timeout"
+    if by_proxy:
+        return f"{problem.message}: is the proxy right? gateway.proxy_env: false ignores it", "proxy"
     if isinstance(cause, socket.gaierror):
         return "its host name is unknown: is it spelled correctly, and is there a network?", "host"
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -132,7 +146,7 @@ def _unreachable(problem: HttpProblem, base: str) -> tuple[str, str]:
         return "it does not speak TLS at this port: should the URL begin with http: instead of https:?", "tls"
     if isinstance(cause, ConnectionRefusedError):
         return "the port is closed: no server listens there; start it, or correct the port", "closed"
-    if isinstance(cause, ConnectionError):
+    if cause is not None:
         other = "" if secure else "; if that port speaks TLS, the URL must begin with https:"
-        return f"it broke off the connection ({type(cause).__name__}){other}", "broken"
+        return f"{problem.message}{other}", "broken"
     return f"{problem.message}", "unreachable"

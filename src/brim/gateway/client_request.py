@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.known_bodies import EACH_VALUE, KnownBody, ParsedBody, parsed
+from brim.gateway.body import check_values, decoded
 from brim.gateway.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
@@ -33,8 +33,8 @@ _FILES = re.compile(
     r'|"(?:inlineData|inline_data|fileData|file_data|image|audio|video|document)"\s*:\s*\{'
 )
 """Parts of messages that take other tokens than those of their JSON."""
-_STEP = 1_000_000
-"""Bytes that are searched at a time."""
+_EACH_VALUE = 400
+"""Bytes that a value of an object takes in memory, beside its text: many short messages take more than a long one."""
 _LONGEST_MODEL = 512
 """Characters of the name of a model, which is looked up and counted by; the longest in use has about 150."""
 
@@ -46,7 +46,6 @@ class ClientRequest:
     route: str
     raw: bytes = field(repr=False)
     """The body as it came, decoded."""
-    text: str = field(repr=False)
     values: Mapping[str, Any] = field(repr=False)
     request: RequestBody | None = field(repr=False)
     """Its messages, tools and system prompt; `None` if they cannot be read, so the request is left as it is."""
@@ -54,10 +53,11 @@ class ClientRequest:
     """Why they cannot be read."""
     model: str = ""
     """The model that its path or its body names, or what stands for a name that may be a secret."""
-    weight: int | None = None
-    """About the bytes that its values take in memory, if that was found out while it was parsed."""
-    known: KnownBody | None = field(default=None, repr=False)
-    """Its messages and where they stand, if that was found out."""
+
+    @cached_property
+    def text(self) -> str:
+        """The body as text."""
+        return self.raw.decode()
 
     @property
     def format(self) -> Format:
@@ -100,10 +100,7 @@ class ClientRequest:
     @property
     def size(self) -> int:
         """About the bytes that its values take in memory."""
-        if self.weight is not None:
-            return self.weight
-        pieces = (self.raw[at : at + _STEP] for at in range(0, len(self.raw), _STEP))
-        return len(self.raw) + EACH_VALUE * sum(piece.count(b'":') - piece.count(b'\\":') for piece in pieces)
+        return len(self.raw) + _EACH_VALUE * (self.raw.count(b'":') - self.raw.count(b'\\":'))
 
     def _fields(self, request: RequestBody) -> dict[str, Any]:
         """Return the fields besides messages, system prompt and tools; Chat Completions has no field `system`."""
@@ -117,25 +114,21 @@ class ClientRequest:
         Raises:
             HttpProblem: the body can be read in two ways, so it cannot be shortened.
         """
-        known = self.known
         try:
-            body = body_of(self.text, _PLACE, MESSAGE_KEYS) if known is None else known.strict(_PLACE, self.text)
-            return request_of(body)
+            return request_of(body_of(self.text, _PLACE, MESSAGE_KEYS))
         except SourceError as error:
             raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
 
 
-def read(
-    route: str, raw: bytes, most_values: int, model: str = "", parse: Callable[[str, int], ParsedBody] = parsed
-) -> ClientRequest:
-    """Return the request of a body; `model` is the one that its path names, and `parse` returns its values.
+def read(route: str, raw: bytes, most_values: int, model: str = "") -> ClientRequest:
+    """Return the request of a body; `model` is the one that its path names.
 
     Raises:
         HttpProblem: the body is not a JSON object, is nested too deep, or has too many values.
     """
     try:
-        text = raw.decode()
-        values, weight, known = parse(text, most_values)
+        check_values(raw, most_values)
+        values = decoded(raw)
     except RecursionError:
         raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
@@ -151,27 +144,17 @@ def read(
     if len(model) > _LONGEST_MODEL:
         raise HttpProblem(400, f"model has {len(model):,} characters; at most {_LONGEST_MODEL} are accepted")
     try:
-        request: RequestBody | None = request_of(_light(text, values))
+        request: RequestBody | None = request_of(_light(values))
     except SourceError as error:
         request, problem = None, error.problem
     else:
         problem = ""
-    return ClientRequest(
-        route=route,
-        raw=raw,
-        text=text,
-        values=values,
-        request=request,
-        problem=problem,
-        model=model,
-        weight=weight,
-        known=known,
-    )
+    return ClientRequest(route=route, raw=raw, values=values, request=request, problem=problem, model=model)
 
 
 def unread(route: str, raw: bytes, problem: str) -> ClientRequest:
     """Return the request of a body that cannot be read, and of which nothing is known."""
-    return ClientRequest(route=route, raw=raw, text="", values={}, request=None, problem=problem)
+    return ClientRequest(route=route, raw=raw, values={}, request=None, problem=problem)
 
 
 def with_answer(text: str, tokens: int) -> str:
@@ -187,7 +170,7 @@ def with_answer(text: str, tokens: int) -> str:
     return text
 
 
-def _light(text: str, values: Mapping[str, Any]) -> JsonBody:
-    """Return a body without the positions of its messages, which are only needed if something is changed."""
+def _light(values: Mapping[str, Any]) -> JsonBody:
+    """Return a body without its text and the positions of its messages, which are needed only if it is cut."""
     lists = [value for key in MESSAGE_KEYS if type(value := values.get(key)) is list]
-    return JsonBody(path=_PLACE, text=text, values=values, items=lists[0] if lists else None)
+    return JsonBody(path=_PLACE, text="", values=values, items=lists[0] if lists else None)

@@ -1,25 +1,26 @@
-"""The connection of a client: limits on its headers, writes in few packets, and notice when the client disconnects."""
+"""The connection of a client: limits on its headers, and notice when the client disconnects."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-SCOPE_KEY = "brim.connection"
-"""The key of the `ClientConnection` in the scope of a request."""
 MOST_HEAD = 131_072
 """Bytes of a request line with its headers, and of the trailers after a body; clients need a few thousand."""
 HEAD_SECONDS = 30
 """Seconds in which they must arrive."""
-_GATHERED = 4 * 1024 * 1024
-"""Bytes of a body that are passed on in one piece, if so many come: each piece costs a turn of the event loop."""
 _OFFERS = (b"upgrade", b"http2-settings")
 """Headers by which a client offers another protocol."""
 _TOO_BIG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+T = TypeVar("T")
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class ClientGone(Exception):
@@ -27,72 +28,48 @@ class ClientGone(Exception):
 
 
 class ClientConnection:
-    """The connection to one client."""
+    """The client of one request: what it receives, and whether it is still there."""
 
-    def __init__(self) -> None:
-        self.complete = False
-        """Whether all of the newest request has arrived."""
-        self._closed = False
-        self._tasks: set[asyncio.Task[object]] = set()
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self.receive = receive
+        self._send = send
+        self.began = False
+        """Whether its answer has begun."""
+        self._ended = False
 
-    def lose(self) -> None:
-        """Cancel the work for the client, who has disconnected."""
-        self._closed = True
-        for task in self._tasks:
-            task.cancel()
+    async def send(self, event: MutableMapping[str, Any]) -> None:
+        """Send a part of the answer."""
+        self.began = True
+        self._ended = event["type"] == "http.response.body" and not event.get("more_body", False)
+        await self._send(event)
 
-    async def watched(self, work: Callable[..., Awaitable[None]], *arguments: Any) -> None:
-        """Do some work, and cancel it as soon as the client disconnects.
+    async def watched(self, work: Awaitable[T]) -> T:
+        """Return the result of work after the body was received; cancel it as soon as the client disconnects.
 
         Raises:
             ClientGone: the client has disconnected.
         """
-        if self._closed:
-            raise ClientGone
-        task = asyncio.current_task()
+        task, gone = asyncio.current_task(), False
         assert task is not None
-        self._tasks.add(task)
+
+        async def watch() -> None:
+            nonlocal gone
+            while (await self.receive())["type"] != "http.disconnect":
+                pass
+            if not self._ended:  # The server says so after the end of an answer too.
+                gone = True
+                task.cancel()
+
+        watcher = asyncio.get_running_loop().create_task(watch())
         try:
-            await work(*arguments)
+            return await work
         except asyncio.CancelledError:
-            if not self._closed:
+            if not gone:
                 raise
             task.uncancel()
             raise ClientGone from None
         finally:
-            self._tasks.discard(task)
-
-
-class GatheringTransport:
-    """A transport that sends in one packet what was written in one turn of the event loop.
-
-    The server writes the head of an answer and its body separately. For a short answer, the second packet costs more
-    than everything else, on both ends.
-    """
-
-    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._inner = inner
-        self._loop = loop
-        self._pending: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        """Send bytes at the end of this turn."""
-        if not self._pending:
-            self._loop.call_soon(self._send)
-        self._pending.append(data)
-
-    def close(self) -> None:
-        """Send the rest, and close."""
-        self._send()
-        self._inner.close()
-
-    def _send(self) -> None:
-        if self._pending:
-            pending, self._pending = self._pending, []
-            self._inner.write(b"".join(pending))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+            watcher.cancel()
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -104,82 +81,43 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.parser = _Http1Parser(self, self.parser)  # type: ignore[assignment]  # has all that is used
         self._received = 0
         """Bytes since the headers were complete, or since the last part of a body."""
         self._in_head = True
         """Whether headers are due: on a new connection, and once a request has begun."""
-        self._offers = False
-        """Whether the current request offers another protocol than a WebSocket."""
-        self._pieces: list[bytes] = []
-        """What has come of a body and was not passed on."""
-        self._gathered = 0
-        """The bytes of them."""
+        self._too_big = False
         self._timer: asyncio.TimerHandle | None = None
-        self._client = ClientConnection()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for the first request."""
         super().connection_made(transport)
-        self.transport = GatheringTransport(transport, self.loop)  # type: ignore[assignment]  # has all that is used
         self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the work for the client."""
+        """Stop the time limit."""
         self._stop_timer()
-        self._client.lose()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Read on, and close the connection if the headers are too long."""
         self._received += len(data)
-        self._unset_keepalive_if_required()
-        try:
-            self._feed(data)
-        except httptools.HttpParserUpgrade:
-            pass  # A WebSocket, or CONNECT; the application refuses it.
-        except httptools.HttpParserError:
-            self.send_400_response("Invalid HTTP request received.")
+        super().data_received(data)
+        if self.transport.is_closing():
             return
-        if self._received > MOST_HEAD and not self.transport.is_closing():
-            self.transport.write(_TOO_BIG)
-            self.transport.close()
+        if self._received > MOST_HEAD:
+            self._too_big = True
+            self.send_400_response("")
         elif self._in_head and self._timer is None:
             self._start_timer()
 
-    def _feed(self, data: bytes) -> None:
-        """Parse bytes. A request that offers another protocol, such as h2c, is read as if it offered none.
-
-        The parser takes what follows the headers of such a request for the other protocol, also its body.
-
-        Raises:
-            HttpParserError: they are not HTTP.
-            HttpParserUpgrade: the request is for a WebSocket, or CONNECT.
-        """
-        rest = memoryview(data)
-        while True:
-            try:
-                self.parser.feed_data(rest)
-            except httptools.HttpParserUpgrade as offer:
-                if not self._offers:
-                    raise
-                rest = rest[offer.args[0] :]
-                head, self._offers = self._plain_head(), False
-                self.parser = httptools.HttpRequestParser(self)
-                self.parser.feed_data(head)
-            else:
-                return
-
-    def _plain_head(self) -> bytes:
-        """Return the head of the current request without its offer."""
-        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
-        lines = [b"%s %s HTTP/%s" % (method, self.url, version)]
-        for name, value in self.headers:
-            kept = value
-            if name == b"connection":
-                kept = b", ".join(each for each in value.split(b",") if each.strip().lower() not in _OFFERS)
-            if name not in _OFFERS and (kept or not value):
-                lines.append(b"%s: %s" % (name, kept))
-        return b"\r\n".join([*lines, b"", b""])
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be read, or headers that are too long, and close the connection."""
+        if not self._too_big:
+            super().send_400_response(msg)
+            return
+        self.transport.write(_TOO_BIG)
+        self.transport.close()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header. A trailer, which follows a body, is dropped: nobody has checked it."""
@@ -189,40 +127,39 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Expect headers."""
         super().on_message_begin()
-        self._in_head, self._client.complete = True, False
+        self._in_head = True
 
     def on_headers_complete(self) -> None:
-        """Stop the time limit."""
+        """Stop the time limit.
+
+        Raises:
+            ValueError: the headers came in one piece, and are too long.
+        """
         self._received, self._in_head = 0, False
         self._stop_timer()
-        self._offers = self.parser.should_upgrade() and self._get_upgrade() not in (None, b"websocket")
-        if self._offers:
-            return
-        self.scope[SCOPE_KEY] = self._client  # type: ignore[literal-required]
-        super().on_headers_complete()
-        if self.cycle is not None:
-            self.cycle.body = b""  # type: ignore[assignment]  # Added to bytes, a body in one piece is not copied.
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MOST_HEAD:
+            self._too_big = True
+            raise ValueError
+        if not self.offers:
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Gather a piece of a body, and start the count again: a body is limited where it is read."""
+        """Take a piece of a body, and start the count again: a body is limited where it is read."""
         self._received = 0
-        self._pieces.append(body)
-        self._gathered += len(body)
-        if self._gathered >= _GATHERED:
-            self._pass_on()
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Pass the rest of the body on, and start the count again."""
-        self._received, self._client.complete = 0, True
-        self._pass_on()
-        if not self._offers:
+        """Start the count again."""
+        self._received = 0
+        if not self.offers:
             super().on_message_complete()
 
-    def _pass_on(self) -> None:
-        """Pass on what has come of a body."""
-        pieces, self._pieces, self._gathered = self._pieces, [], 0
-        if pieces:
-            super().on_body(b"".join(pieces))
+    @property
+    def offers(self) -> bool:
+        """Whether the current request offers another protocol than a WebSocket."""
+        return self.parser.should_upgrade() and any(
+            name == b"upgrade" and value.lower() != b"websocket" for name, value in self.headers
+        )
 
     def _start_timer(self) -> None:
         self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
@@ -231,3 +168,50 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _Http1Parser:
+    """The server's parser, which reads a request that offers another protocol, such as h2c, as if it offered none.
+
+    The library takes what follows the headers of such a request for the other protocol, also its body.
+    """
+
+    def __init__(self, protocol: BoundedProtocol, parser: httptools.HttpRequestParser) -> None:
+        self._protocol = protocol
+        self._parser = parser
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse bytes.
+
+        Raises:
+            HttpParserError: they are not HTTP.
+            HttpParserUpgrade: the request is for a WebSocket, or CONNECT.
+        """
+        rest = memoryview(data)
+        while True:
+            try:
+                self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as offer:
+                if not self._protocol.offers:
+                    raise
+                rest = rest[offer.args[0] :]
+                head = self._plain_head()
+                self._parser = httptools.HttpRequestParser(self._protocol)
+                self._parser.feed_data(head)
+            else:
+                return
+
+    def _plain_head(self) -> bytes:
+        """Return the head of the current request without its offer."""
+        method, version = self._parser.get_method(), self._parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (method, self._protocol.url, version)]
+        for name, value in self._protocol.headers:
+            kept = value
+            if name == b"connection":
+                kept = b", ".join(each for each in value.split(b",") if each.strip().lower() not in _OFFERS)
+            if name not in _OFFERS and (kept or not value):
+                lines.append(b"%s: %s" % (name, kept))
+        return b"\r\n".join([*lines, b"", b""])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)

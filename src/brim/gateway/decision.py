@@ -10,6 +10,7 @@ from typing import Any
 from brim.errors import DoesNotFit, InvalidValue
 from brim.gateway import added_sections, identity, outcome, recall_offer
 from brim.gateway.added_sections import AddedSections
+from brim.gateway.body import fetch_json
 from brim.gateway.client_request import ClientRequest
 from brim.gateway.guard import IncomingRequest
 from brim.gateway.held_sections import HeldChoice
@@ -274,7 +275,11 @@ class Decision:
 
         async def fetch(path: str) -> Any:
             url = root(base) + path if path.startswith("/") else address(base, f"/v1/{path}")
-            return await self.state.upstream.json(url, kept)
+            try:
+                status, said = await fetch_json(self.state.upstream, url, kept)
+            except HttpProblem:
+                return None
+            return said if status == 200 else None
 
         await windows.ask(base, fetch)
 

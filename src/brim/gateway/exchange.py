@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Coroutine
 from functools import partial
@@ -9,10 +10,11 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from brim.gateway import client_request, endings, problem, recall, recall_answer, recall_round, relay
-from brim.gateway.body import decompress_body, decompressed_answer, json_value, read_answer
+from brim.gateway.body import decompress_body, json_value, read_answer
 from brim.gateway.client_request import ClientRequest
+from brim.gateway.connection import Send
 from brim.gateway.decision import INLINE, LOG, Decision
-from brim.gateway.guard import IncomingRequest, Send
+from brim.gateway.guard import IncomingRequest
 from brim.gateway.masked_names import masked
 from brim.gateway.metrics import ending
 from brim.gateway.outcome import FitOutcome
@@ -22,8 +24,8 @@ from brim.gateway.recall_stream import RecallStream
 from brim.gateway.relay import BufferedStream
 from brim.gateway.state import GatewayState
 from brim.gateway.stream_start import StreamStart
-from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
-from brim.gateway.upstream_connection import BrokenAnswer, UpstreamAnswer
+from brim.gateway.upstream import address, returned_headers, sent_headers
+from brim.gateway.upstream_client import BrokenAnswer, Headers, UpstreamAnswer
 from brim.sessions.learning.usage import reported, usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -38,8 +40,8 @@ _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of a stream that is buffered because the model may recall something."""
 
 
-async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, route: str) -> None:
-    """Read a request, fit it, send it, and pass its answer back.
+async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, route: str) -> str:
+    """Read a request, fit it, send it, and pass its answer back; return how it ended.
 
     Raises:
         HttpProblem: the request ends here.
@@ -54,7 +56,7 @@ async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, r
         if not work.passes:
             raise
         incoming.body = incoming.raw
-    await Exchange(work, send).answer(await work.outcome())
+    return await Exchange(work, send).answer(await work.outcome())
 
 
 async def _read(state: GatewayState, incoming: IncomingRequest, route: str) -> ClientRequest:
@@ -68,8 +70,7 @@ async def _read(state: GatewayState, incoming: IncomingRequest, route: str) -> C
     arguments = (route, incoming.body, state.settings.most_values, named[1] if named else "")
     if len(incoming.body) <= INLINE:
         return client_request.read(*arguments)
-    owner = (incoming.key, state.owners.local(incoming.credentials))
-    return await state.work(client_request.read, *arguments, partial(state.bodies.parsed, owner=owner))
+    return await state.work(client_request.read, *arguments)
 
 
 class Exchange:
@@ -87,23 +88,36 @@ class Exchange:
         self._buffered = BufferedStream(send, work.settings.keepalive)
         self._overhead = 0.0
         """Seconds until the request was sent for the first time."""
+        self._row: dict[str, Any] | None = None
+        """The answer as the list of the newest ones shows it, once it has begun."""
 
-    async def answer(self, outcome: FitOutcome) -> None:
-        """Send what was decided, and pass the answer back."""
+    async def answer(self, outcome: FitOutcome) -> str:
+        """Send what was decided, and pass the answer back; return how the request ended.
+
+        Raises:
+            HttpProblem: there is no answer, or one that broke off where only the connection can say so.
+        """
         self._overhead = perf_counter() - self.incoming.started
         self.state.activity.sent(self.incoming, self.route, outcome, self._work.plan, self._overhead)
+        ended = "broken"
         try:
             response, first, outcome = await self._sent(outcome)
             if outcome.recalls and response.status == 200:
-                await self._recalled(response, first, outcome)
+                ended = await self._recalled(response, first, outcome)
             else:
-                await self._passed(response, first, outcome)
+                ended = await self._passed(response, first, outcome)
         except HttpProblem as problem:
             if not self._buffered.began:
                 raise
             await self._broke(problem)
+        except asyncio.CancelledError:
+            ended = "left"
+            raise
         finally:
             self._close()
+            if self._row is not None:
+                self.state.traffic.add(self.incoming.model, ended=ended, **self._row)
+        return ended
 
     def _close(self) -> None:
         """Close the connection to upstream, unless all of its answer has come."""
@@ -124,7 +138,7 @@ class Exchange:
         while True:
             try:
                 first, found = await self._start(response, outcome)
-            except (BrokenAnswer, TimeoutError) as error:
+            except BrokenAnswer as error:
                 raise relay.broken_answer(error) from error
             if found is None:
                 return response, first, outcome
@@ -152,9 +166,8 @@ class Exchange:
             return start.raw, start.refusal
         if (response.status == 200 and not self._passes(response)) or response.status in _REFUSALS:
             raw = await read_answer(response)
-            content = decompressed_answer(response, raw)
             refused = response.status in _REFUSALS
-            return raw, is_overflow(content) if refused else endings.refused(content, self._work.ask.answer)
+            return raw, is_overflow(raw) if refused else endings.refused(raw, self._work.ask.answer)
         return b"", None
 
     async def _smaller(self, found: Overflow, outcome: FitOutcome) -> FitOutcome | None:
@@ -183,8 +196,8 @@ class Exchange:
             self._streamed = (self._response, outcome)
         return self._response
 
-    async def _passed(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
-        """Pass an answer back.
+    async def _passed(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
+        """Pass an answer back, and return how it ended.
 
         Raises:
             HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
@@ -193,21 +206,22 @@ class Exchange:
             if not first and not self._passes(response):
                 first = await read_answer(response)
             if self._buffered.began and not _is_stream(response):
-                raise problem.of_answer(response.status, decompressed_answer(response, first))
-            self._end(ending(response.status))
+                raise problem.of_answer(response.status, first)
             self._note(outcome)
             if self._is_unread(response):
                 await self._frames(response, first, outcome)
             elif _is_stream(response):
-                await self._stream(response, first, outcome)
+                return await self._stream(response, first, outcome)
             elif response.status == 200:
                 await self._whole(response, first, outcome)
             else:
                 await relay.send_read(self._send, response, first, self._headers(outcome))
-        except (BrokenAnswer, TimeoutError) as error:
+        except BrokenAnswer as error:
             raise relay.broken_answer(error) from error
+        return ending(response.status)
 
-    async def _stream(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
+    async def _stream(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
+        """Pass a stream of events on, and return how it ended."""
         if not self._buffered.began:
             await self._begin()
         broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
@@ -224,6 +238,7 @@ class Exchange:
             found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
             self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
             self.state.later(self._work.ask.model, self._work.learned(found, outcome))
+        return "broken" if passed.broken else ending(response.status)
 
     async def _frames(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
         """Pass on a stream without events as it comes; an upstream that breaks off breaks the client's too."""
@@ -240,11 +255,11 @@ class Exchange:
     def _is_unread(self, response: UpstreamAnswer) -> bool:
         """Return whether an answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
         array = self.route == GEMINI and is_stream_path(self.incoming.path)
-        return _is_frames(response) or (array and response.status == 200 and not _is_events(response))
+        return _is_frames(response) or (array and response.status == 200 and not _is_stream(response))
 
     def _passes(self, response: UpstreamAnswer) -> bool:
         """Return whether an answer is passed on as it comes."""
-        return _is_events(response) or self._is_unread(response)
+        return _is_stream(response) or self._is_unread(response)
 
     async def _whole(self, response: UpstreamAnswer, raw: bytes, outcome: FitOutcome) -> None:
         """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
@@ -253,16 +268,12 @@ class Exchange:
             await relay.send_head(self._send, response.status, [*returned_headers(response, whole=True), *mine])
             await relay.pass_bytes(response, self._send, raw)
             return
-        content = body = decompressed_answer(response, raw) if response.headers.get("content-encoding") else raw
-        if outcome.recalls:
-            body = recall_answer.stripped(self.route, content)
-        whole = body is content
-        headers = [*returned_headers(response, whole=whole), *mine]
-        await relay.send_answer(self._send, response.status, headers, raw if whole else body)
+        body = recall_answer.stripped(self.route, raw) if outcome.recalls else raw
+        await relay.send_answer(self._send, response.status, [*returned_headers(response, whole=False), *mine], body)
         if outcome.method != "exact":
-            self._learn(_usage(content), outcome)
+            self._learn(_usage(raw), outcome)
 
-    async def _recalled(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
+    async def _recalled(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
         """Answer the recalls of the model, call it again, and pass back the answer that is for the client.
 
         A stream is buffered meanwhile: only at its end is it known whether it is for the client.
@@ -271,7 +282,7 @@ class Exchange:
             HttpProblem: upstream broke off, or the client waits for a stream and the last answer is none.
         """
         response, first, outcome = await self._waited(self._rounds(response, first, outcome), response)
-        await self._passed(response, first, outcome)
+        return await self._passed(response, first, outcome)
 
     async def _rounds(
         self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome
@@ -284,7 +295,7 @@ class Exchange:
         for turn in range(recall.MOST_ROUNDS + 1):
             try:
                 raw = first + await read_answer(response, _MOST_BUFFERED - len(first))
-            except (BrokenAnswer, TimeoutError) as error:
+            except BrokenAnswer as error:
                 raise relay.broken_answer(error) from error
             answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
             calls, others = recall.calls(self.route, answer)
@@ -302,14 +313,9 @@ class Exchange:
 
     async def _broke(self, problem: HttpProblem) -> None:
         """Send a problem as the last event of a stream that has begun."""
-        self._end("broken")
         event = problem.event(self.route, self.incoming.id)
         await relay.send_piece(self._send, event)
         await relay.send_piece(self._send, b"", more=False)
-
-    def _end(self, outcome: str) -> None:
-        """Count the request by how it ended."""
-        self.state.metrics.ended(self.route, self.incoming.model, outcome)
 
     def _learn(self, usage: Any, outcome: FitOutcome) -> None:
         """Correct the model's meter by the usage of an answer, after it was passed back."""
@@ -349,32 +355,32 @@ class Exchange:
         return [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
 
     def _note(self, outcome: FitOutcome) -> None:
-        """Note the request for the list of the newest ones."""
+        """Note the answer for the list of the newest ones; it is added at its end."""
         if not self.state.traffic.is_kept:
             return
         response, made = self._response, outcome.request
-        self.state.traffic.add(
-            self.incoming.model,
-            id=self.incoming.id,
-            route=self.route,
-            status=response.status if response is not None else 0,
-            stream=response is not None and _is_stream(response),
-            before=outcome.before,
-            after=outcome.after,
-            budget=outcome.budget,
-            method=outcome.method,
-            policy=outcome.policy,
-            edits=outcome.edits,
-            session=made.conversation if made is not None else "",
-            cut=made.cut if made is not None else 0,
-            passed=outcome.passed,
-            retried=self._retried,
-            overhead_ms=round(self._overhead * 1000, 2),
-            first_ms=round((perf_counter() - self.incoming.started) * 1000, 2),
-        )
+        self._row = {
+            "id": self.incoming.id,
+            "route": self.route,
+            "status": response.status if response is not None else 0,
+            "stream": response is not None and _is_stream(response),
+            "before": outcome.before,
+            "after": outcome.after,
+            "budget": outcome.budget,
+            "method": outcome.method,
+            "policy": outcome.policy,
+            "edits": outcome.edits,
+            "session": made.conversation if made is not None else "",
+            "cut": made.cut if made is not None else 0,
+            "passed": outcome.passed,
+            "retried": self._retried,
+            "overhead_ms": round(self._overhead * 1000, 2),
+            "first_ms": round((perf_counter() - self.incoming.started) * 1000, 2),
+        }
 
 
-def _is_events(response: UpstreamAnswer) -> bool:
+def _is_stream(response: UpstreamAnswer) -> bool:
+    """Return whether an answer is a stream of events."""
     kind = response.headers.get("content-type", "")
     return response.status == 200 and kind.lower().startswith("text/event-stream")
 
@@ -382,11 +388,6 @@ def _is_events(response: UpstreamAnswer) -> bool:
 def _is_frames(response: UpstreamAnswer) -> bool:
     """Return whether an answer is a stream of Amazon's binary frames."""
     return response.status == 200 and response.headers.get("content-type", "").lower().startswith(_FRAMES)
-
-
-def _is_stream(response: UpstreamAnswer) -> bool:
-    """Return whether an answer is a stream whose events can be read."""
-    return _is_events(response) and not response.headers.get("content-encoding")
 
 
 def _usage(raw: bytes) -> Any:

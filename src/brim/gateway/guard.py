@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from secrets import token_hex
 from time import perf_counter
-from typing import Any
 from unicodedata import normalize
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
-from brim.gateway.connection import SCOPE_KEY, ClientConnection
+from brim.gateway.connection import Scope
 from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 from brim.hosts import LOOPBACK, allowed_hosts, host_name, is_ip, is_loopback
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 OPEN = ("/healthz", "/readyz")
 """Paths that need no key: they only show whether the process is well."""
@@ -54,7 +49,6 @@ class IncomingRequest:
     """All headers, with names in lower case."""
     _first: dict[str, str] = field(init=False, repr=False)
     """The first header of each name."""
-    connection: ClientConnection = field(default_factory=ClientConnection, repr=False)
     key: str = ""
     """The name of the client's key; empty if no key is required."""
     model: str = ""
@@ -135,7 +129,6 @@ def admit(scope: Scope, settings: GatewaySettings, keys: ClientKeys) -> Incoming
         target=raw.decode("latin-1"),
         query=scope["query_string"].decode("latin-1"),
         headers=headers,
-        connection=scope.get(SCOPE_KEY) or ClientConnection(),
     )
     if incoming.repeats:
         names = [name for name, _ in headers]

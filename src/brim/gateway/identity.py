@@ -10,6 +10,7 @@ from typing import Any
 
 from brim.errors import InvalidValue
 from brim.files.text_digest import text_digest
+from brim.gateway.key_mask import is_secret
 from brim.history.compact.secrets import redact
 from brim.sessions.conversations.beginning import fingerprints, leading
 from brim.wire.base import MESSAGE_KEYS
@@ -19,8 +20,6 @@ LONGEST = 200
 """Characters of a name that are kept."""
 _LOOKED_AT = 1_000
 """Characters of a name that is searched for keys. A longer one counts as one, so only a fingerprint of it is kept."""
-_SHORTEST = 4
-"""Characters of the shortest key that is looked for in a name."""
 _PLAIN: set[str] = set()
 """Names that were searched and look like no key. One that does is not kept."""
 _MOST_PLAIN = 256
@@ -73,7 +72,7 @@ def _fingerprint(text: str) -> str:
 
 def has_key(text: str, shown: Sequence[str]) -> bool:
     """Return whether a name contains a key of the request or anything that looks like a key, or is too long to tell."""
-    if len(text) > _LOOKED_AT or any(each in text for each in shown if len(each) >= _SHORTEST):
+    if len(text) > _LOOKED_AT or any(each in text for each in shown if is_secret(each)):
         return True
     if text in _PLAIN:
         return False

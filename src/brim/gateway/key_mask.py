@@ -1,15 +1,39 @@
-"""The gateway's own key for upstream, masked in every answer that repeats it.
+"""Keys that must not be shown: those for upstream in answers, and those of anybody in names.
 
 Servers repeat a key that they refuse, in a body, a header or an event of a stream. There are as many stars as the key
-has bytes, so no length changes; every other byte passes as it came.
+has bytes, so no length changes; every other byte passes as it came. Only secrets are masked: local servers take any
+key, and a gateway that masks `test` or `EMPTY` destroys what it passes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, MutableMapping
 from typing import Any
 
-from brim.gateway.guard import Send
+from brim.gateway.connection import Send
+
+_SHORTEST, _SHORTEST_WORDS = 8, 12
+"""Characters of the shortest secret, and of the shortest that is made of words alone."""
+_WORDS = re.compile(r"(?:(?:[A-Z]?[a-z]+|[A-Z]+)[-_. ]?)+")
+_MOST = 4_096
+"""Keys that are remembered, the newest."""
+_LONGEST_NAME = 1_024
+"""Characters of a name that are searched; no more of it is ever shown."""
+
+
+def is_secret(key: str) -> bool:
+    """Return whether a key is a secret: long, and no word such as `test` or `not-needed` that others use too."""
+    return len(key) >= (_SHORTEST_WORDS if _WORDS.fullmatch(key) else _SHORTEST)
+
+
+def spellings(keys: Iterable[str]) -> list[bytes]:
+    """Return the secrets among keys as an answer may spell them, plain or as JSON; the longest first."""
+    secret = [key for key in keys if is_secret(key)]
+    found = {spelt for key in secret for spelt in (key, json.dumps(key)[1:-1], key.replace("/", "\\/"))}
+    return sorted((each.encode() for each in found), key=lambda each: (len(each), each), reverse=True)
 
 
 class KeyMask:
@@ -38,3 +62,41 @@ class KeyMask:
         kept = next((size for size in range(longest, 0, -1) if self._key.startswith(text[-size:])), 0)
         self._rest = text[len(text) - kept :]
         return text[: len(text) - kept]
+
+
+class SeenKeys:
+    """The keys that clients have sent, and those of the settings, so that none is taken for a name.
+
+    Names of models and conversations are stored and shown to others. A client that sends the key of another client as
+    a name must not place it there. No key is kept: only its length and its hash by the random hash of this process.
+    """
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._seen: OrderedDict[tuple[int, int], None] = OrderedDict()
+        self._lengths: dict[int, int] = {}
+        self.see(keys)
+
+    def see(self, keys: Iterable[str]) -> None:
+        """Remember keys."""
+        for key in keys:
+            if not is_secret(key):
+                continue
+            mark = (len(key), hash(key))
+            if mark not in self._seen:
+                self._lengths[len(key)] = self._lengths.get(len(key), 0) + 1
+            self._seen[mark] = None
+            self._seen.move_to_end(mark)
+            while len(self._seen) > _MOST:
+                (length, _), _ = self._seen.popitem(last=False)
+                self._lengths[length] -= 1
+                if not self._lengths[length]:
+                    del self._lengths[length]
+
+    def found(self, names: Iterable[str]) -> list[str]:
+        """Return the keys that stand in names."""
+        seen, found = self._seen, []
+        for name in {each[:_LONGEST_NAME] for each in names}:
+            for length in self._lengths:
+                starts = range(len(name) - length + 1)
+                found += [key for i in starts if (length, hash(key := name[i : i + length])) in seen]
+        return found

@@ -50,25 +50,35 @@ class ActivityLines:
         self._as_json = as_json
         self._waiting: queue.Queue[str | None] = queue.Queue(_MOST_WAITING)
         self._lost = 0
-        self._thread = threading.Thread(target=self._run, name="brim-gateway-lines", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        """Writes the lines; it is started with the first one, in the process that writes: a fork would lose it."""
 
     def observe(self, event: Event) -> None:
         """Write an event, if it has a line."""
         if event.name in _TEXTS:
             self._put(json.dumps(event.to_dict()) if self._as_json else line_of(event))
 
-    def end(self, sums: Mapping[str, Any]) -> None:
-        """Write the summary, and wait a moment until all lines are written."""
-        last = json.dumps({"event": "summary", **sums}) if self._as_json else f"brim gateway: {summary_of(sums)}"
+    def end(self, sums: Mapping[str, Any], worker: int | None = None) -> None:
+        """Write the summary of a gateway, or of one of its workers, and wait a moment until all lines are written."""
+        who = {} if worker is None else {"worker": worker}
+        name = "brim gateway" + (f", worker {worker}" if who else "")
+        last = json.dumps({"event": "summary", **who, **sums}) if self._as_json else f"{name}: {summary_of(sums)}"
+        writer = self._writer()
         try:
             for each in (last, None):
                 self._waiting.put(each, timeout=_CLOSING)
         except queue.Full:
             return
-        self._thread.join(_CLOSING)
+        writer.join(_CLOSING)
+
+    def _writer(self) -> threading.Thread:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="brim-gateway-lines", daemon=True)
+            self._thread.start()
+        return self._thread
 
     def _put(self, line: str) -> None:
+        self._writer()
         try:
             self._waiting.put_nowait(line)
         except queue.Full:

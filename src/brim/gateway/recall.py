@@ -140,7 +140,7 @@ def _messages(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 if key in delta:
                     blocks[at][key] = _text(blocks[at], key) + _text(delta, key)
     for at, text in partial.items():
-        blocks[at]["input"] = json_value(text or "{}") or {}
+        blocks[at]["input"] = json_value((text or "{}").encode()) or {}
     return {"content": [blocks[at] for at in sorted(blocks)]}
 
 

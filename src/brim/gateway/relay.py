@@ -7,22 +7,22 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from brim.gateway.body import decompressed_answer, json_value
-from brim.gateway.guard import Send
+from brim.gateway.body import json_value
+from brim.gateway.connection import Send
 from brim.gateway.problem import HttpProblem
 from brim.gateway.recall_stream import RecallStream
+from brim.gateway.server_event import EventReader, ServerEvent
 from brim.gateway.stream_start import refusal_in
-from brim.gateway.upstream import Headers, returned_headers
-from brim.gateway.upstream_connection import UpstreamAnswer
+from brim.gateway.upstream import returned_headers
+from brim.gateway.upstream_client import BrokenAnswer, Headers, UpstreamAnswer
 from brim.sessions.learning.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
 T = TypeVar("T")
 
 KEEPALIVE = b": keepalive\n\n"
-_EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
-_LONGEST_LINE = 4 * 1024 * 1024
-_BROKEN = (ConnectionError, TimeoutError)
+_LONGEST_EVENT = 4 * 1024 * 1024
+"""Bytes of an event in which the usage is looked for."""
 _FIRST_SECONDS = 0.25
 """Seconds after which the head of a stream that is kept back is sent with a comment: so they leave within 0.3 s."""
 _LAST = 16_384
@@ -30,7 +30,7 @@ _LAST = 16_384
 _USAGE = (b'"usage"', b'"usageMetadata"')
 """The keys of it: Bedrock's and Gemini's."""
 _SIGNS = (b'"usage', b'"error"')
-"""One of these is in every line that is read while it passes."""
+"""One of these is in every event that is read while it passes."""
 
 
 class EventStream:
@@ -41,26 +41,28 @@ class EventStream:
         """The usage that the events reported so far."""
         self.stopped: Overflow | None = None
         """The overflow, if an event reports one: as an error, or as the reason to stop."""
-        self._tail = b""
-        self._line = b""
+        self.broken = False
+        """Whether upstream broke off."""
+        self._reader = EventReader(_LONGEST_EVENT)
 
     @property
     def between(self) -> bool:
         """Whether the last event is complete, so that another one may be inserted."""
-        return not self._tail or self._tail.endswith(_EVENT_ENDS)
+        return not self._reader.rest.strip(b"\r\n")
 
     def feed(self, piece: bytes) -> None:
         """Read bytes that pass."""
-        self._tail = (self._tail + piece)[-4:]
-        text = self._line + piece
-        if not any(sign in text for sign in _SIGNS):
-            self._line = text[text.rfind(b"\n") + 1 :][-_LONGEST_LINE:]
-            return
-        *lines, rest = text.split(b"\n")
-        self._line = rest[-_LONGEST_LINE:]
-        for line in lines:
-            if line.startswith(b"data:") and any(sign in line for sign in _SIGNS):
-                self._read(json_value(line[5:]))
+        for event in self._reader.feed(piece):
+            self._look(event)
+
+    def end(self) -> None:
+        """Read the last event, also if no blank line follows it."""
+        self._look(ServerEvent(self._reader.rest))
+
+    def _look(self, event: ServerEvent) -> None:
+        if any(sign in event.raw for sign in _SIGNS):
+            for line in event.data_lines:  # After an event that was broken off, a line is the next one.
+                self._read(json_value(line))
 
     def _read(self, event: Any) -> None:
         if isinstance(event, dict) and isinstance(event.get("delta"), dict):
@@ -132,15 +134,13 @@ async def send_answer(send: Send, status: int, headers: Headers, body: bytes) ->
 
 
 async def send_read(send: Send, response: UpstreamAnswer, raw: bytes, more: Headers) -> None:
-    """Pass back an answer of which bytes were read: decompressed if they are all, or else as it comes.
+    """Pass back an answer of which bytes were read, the rest as it comes.
 
     Raises:
         BrokenAnswer: the connection to upstream broke.
     """
     if response.at_end:
-        content = decompressed_answer(response, raw)
-        headers = [*returned_headers(response, whole=content is raw), *more]
-        await send_answer(send, response.status, headers, content)
+        await send_answer(send, response.status, [*returned_headers(response, whole=True), *more], raw)
         return
     await send_head(send, response.status, [*returned_headers(response, whole=True), *more])
     await pass_bytes(response, send, raw)
@@ -211,14 +211,16 @@ async def pass_stream(
                 continue
             if not piece:
                 break
+        stream.end()
         if strip is not None:
             await send_piece(send, strip.passed(b"", last=True))
-    except _BROKEN:
+    except BrokenAnswer:
+        stream.broken = True
         await send_piece(send, broken if stream.between else b"\n\n" + broken)
     await send_piece(send, b"", more=False)
     return stream
 
 
-def broken_answer(error: Exception) -> HttpProblem:
+def broken_answer(error: BrokenAnswer) -> HttpProblem:
     """Return the problem of an upstream that broke off its answer."""
-    return HttpProblem(502, f"upstream broke off its answer ({type(error).__name__})")
+    return HttpProblem(502, f"upstream broke off its answer: {error}")

@@ -8,20 +8,22 @@ from functools import lru_cache, partial
 from typing import Any
 
 from brim.gateway import client_request, relay
-from brim.gateway.body import decompress_body, decompressed_answer, json_value, read_answer, read_body
+from brim.gateway.body import decompress_body, json_value, read_answer, read_body
+from brim.gateway.connection import ClientConnection, ClientGone, Send
 from brim.gateway.decision import Decision
 from brim.gateway.exchange import exchange
-from brim.gateway.guard import IncomingRequest, Receive, Send
+from brim.gateway.guard import IncomingRequest
 from brim.gateway.outcome import GatewayPlan
 from brim.gateway.paths import METHODS, may_reach, model_path, shortened
 from brim.gateway.policy import ruled
 from brim.gateway.problem import MESSAGES, PATH, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream import Headers, address, returned_headers, sent_headers
-from brim.gateway.upstream_connection import BrokenAnswer
+from brim.gateway.upstream import address, returned_headers, sent_headers
+from brim.gateway.upstream_client import BrokenAnswer, Headers
 from brim.observe.metrics import CONTENT_TYPE
 
-Handler = Callable[[GatewayState, IncomingRequest, Send], Awaitable[None]]
+Handler = Callable[[GatewayState, IncomingRequest, Send], Awaitable[str | None]]
+"""Answers a request, and returns how it ended."""
 
 FITTED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 """Paths whose requests are fitted, without the `/v1` before them."""
@@ -42,21 +44,23 @@ def route_of(path: str) -> str:
     return found[0] if found else FITTED.get(short) or COUNTED.get(short) or "chat"
 
 
-async def served(state: GatewayState, incoming: IncomingRequest, receive: Receive, send: Send) -> None:
-    """Answer one request.
+async def served(state: GatewayState, incoming: IncomingRequest, client: ClientConnection) -> str | None:
+    """Answer one request, and return how it ended; `None` if it is not counted, as one to the gateway itself.
 
     Raises:
+        ClientGone: the client has disconnected.
         HttpProblem: it is refused.
     """
     if (incoming.header("upgrade") or "").lower() == "websocket":
         # Clients that try a WebSocket first send the request by POST after this status, and wait after any other.
         raise HttpProblem(426, "the gateway takes no WebSockets; send the request by POST", headers=_NO_WEBSOCKET)
     if incoming.path in OWN:
-        await _own(state, incoming, send)
-        return
+        await _own(state, incoming, client.send)
+        return None
     handle = _handler(state, incoming)
-    if await read_body(incoming, receive, state.settings):
-        await incoming.connection.watched(handle, state, incoming, send)
+    if not await read_body(incoming, client.receive, state.settings):
+        raise ClientGone
+    return await client.watched(handle(state, incoming, client.send))
 
 
 def _handler(state: GatewayState, incoming: IncomingRequest) -> Handler:
@@ -94,10 +98,10 @@ async def _own(state: GatewayState, incoming: IncomingRequest, send: Send) -> No
         page = state.sums.page().encode()
         await relay.send_answer(send, 200, [("content-type", CONTENT_TYPE)], page)
         return
-    well = incoming.path != "/readyz" or state.ready
-    said = state.sums.status(incoming.key) if incoming.path == STATUS else {"status": "ok" if well else "starting"}
+    wrong = await state.problem() if incoming.path == "/readyz" else ""
+    said = state.sums.status(incoming.key) if incoming.path == STATUS else {"status": wrong or "ok"}
     body = json.dumps(said).encode()
-    await relay.send_answer(send, 200 if well else 503, [("content-type", "application/json")], body)
+    await relay.send_answer(send, 503 if wrong else 200, [("content-type", "application/json")], body)
 
 
 def _headers(state: GatewayState, incoming: IncomingRequest, route: str) -> Headers:
@@ -105,7 +109,7 @@ def _headers(state: GatewayState, incoming: IncomingRequest, route: str) -> Head
 
 
 async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> None:
-    """Pass on a request as it came, and its answer as it comes."""
+    """Pass on a request as it came, and its answer as it comes; only what is fitted is counted."""
     settings, route = state.settings, _passed_route(incoming)
     url = address(settings.base(route), incoming.target, incoming.query)
     response = await state.upstream.send(
@@ -116,10 +120,10 @@ async def _pass(state: GatewayState, incoming: IncomingRequest, send: Send) -> N
         first = b""
         if shortened(incoming.path) == "/models" and response.status == 200:
             first = await read_answer(response)
-            state.conversations.windows.take(settings.base(route), json_value(decompressed_answer(response, first)))
+            state.conversations.windows.take(settings.base(route), json_value(first))
         await relay.send_head(send, response.status, [*returned_headers(response, whole=True), *mine])
         await relay.pass_bytes(response, send, first)
-    except (BrokenAnswer, TimeoutError) as error:
+    except BrokenAnswer as error:
         raise relay.broken_answer(error) from error
     finally:
         response.close()
@@ -141,7 +145,7 @@ async def _count(state: GatewayState, incoming: IncomingRequest, send: Send, rou
                 return
         finally:
             response.close()
-    except (HttpProblem, BrokenAnswer, TimeoutError):
+    except (HttpProblem, BrokenAnswer):
         pass  # Counting needs no server.
     await decompress_body(incoming, settings.most_bytes)
     values, method = await state.work(_counted, state, incoming, route)

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -16,10 +17,8 @@ import uvicorn
 from brim.errors import BrimError
 from brim.gateway.app import GatewayApp
 from brim.gateway.connection import BoundedProtocol
-from brim.gateway.freed_memory import allocate_apart
 from brim.gateway.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.shared_listener import ConnectionCounts, SharedServer
 from brim.gateway.workers import Workers, shared
 from brim.history.compact.secrets import redact
 from brim.hosts import BACKLOG, listener
@@ -53,20 +52,22 @@ def run(
     """
     sys.setswitchinterval(_SWITCH)
     gc.set_threshold(*_COLLECT)
-    allocate_apart()
-    with told_without_text(), listener(settings.host, settings.port) as listening, shared(settings) as folder:
+    several = settings.workers > 1
+    with (
+        told_without_text(),
+        listener(settings.host, settings.port, shared=several, listens=not several) as held,
+        shared(settings) as folder,
+    ):
         if folder is None:
-            app = GatewayApp(settings)
-            _serve(app, reload, started, lines, listening, server=uvicorn.Server(config(app, settings)))
+            _serve(GatewayApp(settings), reload, started, lines, held)
             return
-        counts = ConnectionCounts(settings.workers)
+        port = held.getsockname()[1]
 
         def serve(number: int, alive: int, first: bool) -> None:
             # One of them tells the address, once: all of them listen on it.
             told = started if number == 1 and first else None
-            app = GatewayApp(settings, number, folder)
-            server = SharedServer(config(app, settings), counts, number)
-            _serve(app, reload, told, lines, listening, server=server, alive=alive)
+            with listener(settings.host, port, shared=True) as own:
+                _serve(GatewayApp(settings, number, folder), reload, told, lines, own, alive=alive)
 
         Workers(settings.workers, serve).run()
 
@@ -78,14 +79,14 @@ def _serve(
     lines: ActivityLines | None,
     listening: socket.socket,
     *,
-    server: uvicorn.Server,
     alive: int | None = None,
 ) -> None:
     """Serve until the process is terminated, or until `alive` can be read."""
     settings = app.state.settings
+    server = uvicorn.Server(config(app, settings))
     if lines is not None:
         app.state.activity.observers.append(lines)
-        app.state.on_end = lines.end
+        app.state.on_end = partial(lines.end, worker=None if alive is None else app.state.worker)
 
     def reload_settings() -> None:
         try:

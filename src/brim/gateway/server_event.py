@@ -12,6 +12,8 @@ from brim.gateway.body import json_value
 _LINE = rb"(?>\r\n|\n|\r)"
 _END = re.compile(_LINE + _LINE)
 """The blank line after an event; lines end in one of three ways."""
+_NEAR = 3
+"""Bytes before a piece in which the blank line may begin."""
 _LINES = re.compile(rb"\r\n|\n|\r")
 
 
@@ -22,9 +24,14 @@ class ServerEvent(NamedTuple):
     """All of its bytes, with the blank line after it."""
 
     @property
+    def data_lines(self) -> list[bytes]:
+        """The lines of its data."""
+        return [line[5:] for line in _LINES.split(self.raw) if line.startswith(b"data:")]
+
+    @property
     def data(self) -> bytes | None:
         """Its data; `None` if it has none, as a comment."""
-        lines = [line[5:] for line in _LINES.split(self.raw) if line.startswith(b"data:")]
+        lines = self.data_lines
         return b"\n".join(lines) if lines else None
 
     @property
@@ -50,19 +57,37 @@ def _data(value: Any) -> bytes:
 
 
 class EventReader:
-    """Splits the bytes of a stream into events, wherever they were split on the way."""
+    """Splits the bytes of a stream into events, wherever they were split on the way.
 
-    def __init__(self) -> None:
-        self.rest = b""
+    The pieces of an event are joined once it is complete, so a long one costs no more than its length.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        """Begin; of an event that is longer than `most` bytes, the first are forgotten."""
+        self._most = most
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    @property
+    def rest(self) -> bytes:
         """The bytes after the last complete event."""
+        self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
         """Return the events that these bytes complete."""
-        text, events, start = self.rest + piece, [], 0
-        for end in _END.finditer(text, max(0, len(self.rest) - 3)):
+        near = b"".join(each[-_NEAR:] for each in self._pieces[-_NEAR:])[-_NEAR:]
+        if _END.search(near + piece) is None:
+            self._pieces.append(piece)
+            self._size += len(piece)
+            if self._most is not None and self._size > self._most:
+                self._pieces, self._size = [near + piece], len(near + piece)
+            return []
+        text, events, start = b"".join((*self._pieces, piece)), [], 0
+        for end in _END.finditer(text, max(0, len(text) - len(piece) - _NEAR)):
             events.append(ServerEvent(text[start : end.end()]))
             start = end.end()
-        self.rest = text[start:]
+        self._pieces, self._size = [text[start:]], len(text) - start
         return events
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from brim.errors import InvalidValue
+from brim.errors import HIDDEN, InvalidValue
 from brim.gateway.paths import EXPECTED, SAFE, is_pattern
 from brim.gateway.policy import RequestRule
 from brim.hosts import is_loopback
@@ -33,8 +33,6 @@ _SHARED = {
 """Settings that are not the gateway's alone, by field."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL = "a URL such as https://api.openai.com/v1, without a user, a query or a fragment"
-_HIDDEN = "the given value"
-"""Shown in place of a value that may be a secret."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,6 +77,8 @@ class GatewaySettings:
     """Whether the store keeps the texts of prompts that were cut, so that they can be replayed."""
     most_bytes: int = 33_554_432
     most_values: int = 250_000
+    proxy_env: bool = True
+    """Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide by way of which proxy upstream is called."""
     keepalive: float = 15
     timeout: float = 600
     drain: float = 30
@@ -97,9 +97,9 @@ class GatewaySettings:
         for variable in (*self.keys, self.upstream_key, self.upstream_messages_key):
             if variable is not None and not _VARIABLE.fullmatch(variable):
                 # It may be the key itself, given by mistake, so it is not repeated.
-                raise InvalidValue("a key of the gateway", _HIDDEN, "the NAME of an environment variable that holds it")
+                raise InvalidValue("a key of the gateway", HIDDEN, "the NAME of an environment variable that holds it")
         if self.upstream_messages_key is not None and self.upstream_messages is None:
-            raise InvalidValue("gateway.upstream_messages_key", _HIDDEN, "null while gateway.upstream_messages is null")
+            raise InvalidValue("gateway.upstream_messages_key", HIDDEN, "null while gateway.upstream_messages is null")
         if self.upstream_key is not None and self.base("messages") != self.upstream and self.key("messages") is None:
             expected = (
                 "set: gateway.upstream_key is sent to gateway.upstream alone, and upstream_messages is another host"
@@ -211,4 +211,4 @@ def _check_url(place: str, url: str) -> None:
     except ValueError:
         valid = False
     if not valid or "@" in parts.netloc or parts.query or parts.fragment or not (url.isascii() and url.isprintable()):
-        raise InvalidValue(place, _HIDDEN, _URL)
+        raise InvalidValue(place, HIDDEN, _URL)

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from brim.gateway.activity import Activity
-from brim.gateway.freed_memory import FreedMemory
+from brim.gateway.body import fetch_json
 from brim.gateway.guard import ClientKeys
 from brim.gateway.held_sections import HeldSections
-from brim.gateway.known_bodies import KnownBodies
+from brim.gateway.key_mask import SeenKeys, spellings
 from brim.gateway.metrics import GatewayMetrics
 from brim.gateway.owner_tags import OwnerTags
-from brim.gateway.seen_keys import SeenKeys
+from brim.gateway.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.traffic import Traffic
-from brim.gateway.upstream import Upstream
+from brim.gateway.upstream import address
+from brim.gateway.upstream_client import UpstreamClient
 from brim.gateway.worker_sums import WorkerSums
 from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
@@ -28,8 +29,10 @@ from brim.store import open_store
 
 T = TypeVar("T")
 
-_BODIES = 3 / 4
-"""The part of the memory for conversations that their parsed bodies may take beside them."""
+_ASKED = 5.0
+"""Seconds for which the state of upstream is known."""
+_DOWN = (502, 503, 504)
+"""Statuses of a proxy whose server does not answer."""
 
 
 class GatewayState:
@@ -47,14 +50,16 @@ class GatewayState:
             InvalidValue: a key is not set.
             StoreError: the store cannot be opened.
         """
+        self.worker = worker
+        """The number of this process among those of the gateway."""
         self.settings = settings
         """The current settings; a reload replaces them, and requests under way keep theirs."""
         self.keys = ClientKeys(settings.secrets())
-        self.hidden = _hidden(settings)
+        self.hidden = spellings(settings.own_keys().values())
         """The gateway's own keys for upstream, which no answer may hold."""
         self.seen = SeenKeys(_secrets(settings))
-        address = store_address(settings, folder)
-        self.store = open_store(address) if address is not None else None
+        place = store_address(settings, folder)
+        self.store = open_store(place) if place is not None else None
         self.keeps = settings.store is not None
         """Whether the store is for the user; otherwise it only tells the other workers what was cut."""
         self.conversations = Conversations(
@@ -66,33 +71,28 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
-        self.bodies = KnownBodies(int(settings.memory * _BODIES))
-        """What was parsed of the newest bodies."""
         self.sections = HeldSections(settings.sessions)
         """The sections that rules added to the newest prompts of conversations that were cut."""
         self.owners = OwnerTags(self.conversations.store)
-        self.upstream = Upstream()
+        self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
+        self._reached: tuple[float, str] = (-_ASKED, "")
+        """When upstream was last asked whether it is there, and what is wrong with it."""
         self.metrics = GatewayMetrics()
         self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)
         self.on_end: Callable[[Mapping[str, Any]], Any] | None = None
         """Called with the summary when the gateway ends."""
         self.sums = WorkerSums(folder, worker, self.metrics, self.activity)
-        address = f"{settings.host}:{settings.port}" + (f" worker {worker}" if folder is not None else "")
-        self.traffic = Traffic(self.conversations.store, address, is_kept=self.keeps)
+        name = f"{settings.host}:{settings.port}" + (f" worker {worker}" if folder is not None else "")
+        self.traffic = Traffic(self.conversations.store, name, is_kept=self.keeps)
         self._writing: list[asyncio.Task[None]] = []
         self.ready = False
         """Whether everything that counting needs is loaded."""
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
         self._tasks: dict[asyncio.Task[Any], str] = {}
-        self.freed = FreedMemory(self._pool)
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
-        self.freed.jobs += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
-        finally:
-            self.freed.jobs -= 1
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
 
     def later(self, model: str, job: Coroutine[Any, Any, Any]) -> None:
         """Learn something about a model after the answer was sent; closing waits for it.
@@ -121,6 +121,26 @@ class GatewayState:
         """How many such jobs are not done."""
         return len(self._tasks)
 
+    async def problem(self) -> str:
+        """Return why no request can be served now; empty if all is well. Upstream is asked at most every 5 seconds."""
+        if not self.ready:
+            return "starting"
+        now = asyncio.get_running_loop().time()
+        if now - self._reached[0] >= _ASKED:
+            self._reached = (now, self._reached[1])
+            bases = dict.fromkeys((self.settings.upstream, self.settings.base("messages")))
+            found = await asyncio.gather(*(self._unreachable(base) for base in bases))
+            self._reached = (now, next(filter(None, found), ""))
+        return self._reached[1]
+
+    async def _unreachable(self, base: str) -> str:
+        """Return why an upstream cannot be used; any answer but that of a proxy without a server is one."""
+        try:
+            status, _ = await fetch_json(self.upstream, address(base, "/v1/models"), [])
+        except HttpProblem as problem:
+            return problem.message
+        return f"upstream answered {status}" if status in _DOWN else ""
+
     async def open(self) -> None:
         """Load what counting needs."""
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
@@ -142,7 +162,6 @@ class GatewayState:
             await self.work(self.traffic.stop)
             await self.work(self.sums.write)
         await self.upstream.close()
-        self.freed.close()
         self._pool.shutdown(wait=True)
         if self.store is not None:
             self.store.close()
@@ -156,7 +175,7 @@ class GatewayState:
             InvalidValue: a key is not set.
         """
         keys = ClientKeys(settings.secrets())
-        hidden = _hidden(settings)
+        hidden = spellings(settings.own_keys().values())
         self.seen.see(_secrets(settings))
         self.settings, self.keys, self.hidden = settings, keys, hidden
         self.conversations.stable = settings.stable
@@ -176,12 +195,3 @@ def _secrets(settings: GatewaySettings) -> list[str]:
         InvalidValue: one is not set.
     """
     return [*settings.secrets().values(), *settings.own_keys().values()]
-
-
-def _hidden(settings: GatewaySettings) -> list[bytes]:
-    """Return the keys for upstream, as bytes; the longest first, since one may be a part of the other.
-
-    Raises:
-        InvalidValue: one is not set.
-    """
-    return sorted({key.encode() for key in settings.own_keys().values()}, key=len, reverse=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from brim.gateway.body import json_value
 from brim.gateway.server_event import EventReader
-from brim.gateway.upstream_connection import UpstreamAnswer
+from brim.gateway.upstream_client import UpstreamAnswer
 from brim.wire.overflow import Overflow, is_overflow
 
 _PRELIMINARY = ("response.created", "response.in_progress", "response.queued", "message_start", "ping", "keepalive")

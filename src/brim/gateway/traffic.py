@@ -12,7 +12,6 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from brim.gateway.metrics import ending
 from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-traffic"
@@ -42,12 +41,12 @@ class Traffic:
         """When the document was last written."""
         self._stopped = False
 
-    def add(self, model: str, *, status: int, **fields: Any) -> None:
-        """Add a request."""
+    def add(self, model: str, *, ended: str, **fields: Any) -> None:
+        """Add a request that has ended."""
         if not self.is_kept:
             return
-        self._rows.append({"at": time.time(), "model": model, "status": status, **fields})
-        self._ends[ending(status, refused=fields.get("refused", False))] += 1
+        self._rows.append({"at": time.time(), "model": model, "ended": ended, **fields})
+        self._ends[ended] += 1
         self._changed = True
 
     async def run(self, work: Callable[[Callable[[], None]], Awaitable[None]]) -> None:

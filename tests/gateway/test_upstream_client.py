@@ -2,19 +2,23 @@
 
 import asyncio
 import contextlib
+import gzip
 import http.client
 import importlib.util
 import io
 import random
+import socket
 import ssl
 import subprocess
+import tracemalloc
+import zlib
 
+import aiohttp
 import pytest
 
-from brim.gateway import dialer, upstream
+from brim.gateway import upstream_client
 from brim.gateway.problem import HttpProblem
-from brim.gateway.upstream import Upstream
-from brim.gateway.upstream_connection import MOST_HEAD, BrokenAnswer
+from brim.gateway.upstream_client import MOST_HEAD, BrokenAnswer, UpstreamClient, proxy_for
 from gateway.raw_server import RawServer, whole
 
 LOOPS = {"asyncio": asyncio.new_event_loop}
@@ -37,8 +41,7 @@ def run(request):
 @contextlib.asynccontextmanager
 async def serving(*answers, context=None):
     """Yield connections to a server, and the server."""
-    up = Upstream()
-    up = Upstream()
+    up = UpstreamClient()
     async with RawServer(*answers, context=context) as server:
         try:
             yield up, server
@@ -150,7 +153,7 @@ NO_HTTP = [
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\nrest",
     b"HTTP/1.1 200 OK\r\nX: " + b"x" * (MOST_HEAD + 1),
     b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MOST_HEAD,
-    b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000,
+    b"HTTP/1.1 200 OK\r\n" + (b"X: " + b"y" * 20_000 + b"\r\n") * 10 + b"\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + b"X: y\r\n" * MOST_HEAD,
 ]
 
@@ -164,6 +167,16 @@ def test_what_is_not_http_or_has_endless_headers_breaks_off(run, raw):
             assert getattr(caught.value, "status", 502) == 502
 
     run(ask())
+
+
+def test_interim_answers_are_no_answers_and_their_headers_are_dropped(run):
+    early = b"HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\n" * 10_000
+
+    async def ask():
+        async with serving([early, whole(b"late", "X-One: 1")]) as (up, server):
+            return await sent(up, server)
+
+    assert run(ask()) == (200, [("x-one", "1"), ("content-length", "4")], b"late")
 
 
 def test_bytes_after_an_answer_are_not_the_answer_to_the_next_request(run):
@@ -182,16 +195,21 @@ def test_bytes_after_an_answer_are_not_the_answer_to_the_next_request(run):
 def test_a_request_goes_out_with_its_host_and_its_length_and_no_header_of_ours(run):
     async def ask():
         async with serving([whole()]) as (up, server):
-            await sent(up, server, headers=[("x-one", "é"), ("x-one", "2")])
+            await sent(up, server, headers=[("x-one", "é".encode().decode("latin-1")), ("x-one", "2")])
             await sent(up, server, "GET", None)
             await sent(up, server, "POST", None)
             return server.requests, server.port
 
     (first, second, third), port = run(ask())
-    line = "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{}\r\n"
-    assert first == (line.format(port) + "x-one: é\r\nx-one: 2\r\ncontent-length: 2\r\n\r\n").encode("latin-1")
-    assert second == line.format(port).replace("POST", "GET").encode() + b"\r\n"
-    assert third == line.format(port).encode() + b"content-length: 0\r\n\r\n"
+
+    def lines(head):
+        first, *headers = head.decode().removesuffix("\r\n\r\n").split("\r\n")
+        return first, sorted((name.lower(), value) for name, _, value in (each.partition(": ") for each in headers))
+
+    host, line = ("host", f"127.0.0.1:{port}"), "/v1/chat/completions HTTP/1.1"
+    assert lines(first) == (f"POST {line}", [("content-length", "2"), host, ("x-one", "2"), ("x-one", "é")])
+    assert lines(second) == (f"GET {line}", [host])
+    assert lines(third) == (f"POST {line}", [("content-length", "0"), host])
 
 
 @pytest.mark.parametrize("value", ["a\r\nx-forged: 1", "a\nb", "a\rb", "a\0b"])
@@ -200,9 +218,9 @@ def test_a_header_with_a_line_break_is_not_sent(run, value):
         async with serving([whole()]) as (up, server):
             with pytest.raises(HttpProblem, match="line break") as caught:
                 await sent(up, server, headers=[("x-one", value)])
-            return caught.value.status, server.connections
+            return caught.value.status, server.requests
 
-    assert run(ask()) == (400, 0)
+    assert run(ask()) == (400, [])
 
 
 @pytest.mark.parametrize("answer", [whole(b"x", "Connection: close"), b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx"])
@@ -224,13 +242,13 @@ def test_an_answer_to_head_has_no_body(run):
 
 
 def test_a_free_connection_is_closed_after_some_seconds(run, monkeypatch):
-    monkeypatch.setattr(upstream, "_IDLE", 0.1)
+    monkeypatch.setattr(upstream_client, "_IDLE", 0.1)
 
     async def ask():
         async with serving([whole()]) as (up, server):
             await asyncio.gather(*(sent(up, server) for _ in range(3)))
-            await asyncio.sleep(0.4)
-            assert (server.connections, server.left, up._free, up._sweeper) == (3, 3, {}, None)
+            await asyncio.sleep(0.5)
+            assert (server.connections, server.left) == (3, 3)
             await sent(up, server)
             return server.connections
 
@@ -251,15 +269,16 @@ def test_only_what_reads_is_sent_again_if_the_server_closed_a_free_connection(ru
 
 
 def test_a_silent_server_is_given_up_and_a_slow_one_is_not(run):
-    slow = [piece for byte in whole(b"slow and steady") for piece in (bytes([byte]), 0.005)]
+    head = whole(b"slow and steady")[:-15]
+    slow = [head, *(piece for byte in b"slow and steady" for piece in (bytes([byte]), 0.05))]
 
     async def ask():
         async with serving([5.0], [whole(b"abcdef")[:-3], 5.0], slow) as (up, server):
-            with pytest.raises(HttpProblem, match=r"did not answer within 0\.1 seconds") as caught:
-                await sent(up, server, timeout=0.1)
-            with pytest.raises(TimeoutError):
-                await sent(up, server, timeout=0.1)
-            return caught.value.status, (await sent(up, server, timeout=0.1))[2]
+            with pytest.raises(HttpProblem, match=r"did not answer within 0\.5 seconds") as caught:
+                await sent(up, server, timeout=0.5)
+            with pytest.raises(BrokenAnswer, match=r"nothing came for 0\.5 seconds"):
+                await sent(up, server, timeout=0.5)
+            return caught.value.status, (await sent(up, server, timeout=0.5))[2]
 
     assert run(ask()) == (504, b"slow and steady")
 
@@ -270,8 +289,8 @@ def test_a_long_answer_waits_in_the_server_and_not_in_memory(run):
     async def ask():
         head = whole(b"")[:-5] + b"%d\r\n\r\n" % (60 * len(piece))
         async with serving([head, *[piece] * 60]) as (up, server):
-            answer = await up.send("POST", server.url, [], b"{}", 0.15)
-            await asyncio.sleep(0.35)  # The client is slow, not the server: no timeout.
+            answer = await up.send("POST", server.url, [], b"{}", 0.8)
+            await asyncio.sleep(1.2)  # The client is slow, not the server: no timeout.
             waiting = server.sent
             size = 0
             while got := await answer.read():
@@ -283,51 +302,89 @@ def test_a_long_answer_waits_in_the_server_and_not_in_memory(run):
 
 def test_a_request_that_nobody_waits_for_closes_its_connection(run):
     async def ask():
-        async with serving([5.0]) as (up, server):
+        async with serving([0.3, whole()]) as (up, server):
             task = asyncio.ensure_future(sent(up, server))
             await asyncio.sleep(0.1)
             task.cancel()
             await asyncio.wait({task})
-            return task.cancelled(), dict(up._free)
+            for _ in range(100):
+                if server.left:
+                    break
+                await asyncio.sleep(0.05)
+            return task.cancelled(), server.left
 
-    assert run(ask()) == (True, {})
+    assert run(ask()) == (True, 1)
 
 
 def test_an_answer_that_comes_before_the_end_of_the_request_is_passed_back(run):
     async def ask():
         async with serving(["unread", whole(b"too long", status=413), 0.3]) as (up, server):
             status, _, body = await sent(up, server, body=b"x" * 30_000_000)
-            return status, body, dict(up._free)
+            return status, body
 
-    assert run(ask()) == (413, b"too long", {})
+    assert run(ask()) == (413, b"too long")
 
 
-@pytest.mark.parametrize("first", ["closed", "silent"])
+def named(monkeypatch, **hosts):
+    """Let names resolve to addresses."""
+
+    async def look_up(_, host, port=0, family=0):
+        common = {"hostname": host, "port": port, "proto": 6, "flags": socket.AI_NUMERICHOST}
+        return [{**common, "host": each, "family": 10 if ":" in each else 2} for each in hosts[host]]
+
+    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", look_up)
+
+
+@pytest.mark.parametrize("first", ["127.0.0.9", "::1"], ids=["closed", "closed IPv6"])
 def test_the_next_address_of_a_host_is_tried(run, monkeypatch, first):
-    opened = dialer.Dialer._opened
-
-    async def some(self, host, address):
-        if host == "127.0.0.9":
-            if first == "silent":
-                await asyncio.sleep(9)
-            raise ConnectionRefusedError
-        return await opened(self, host, address)
-
-    monkeypatch.setattr(dialer.Dialer, "_opened", some)
+    named(monkeypatch, model=[first, "127.0.0.1"])
 
     async def ask():
         async with serving([whole(b"there")]) as (up, server):
-            up._dialer._hosts["model.example"] = (1e12, ["127.0.0.9", "127.0.0.1"])
-            server.url = f"http://model.example:{server.port}"
+            server.url = f"http://model:{server.port}"
             return (await sent(up, server))[2]
 
     assert run(ask()) == b"there"
 
 
+def test_a_silent_address_is_given_up_and_the_message_says_after_how_many_seconds(run, monkeypatch):
+    monkeypatch.setattr(upstream_client, "CONNECT_SECONDS", 0.2)
+
+    async def silent(*_given, **_more):
+        await asyncio.sleep(9)
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "_wrap_create_connection", silent)
+
+    async def ask():
+        async with serving([whole()]) as (up, server):
+            with pytest.raises(HttpProblem, match=r"could not be connected to within 0\.2 seconds") as caught:
+                await sent(up, server, timeout=600)
+            return caught.value.status
+
+    assert run(ask()) == 504
+
+
+@pytest.mark.parametrize(
+    "address", ["169.254.169.254", "::ffff:169.254.169.254", "fe80::1%eth0", "0.0.0.0", "::", "224.0.0.1", "ff02::1"]
+)
+def test_link_local_multicast_and_unspecified_addresses_are_never_used(run, monkeypatch, address):
+    named(monkeypatch, model=[address])
+
+    async def ask():
+        async with serving([whole()]) as (up, server):
+            server.url = f"http://model:{server.port}"
+            with pytest.raises(HttpProblem, match="cannot be reached"):
+                await sent(up, server)
+            return server.connections
+
+    assert run(ask()) == 0
+
+
 def test_a_host_that_refuses_at_every_address_says_so(run):
     async def ask():
-        with pytest.raises(HttpProblem, match=r"cannot be reached \(ConnectionRefusedError\)"):
-            await Upstream().send("GET", "http://127.0.0.1:9/v1/models", [], None, 1)
+        async with serving() as (up, _):
+            with pytest.raises(HttpProblem, match=r"cannot be reached \(ConnectionRefusedError\)"):
+                await up.send("GET", "http://127.0.0.1:9/v1/models", [], None, 1)
 
     run(ask())
 
@@ -349,17 +406,136 @@ def test_a_server_with_a_certificate_that_is_known_is_asked_over_tls(run, tmp_pa
     assert run(ask()) == ([True] * 3, 1)
 
 
+@pytest.mark.parametrize("url", ["http://model/v1/x?a=b%2Fc&d", "http://model/a:80/%41%2f..%2f;x?"])
+def test_a_path_goes_out_as_it_came(run, monkeypatch, url):
+    named(monkeypatch, model=["127.0.0.1"])
+
+    async def ask():
+        async with serving([whole()]) as (up, server):
+            await (await up.send("GET", url.replace("model", f"model:{server.port}"), [], None, 5)).read()
+            return server.requests[0].split(b" ")[1].decode()
+
+    assert run(ask()).rstrip("?") == url.removeprefix("http://model").rstrip("?")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_body_that_was_compressed_although_nobody_asked_is_read_as_its_text(run, coding):
+    text = b"Incorrect API key provided: sk-1234 " * 2_000
+    packed = gzip.compress(text) if coding == "gzip" else zlib.compress(text)
+
+    async def ask():
+        async with serving([whole(packed, f"Content-Encoding: {coding}", "X-One: 1")]) as (up, server):
+            return await sent(up, server)
+
+    assert run(ask()) == (200, [("x-one", "1")], text)
+
+
 @pytest.mark.parametrize(
-    ("url", "target"),
+    ("coding", "body", "problem"),
     [
-        ("http://127.0.0.1:8000/v1/models?a=b", (("127.0.0.1", 8000, False), "127.0.0.1:8000", "/v1/models?a=b")),
-        ("HTTPS://Model.Example/v1", (("model.example", 443, True), "Model.Example", "/v1")),
-        ("https://model.example:443/v1", (("model.example", 443, True), "model.example", "/v1")),
-        ("https://model.example:80/v1", (("model.example", 80, True), "model.example:80", "/v1")),
-        ("http://[::1]:8000/v1", (("::1", 8000, False), "[::1]:8000", "/v1")),
-        ("http://[::1]", (("::1", 80, False), "[::1]", "/")),
-        ("http://model.example/a:80/b", (("model.example", 80, False), "model.example", "/a:80/b")),
+        ("snappy", b"xxxx", "in a way that cannot be read"),
+        ("gzip, gzip", b"xxxx", "in a way that cannot be read"),
+        ("br", b"xxxx", "in a way that cannot be read"),
+        ("gzip", b"no gzip at all", "its gzip content cannot be decoded"),
     ],
 )
-def test_the_server_of_a_url(url, target):
-    assert upstream._target(url) == target
+def test_a_body_that_cannot_be_decoded_is_not_passed_on(run, coding, body, problem):
+    async def ask():
+        async with serving([whole(body, f"Content-Encoding: {coding}")]) as (up, server):
+            with pytest.raises((HttpProblem, BrokenAnswer), match=problem):
+                await sent(up, server)
+
+    run(ask())
+
+
+def test_a_compressed_bomb_takes_little_memory(run):
+    packed = gzip.compress(bytes(200_000_000))
+
+    async def ask():
+        async with serving([whole(packed, "Content-Encoding: gzip")]) as (up, server):
+            answer = await up.send("POST", server.url, [], b"{}", 5)
+            tracemalloc.start()
+            first = len(await answer.read())
+            await asyncio.sleep(0.2)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            answer.close()
+            return first < 2_000_000, peak < 5_000_000
+
+    assert run(ask()) == (True, True)
+
+
+@pytest.mark.parametrize("status", [600, 999, 101, 199])
+def test_a_status_that_no_answer_has_is_a_502(run, status):
+    async def ask():
+        async with serving([whole(b"x", status=status)]) as (up, server):
+            with pytest.raises(HttpProblem) as caught:
+                await sent(up, server, timeout=2)
+            return caught.value.status
+
+    assert run(ask()) in ((502, 504) if status == 199 else (502,))
+
+
+PROXIES = [
+    ({"HTTPS_PROXY": "http://proxy:3128"}, "https://api.example/v1", "http://proxy:3128"),
+    ({"HTTPS_PROXY": "http://proxy:3128"}, "http://api.example/v1", None),
+    ({"http_proxy": "http://proxy:3128"}, "http://api.example/v1", "http://proxy:3128"),
+    ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "other,.example"}, "https://api.example/v1", None),
+    ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "api.example:8443"}, "https://api.example:8443/v1", None),
+    ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "*"}, "https://api.example/v1", None),
+    ({"HTTP_PROXY": "http://proxy:3128"}, "http://127.0.0.1:8101/v1", None),
+    ({"HTTP_PROXY": "http://proxy:3128"}, "http://localhost:8101/v1", None),
+]
+
+
+@pytest.mark.parametrize(("told", "url", "proxy"), PROXIES, ids=range(len(PROXIES)))
+def test_the_proxy_of_the_environment(monkeypatch, told, url, proxy):
+    without_proxies(monkeypatch)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert proxy_for(url) == proxy
+
+
+def without_proxies(monkeypatch):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.mark.parametrize("proxy_env", [True, False])
+def test_requests_go_by_way_of_the_proxy_unless_the_settings_say_no(run, monkeypatch, proxy_env):
+    without_proxies(monkeypatch)
+
+    async def ask():
+        async with RawServer([whole(b"by proxy")]) as proxy:
+            monkeypatch.setenv("HTTP_PROXY", proxy.url)
+            up = UpstreamClient(proxy_env=proxy_env)
+            try:
+                answer = await up.send("POST", "http://model.invalid/v1/x?a=b", [("x-one", "1")], b"{}", 5)
+                return await answer.read(), proxy.requests[0].split(b"\r\n")[0]
+            except HttpProblem as problem:
+                return problem.status, len(proxy.requests)
+            finally:
+                await up.close()
+
+    expected = (b"by proxy", b"POST http://model.invalid/v1/x?a=b HTTP/1.1") if proxy_env else (502, 0)
+    assert run(ask()) == expected
+
+
+def test_https_goes_through_a_tunnel_of_the_proxy_which_sees_no_header_of_the_request(run, monkeypatch):
+    without_proxies(monkeypatch)
+
+    async def ask():
+        async with RawServer([whole(status=407)]) as proxy:
+            monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+            up = UpstreamClient()
+            try:
+                with pytest.raises(HttpProblem, match=r"the proxy of the environment refused .* \(status 407\)"):
+                    await up.send("POST", "https://model.invalid/v1/x", [("authorization", "Bearer secret")], b"{}", 5)
+            finally:
+                await up.close()
+            return proxy.requests[0]
+
+    head = run(ask())
+    assert head.startswith(b"CONNECT model.invalid:443 HTTP/1.1\r\n")
+    assert b"secret" not in head

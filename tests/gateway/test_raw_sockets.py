@@ -1,0 +1,201 @@
+"""The gateway between raw sockets: what a server may send, what a client may send, and how both may leave."""
+
+import contextlib
+import gzip
+import json
+import socket
+import time
+import zlib
+
+import pytest
+
+from gateway.attacks import answers
+from gateway.conftest import asked, call, conversation, post
+from gateway.raw_server import raw_upstream, whole
+from gateway.test_relay import opened, settled
+
+BODY = asked(conversation(1))
+STREAM = asked(conversation(1), stream=True)
+EVENTS = b'data: {"choices": [{"index": 0, "delta": {"content": "hi"}}]}\n\ndata: [DONE]\n\n'
+SSE = "Content-Type: text/event-stream"
+JSON = "Content-Type: application/json"
+KEY = "sk-proj-4fQ9aZ7xT2bV8nR5mK1wL6yD3cH0jS"
+
+
+def chunked(*parts, trailers=b"", headers=(JSON,)):
+    """Return an answer in chunks."""
+    head = "\r\n".join(["HTTP/1.1 200 OK", *headers, "Transfer-Encoding: chunked"]).encode() + b"\r\n\r\n"
+    return head + b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n" + trailers + b"\r\n"
+
+
+@pytest.fixture
+def served(gateway):
+    """Run gateways in front of raw servers; each call returns an address and the server."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*scripts, **told):
+            server = stack.enter_context(raw_upstream(*scripts))
+            url, app = gateway(upstream=server.url + "/v1", **told)
+            server.app = app
+            return url, server
+
+        yield start
+
+
+ANSWERS = {
+    "with a length": ([whole(b'{"a": 1}', JSON)], (200, b'{"a": 1}')),
+    "in chunks": ([chunked(b'{"a"', b": 1}")], (200, b'{"a": 1}')),
+    "with trailers": ([chunked(b'{"a": 1}', trailers=b"X-Late: 1\r\nAuthorization: x\r\n")], (200, b'{"a": 1}')),
+    "to the end": ([b"HTTP/1.1 200 OK\r\n" + JSON.encode() + b"\r\n\r\n{}", "close"], (200, b"{}")),
+    "HTTP/1.0": ([b"HTTP/1.0 200 OK\r\n" + JSON.encode() + b"\r\nContent-Length: 2\r\n\r\n{}"], (200, b"{}")),
+    "after 1xx": ([b"HTTP/1.1 102 Wait\r\nX-Early: 1\r\n\r\n" * 3 + whole(b"{}", JSON)], (200, b"{}")),
+    "204": ([b"HTTP/1.1 204 No\r\n\r\n"], (204, b"")),
+    "429": ([whole(b"{}", JSON, "Retry-After: 7", status=429)], (429, b"{}")),
+    "529": ([whole(b"{}", JSON, status=529)], (529, b"{}")),
+    "599": ([whole(b"{}", JSON, status=599)], (599, b"{}")),
+    "gzip": ([whole(gzip.compress(b'{"a": 1}'), JSON, "Content-Encoding: gzip")], (200, b'{"a": 1}')),
+    "deflate": ([whole(zlib.compress(b"{}"), JSON, "Content-Encoding: deflate")], (200, b"{}")),
+    "early": (["unread", whole(b"{}", JSON, "Connection: close", status=413), 0.2], (413, b"{}")),
+}
+
+
+@pytest.mark.parametrize(("script", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_is_passed_back_and_the_gateway_goes_on(served, script, expected):
+    url, _ = served(script, script)
+    for _ in range(2):
+        status, headers, said = post(url, BODY)
+        assert (status, said) == expected
+        assert not {"x-early", "x-late", "content-encoding"} & set(headers)
+
+
+REFUSED = {
+    "status 600": ([whole(b"{}", status=600)], "status 600, which no answer has"),
+    "status 999": ([whole(b"{}", status=999)], "status 999, which no answer has"),
+    "a redirect": ([whole(b"{}", "Location: http://169.254.169.254/", status=307)], "a redirect, which the gateway"),
+    "another protocol": (
+        [b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"],
+        "status 101, which no answer has",
+    ),
+    "200 kB of headers": (
+        [whole(b"{}", *(f"X-{number}: {'y' * 20_000}" for number in range(10)))],
+        "longer than 131,072 bytes",
+    ),
+    "one header of 200 kB": ([whole(b"{}", f"X-One: {'y' * 200_000}")], "headers that are too long"),
+    "no HTTP": ([b"SSH-2.0-OpenSSH_9\r\n"], "something that is not HTTP"),
+    "two lengths": ([b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}x"], "that is not HTTP"),
+    "nothing": (["close"], "closed the connection before it answered"),
+    "half": ([whole(b"12345678", JSON)[:-4], "close"], "broke off its answer"),
+    "half a chunk": ([chunked(b'{"a": 1}')[:-8], "close"], "broke off its answer"),
+    "no gzip": ([whole(b"{}", JSON, "Content-Encoding: gzip")], "its gzip content cannot be decoded"),
+    "an unknown coding": ([whole(b"{}", JSON, "Content-Encoding: x-own")], "in a way that cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("script", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_answer_is_a_502_that_says_why_and_the_gateway_goes_on(served, script, problem):
+    url, _ = served(script, [whole(b"{}", JSON)])
+    status, _, said = post(url, BODY)
+    assert status == 502
+    assert problem in json.loads(said)["error"]["message"]
+    assert post(url, BODY)[0] == 200
+
+
+def test_a_silent_server_is_a_504_with_its_seconds(served):
+    url, _ = served([5.0], timeout=0.3)
+    status, _, said = post(url, BODY)
+    assert (status, b"upstream did not answer within 0.3 seconds" in said) == (504, True)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.1], ids=["at once", "later"])
+def test_a_second_answer_that_nobody_asked_for_is_dropped(served, pause):
+    forged = whole(b"forged", "X-Forged: 1")
+    url, server = served([whole(b"{}", JSON), pause, forged], [whole(b"{}", JSON)])
+    assert post(url, BODY)[::2] == (200, b"{}")
+    time.sleep(0.2)
+    status, headers, said = post(url, BODY)
+    assert (status, said, "x-forged" in headers) == (200, b"{}", False)
+    assert server.connections >= 2
+
+
+@pytest.mark.parametrize("coded", [False, True], ids=["plain", "compressed"])
+@pytest.mark.parametrize("kind", ["whole", "stream", "refusal", "other path"])
+def test_the_key_of_the_gateway_does_not_come_back(served, monkeypatch, kind, coded):
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    said = b'data: {"error": {"message": "Incorrect API key provided: %s"}}\n\n' % KEY.encode()
+    raw = gzip.compress(said) if coded else said
+    coding = ["Content-Encoding: gzip"] if coded else []
+    answer = whole(raw, SSE if kind == "stream" else JSON, *coding, status=401 if kind == "refusal" else 200)
+    url, _ = served([answer], upstream_key="MODEL_KEY")
+    if kind == "other path":
+        _, _, found = call(url, "POST", "/v1/embeddings", b"{}", content_type="application/json")
+    else:
+        _, _, found = post(url, STREAM if kind == "stream" else BODY)
+    assert KEY.encode() not in found
+    assert found == said.replace(KEY.encode(), b"*" * len(KEY))
+
+
+SMUGGLED = {
+    "two lengths": b"Content-Length: 4\r\nContent-Length: 60\r\n\r\n",
+    "length and chunks": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "chunks by another name": b"Transfer-Encoding: xchunked\r\n\r\n",
+    "a space before the colon": b"Content-Length : 4\r\n\r\n",
+    "a bare line feed": b"X-One: 1\nContent-Length: 60\r\nContent-Length: 4\r\n\r\n",
+    "no number": b"Content-Length: +4\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("head", SMUGGLED.values(), ids=SMUGGLED)
+def test_a_request_that_can_be_read_in_two_ways_is_refused(served, head):
+    url, server = served([whole(b"{}", JSON)])
+    hidden = b"0\r\n\r\nPOST /v1/embeddings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
+    found = answers(url, b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n" + head + hidden)
+    assert all(400 <= status < 500 for status, _ in found)
+    assert server.requests == []
+
+
+def test_a_slow_reader_holds_back_the_server_and_loses_nothing(served):
+    pieces = [b"data: " + b"x" * 100_000 + b"\n\n"] * 200
+    head = f"HTTP/1.1 200 OK\r\n{SSE}\r\nContent-Length: {sum(map(len, pieces))}\r\n\r\n".encode()
+    url, server = served([head, *pieces])
+    with opened(url, STREAM) as link:
+        time.sleep(0.5)
+        assert server.sent < 19_000_000
+        said = b""
+        while len(said) < len(b"".join(pieces)) and (got := link.recv(1 << 20)):
+            said += got
+    assert said.partition(b"\r\n\r\n")[2].count(b"x") == 200 * 100_000
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before the answer", "within a stream"])
+def test_a_client_that_leaves_ends_the_request_upstream(served, before):
+    start = [] if before else [f"HTTP/1.1 200 OK\r\n{SSE}\r\nContent-Length: 900000\r\n\r\n".encode() + EVENTS]
+    url, server = served([*start, *[0.02, b" "] * 200])
+    link = opened(url, STREAM)
+    if not before:
+        assert link.recv(10)
+    assert settled(lambda: server.requests)
+    link.close()
+    assert settled(lambda: server.left == 1, 3)
+    assert server.app.state.metrics.streams.value() == 0
+
+
+def test_a_server_of_ipv6_and_one_behind_a_dead_address_are_reached(gateway, upstream):
+    with socket.socket(socket.AF_INET6) as bound:
+        try:
+            bound.bind(("::1", 0))
+        except OSError:
+            pytest.skip("no IPv6 here")
+        bound.listen()
+        url, _ = gateway(upstream=f"http://[::1]:{bound.getsockname()[1]}/v1")
+        with opened(url, BODY) as link:
+            served, _ = bound.accept()
+            with served:
+                assert b"Host: [::1]:" in served.recv(65_536)
+                served.sendall(whole(b"{}", JSON))
+                assert link.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_a_dead_address_is_a_502(gateway, upstream):
+    url, _ = gateway(upstream="http://127.0.0.1:9/v1")
+    status, _, said = post(url, BODY)
+    assert (status, b"upstream cannot be reached (ConnectionRefusedError)" in said) == (502, True)
