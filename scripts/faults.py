@@ -1086,7 +1086,7 @@ AREAS = (
                 "if True:",
             ),
             ("nobody asks whether a write arrived", "            self._unsure = lines\n", ""),
-            ("what could not be written is forgotten", "self.owed = [*self.owed, *more]", "pass"),
+            ("what could not be written is forgotten", "self.owed, [*self.owed, *more]", "self.owed, self.owed"),
             (
                 "texts that are not written yet cannot be recalled",
                 "MemoryLog(self.owed) if store",
