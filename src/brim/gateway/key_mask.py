@@ -17,7 +17,7 @@ from brim.gateway.connection import Send
 
 _SHORTEST, _SHORTEST_WORDS = 8, 12
 """Characters of the shortest secret, and of the shortest that is made of words alone."""
-_WORDS = re.compile(r"(?:(?:[A-Z]?[a-z]+|[A-Z]+)[-_. ]?)+")
+_WORDS = re.compile(r"[A-Za-z]+(?:[-_. ][A-Za-z]+)*[-_. ]?")
 _MOST = 4_096
 """Keys that are remembered, the newest."""
 _LONGEST_NAME = 1_024
