@@ -75,8 +75,8 @@ class Context:
         self._sums: dict[str, int] = {}
         self._places: dict[int, int] = {}
         """The positions of messages by their ids."""
-        self._made: dict[int, tuple[Any, tuple[tuple[str, int], ...]]] = {}
-        """Messages of the last prompt that brim made, and what their tokens are spent on."""
+        self._sent: tuple[list[Any], dict[str, int]] = ([], {})
+        """The messages that were last asked for, and their tokens by category: the next prompt begins with them."""
         self.numbers: dict[int, int] = {}
         """The numbers of the entries of messages, by their indexes, where known."""
         self.ahead = ReadAhead(self.history)
@@ -186,22 +186,21 @@ class Context:
         return dict(self._sums)
 
     def categories_of(self, messages: Sequence[Any]) -> dict[str, int]:
-        """Return the tokens of sent messages by category."""
+        """Return the tokens of sent messages by category; those that the last prompt began with are not read again."""
         self._count()
-        turns, made = self.history.turns, dict[int, tuple[Any, tuple[tuple[str, int], ...]]]()
-        sums: dict[str, int] = {}
-        for i, raw in enumerate(messages):
+        turns, (before, known) = self.history.turns, self._sent
+        had = len(before) if before and before == messages[: len(before)] else 0
+        sums = dict(known) if had else {}
+        for i, raw in enumerate(messages[had:], start=had):
             at = self._places.get(id(raw))
-            if at is not None:
-                spent = self._spent[at]
-            elif id(raw) in self._made:
-                made[id(raw)] = _, spent = self._made[id(raw)]
-            else:
+            if at is None:
                 message = turns.wire.read(raw, i)
-                made[id(raw)] = _, spent = raw, tuple(self._categorised(message, turns.chat.units(message)))
+                spent = tuple(self._categorised(message, turns.chat.units(message)))
+            else:
+                spent = self._spent[at]
             for name, units in spent:
                 sums[name] = sums.get(name, 0) + units
-        self._made = made
+        self._sent = list(messages), dict(sums)
         return sums
 
     def _count(self) -> None:
@@ -209,6 +208,7 @@ class Context:
         turns = self.history.turns
         if self._order != turns.order:
             self._order, self._spent, self._sums, self._places = turns.order, [], {}, {}
+            self._sent = [], {}
         had = len(self._spent)
         for at, (message, units) in enumerate(zip(turns.messages[had:], turns.units[had:], strict=True), start=had):
             spent = tuple(self._categorised(message, units))

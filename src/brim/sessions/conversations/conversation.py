@@ -292,18 +292,14 @@ class Conversation:
         the caller may change its own later.
         """
         places, new = self._places if brought.had else {}, {id(raw): at for at, raw in enumerate(brought.new)}
-        found: list[int | None] = []
-        for raw in sent:
-            at = new.get(id(raw))
-            found.append(places.get(id(raw)) if at is None else brought.had + at)
-        given, copies = made.input.messages, made.input.changes
+        found = [places.get(key) if (at := new.get(key)) is None else brought.had + at for key in map(id, sent)]
+        given, pairs = made.input.messages, zip(sent, found, strict=True)
         made.places, made.changed = found, found != list(range(len(given)))
-        made.messages = []
-        for raw, at in zip(sent, found, strict=True):
-            if at is None:
-                made.messages.append(bare(raw))
-            else:
-                made.messages.append(given[at] if not copies else raw if raw == given[at] else jsonable(given[at]))
+        if made.input.changes:
+            own = (raw if at is None or raw == given[at] else jsonable(given[at]) for raw, at in pairs)
+            made.messages = [bare(raw) if at is None else raw for raw, at in zip(own, found, strict=True)]
+        else:
+            made.messages = [bare(raw) if at is None else given[at] for raw, at in pairs]
 
     def _start_change(self, state: SessionState, messages: Sequence[Any], brought: _Brought) -> int:
         """Return by how many tokens the leading system messages are longer than those that the session has."""
