@@ -593,3 +593,21 @@ def test_what_is_sent_whole_is_the_callers_own_and_what_is_cut_keeps_the_rest(me
             assert {key: raw[key] for key in raw if key != "content"} == {k: own[k] for k in own if k != "content"}
     if not request.changed:
         assert written["messages"] == messages
+
+
+def test_what_extra_body_adds_is_counted_and_what_it_replaces_is_cut(upstream):
+    """The client puts it into the body itself, so that a prompt of 6,174 tokens went to a window of 4,096."""
+    server = upstream(WINDOW, calls=1, meter="gpt-5")
+    client = brim.wrap(made("chat", server), WINDOW, meter="o200k_base")
+    said = [{"role": "user" if i % 2 == 0 else "assistant", "content": f"{i} " + "word " * 80} for i in range(61)]
+    asked = {"model": "gpt-5", "max_tokens": ANSWER}
+    client.chat.completions.create(messages=said[:1], extra_body={"messages": said}, **asked)
+    sent = server.requests[-1]["messages"]
+    assert (len(sent) > 1, len(sent) < len(said), sent[0]) == (True, True, said[0])
+    before = client.brim.last.used
+    note = {"prediction": {"type": "content", "content": "and so on " * 300}}
+    client.chat.completions.create(messages=said, extra_body=note, **asked)
+    assert server.requests[-1]["prediction"] == note["prediction"]
+    assert client.brim.last.used <= WINDOW
+    assert len(server.requests[-1]["messages"]) < len(sent) or client.brim.last.used > before
+    assert server.refused == 0

@@ -249,7 +249,7 @@ class _Wrapper:
         format = _format(options)
         if format is None:
             return None
-        return _WatchedCall.of(options.json_data, format, self._conversations, self._session)
+        return _WatchedCall.of(_body(options), format, self._conversations, self._session)
 
 
 def _format(options: Any) -> Format | None:
@@ -259,8 +259,16 @@ def _format(options: Any) -> Format | None:
     return next(formats, None) if str(options.method).lower() == "post" else None
 
 
+def _body(options: Any) -> Any:
+    """Return the fields of a request as the client will send them: those of `extra_body` win."""
+    fields, extra = options.json_data, options.extra_json
+    if extra is None or not isinstance(fields, Mapping | None):
+        return fields
+    return {**(fields or {}), **extra}
+
+
 def _with_fields(options: Any, call: _WatchedCall) -> Any:
     """Return the options of a request with the fields that fit."""
     changed = copy(options)
-    changed.json_data = call.fields
+    changed.json_data, changed.extra_json = call.fields, None
     return changed
