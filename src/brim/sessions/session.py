@@ -58,7 +58,9 @@ ANOTHER_MODEL = "another model"
 _CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
 """The kinds of entries in a log of cuts."""
 _TRIES = 50
-"""How often a step is made because another writer was faster; the last time others wait, if no model is called."""
+"""How often a change is made because another writer was faster."""
+_TRIES_BEFORE_ALONE = 5
+"""How often, if other writers can be made to wait then: not if the change may call a model."""
 
 Given = Meter | str | Callable[[str], int] | None
 
@@ -582,14 +584,13 @@ class Session:
             StoreError: the store cannot be written; the session is as it was then.
         """
         with self._lock:
-            for _ in range(_TRIES - 1):
+            store = None if self.sole_writer or self._summarise is not None else self._journal.store
+            for _ in range(_TRIES if store is None else _TRIES_BEFORE_ALONE):
                 try:
                     return self._try(change)
                 except Conflict:
                     self._follow()
-            if self.sole_writer or self._summarise is not None or self._journal.store is None:
-                return self._try(change)
-            return self._try_alone(self._journal.store, change)
+            return self._try(change) if store is None else self._try_alone(store, change)
 
     def _try_alone(self, store: Store, change: Callable[[SessionStep], T]) -> T:
         """Make a change while other writers wait: one that writes all the time would be faster each time."""
