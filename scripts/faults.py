@@ -971,8 +971,8 @@ AREAS = (
             ),
             (
                 "two threads change a session at once",
-                "        with self._lock:\n            for _ in",
-                "        if True:\n            for _ in",
+                "        with self._lock:\n            store = None if",
+                "        if True:\n            store = None if",
             ),
             ("the count of cuts is lost at a restart", 'Counts.from_dict(row.meta.get("counts", {}))', "Counts()"),
         ),
