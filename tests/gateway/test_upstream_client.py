@@ -247,8 +247,9 @@ def test_a_free_connection_is_closed_after_some_seconds(run, monkeypatch):
     async def ask():
         async with serving([whole()]) as (up, server):
             await asyncio.gather(*(sent(up, server) for _ in range(3)))
-            await asyncio.sleep(0.5)
-            assert (server.connections, server.left) == (3, 3)
+            while server.left < 3:
+                await asyncio.sleep(0.05)
+            assert server.connections == 3
             await sent(up, server)
             return server.connections
 
@@ -304,7 +305,8 @@ def test_a_request_that_nobody_waits_for_closes_its_connection(run):
     async def ask():
         async with serving([0.3, whole()]) as (up, server):
             task = asyncio.ensure_future(sent(up, server))
-            await asyncio.sleep(0.1)
+            while not server.requests:
+                await asyncio.sleep(0.01)
             task.cancel()
             await asyncio.wait({task})
             for _ in range(100):

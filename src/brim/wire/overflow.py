@@ -50,7 +50,7 @@ _PHRASES = tuple(
         rf"request \((?P<sent>{_N}) tokens\) exceeds the available context size \((?P<limit>{_N}) tokens\)",
         r"exceeds? the available context size",
         r"exceeds? (?:the |this model's |its )?context (?:window|length|size|limit)",
-        r"(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)\w*\b.{0,80}\bcontext window",
+        r"\b(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)\w*+\b.{0,80}\bcontext window",
         r"\bcontext window\b.{0,80}\b(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)",
         r"input is too long",
         r"too many input tokens",
