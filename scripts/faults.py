@@ -1128,14 +1128,6 @@ AREAS = (
         ),
     ),
     Area(
-        "gateway/worker_sums.py",
-        "tests/gateway/test_status.py tests/gateway/test_workers.py",
-        (
-            ("a client sees the conversations of all keys", 'if row["key"] == key]', "]"),
-            ("a worker tells its own sums alone", "in (own, *self._others()):", "in (own,):"),
-        ),
-    ),
-    Area(
         "sessions/conversations/beginning.py",
         "tests/sessions/test_engine.py tests/gateway/test_workers.py",
         (
@@ -1147,20 +1139,24 @@ AREAS = (
         ),
     ),
     Area(
-        "gateway/activity.py",
+        "gateway/report/activity.py",
         "tests/gateway/test_lines.py tests/gateway/test_status.py tests/gateway/test_metrics.py",
         (
-            ("a held cut is printed as a new one", "outcome.request.cut:", "outcome.edits:"),
-            ("a window of the settings counts as learned", "if room.window == plan.engine.limits.size:", "if False:"),
+            ("a held cut is printed as a new one", "fitted.request.cut:", "fitted.edits:"),
+            (
+                "a window of the settings counts as learned",
+                "if room.window == planned.engine.limits.size:",
+                "if False:",
+            ),
+            ("a client sees the conversations of all keys", 'if row["key"] == key]', "]"),
             ("requests of a conversation are counted as new ones", "self._seen += before is None", "self._seen += 1"),
         ),
     ),
     Area(
-        "gateway/metrics.py",
+        "gateway/report/metrics.py",
         "tests/gateway/test_metrics.py tests/gateway/test_lines.py",
         (
             ("labels without bound", "len(self._names) < _MOST_NAMES", "True"),
-            ("a key in the name of a model is shown", "cleaned(model, keys)", "model"),
             ("what a retry drops is not counted", "(last.after or 0) - (again.after or 0)", "0"),
         ),
     ),

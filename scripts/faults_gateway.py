@@ -1,19 +1,21 @@
 """How the gateway could be wrong: faults for `scripts/faults.py`."""
 
 _START = "tests/gateway/test_stream_start.py"
-_RECALL = "tests/gateway/test_recall_answer.py"
+_RECALL = "tests/gateway/test_recall.py"
 _SECTIONS = "tests/gateway/test_added_sections.py"
 _PROVIDERS = "tests/gateway/test_recall_providers.py"
 _ROUTES = "tests/gateway/test_routes.py"
 
 AREAS = (
     (
+        "gateway/upstream/answered.py",
+        "tests/gateway/test_metrics.py",
+        (("a broken stream ended well", '"broken" if broken else ending', "ending"),),
+    ),
+    (
         "gateway/exchange.py",
         "tests/gateway/test_metrics.py",
-        (
-            ("a broken stream ended well", '"broken" if passed.broken else ending', "ending"),
-            ("a client that left saw a broken answer", 'ended = "left"', 'ended = "broken"'),
-        ),
+        (("a client that left saw a broken answer", 'ended = "left"', 'ended = "broken"'),),
     ),
     (
         "gateway/state.py",
@@ -21,7 +23,7 @@ AREAS = (
         (("a gateway without upstream is ready", "            return problem.message", '            return ""'),),
     ),
     (
-        "gateway/stream_start.py",
+        "gateway/upstream/stream_start.py",
         _START,
         (
             ("the first events of Responses decide", '"response.created", ', ""),
@@ -32,7 +34,7 @@ AREAS = (
         ),
     ),
     (
-        "gateway/server_event.py",
+        "gateway/upstream/server_event.py",
         f"{_START} tests/gateway/test_mutants.py",
         (
             ("an event ends with its piece", 'b"".join((*self._pieces, piece)), [], 0', "piece, [], 0"),
@@ -40,41 +42,45 @@ AREAS = (
         ),
     ),
     (
-        "gateway/relay.py",
+        "gateway/http/connection.py",
         f"{_START} tests/gateway/test_relay.py",
         (
-            ("the head waits for the keepalive", "min(_FIRST_SECONDS, self._keepalive)", "self._keepalive"),
-            ("the head is sent twice", "                    self.began = True\n", ""),
-            ("an error after content teaches nothing", "self.stopped = self.stopped or refusal_in(event)", "pass"),
+            ("the head waits for the keepalive", "min(_FIRST_SECONDS, keepalive)", "keepalive"),
+            ("the head is sent twice", "        if not self.began:\n", "        if True:\n"),
         ),
+    ),
+    (
+        "gateway/upstream/answered.py",
+        f"{_START} tests/gateway/test_relay.py",
+        (("an error after content teaches nothing", "self.stopped = self.stopped or refusal_in(event)", "pass"),),
     ),
     (
         "gateway/exchange.py",
         f"{_START} {_RECALL} {_ROUTES}",
         (
-            ("the calls of the client are answered", "if not calls or others or turn", "if not calls or turn"),
-            ("streams show the recalls", "RecallStream(self.route) if outcome.recalls else None", "None"),
+            ("a model recalls for ever", "job = job if turn < MOST_ROUNDS else", "job = job if True else"),
             (
                 "an error after the head has a status",
-                "if not self._buffered.began:\n                raise",
+                "if not self._client.began:\n                raise",
                 "if 1:\n                raise",
             ),
-            ("what cannot be read is refused under any policy", "if not work.passes:", "if True:"),
+            (
+                "what cannot be read is refused under any policy",
+                "[1] != PASS:\n                raise",
+                "[1]:\n                raise",
+            ),
         ),
     ),
     (
-        "gateway/recall_answer.py",
+        "gateway/recall/round.py",
         _RECALL,
         (
-            ("an answer without calls announces some", "return ended if given in _CALLED and not calls else", "return"),
-            ("an answer may be empty", 'message["content"] = message.get("content") or EMPTY', "pass"),
-            ("the definition of the tool is shown", "if not is_recall(tool)]", "]"),
-            ("reasoning that leads to nothing stays", "            dropped.add(at)\n", "            pass\n"),
-            ("thinking is an answer", ' and item.get("type") not in ("thinking", "redacted_thinking")', ""),
+            ("calls of the client look as if they were run", "if call.recalls else _NOT_RUN", "if True else _NOT_RUN"),
+            ("the last recall is not told", " + _LAST * ends", ""),
         ),
     ),
     (
-        "gateway/added_sections.py",
+        "gateway/fit/added_sections.py",
         _SECTIONS,
         (
             (
@@ -92,12 +98,12 @@ AREAS = (
         ),
     ),
     (
-        "gateway/held_sections.py",
+        "gateway/fit/held_sections.py",
         _SECTIONS,
         (("sections are chosen for each request", "return last.added", "return None"),),
     ),
     (
-        "gateway/recall_offer.py",
+        "gateway/recall/offer.py",
         _PROVIDERS,
         (
             ("binary frames are offered recalls", "return not is_stream_path(path)", "return True"),
@@ -106,38 +112,7 @@ AREAS = (
         ),
     ),
     (
-        "gateway/recall_answer.py",
-        _PROVIDERS,
-        (
-            ("a signature leaves with its call", 'signature = part.get("thoughtSignature", signature)', "pass"),
-            ("a thought of Gemini is an answer", ' or part.get("thought"):', ":"),
-            ("a message of Bedrock ends empty", 'kept.append({"text": EMPTY})\n    calls', "pass\n    calls"),
-        ),
-    ),
-    (
-        "gateway/recall_stream.py",
-        _PROVIDERS,
-        (
-            ("an empty candidate ends empty", 'kept = [*kept, {"text": EMPTY}]', "pass"),
-            ("events of nothing are passed on", "if not kept and not ends:", "if False:"),
-        ),
-    ),
-    (
-        "gateway/recall_stream.py",
-        _RECALL,
-        (
-            ("indexes of calls have gaps", "if state.dropped and new != at[0] else part", "if False else part"),
-            ("indexes of blocks have gaps", 'value if new == at else {**value, "index": new}', "value"),
-            ("indexes of items have gaps", "at - sum(each < at for each in self._dropped)", "at"),
-            ("numbers of events have gaps", 'self._shift -= "sequence_number" in value', "pass"),
-            ("calls are told apart by index alone", 'return at, ids.get(at, "")', 'return at, ""'),
-            ("an empty message ends empty", "[] if self._said else self._empty()", "[]"),
-            ("an empty response ends empty", "added = _empty_events(number + self._shift, len(self._passed))", "pass"),
-            ("an empty chat ends empty", 'made |= {"content": EMPTY} if state.empty else {}', "pass"),
-        ),
-    ),
-    (
-        "gateway/guard.py",
+        "gateway/http/admitted.py",
         "tests/gateway/test_keys.py",
         (
             ("keys of the gateway are passed on", "if pair[0] not in own] if own", "] if own"),
@@ -145,7 +120,7 @@ AREAS = (
         ),
     ),
     (
-        "gateway/upstream_client.py",
+        "gateway/upstream/client.py",
         "tests/gateway/test_upstream_client.py",
         (
             ("bytes that follow an answer answer the next request", "not made.protocol.should_close", "True"),
@@ -160,32 +135,36 @@ AREAS = (
         ),
     ),
     (
-        "gateway/body.py",
+        "gateway/client/body.py",
         "tests/gateway/test_body.py",
         (
             ("commas in strings are values", "parts[inside::2]", "parts"),
             ("a body may be nested too deep", "if is_deep(value):", "if False:"),
             (
                 "what msgspec refuses is refused",
-                "value = json.loads(raw.decode(), parse_int=whole)",
+                "return json.loads(raw.decode(), parse_int=whole)",
                 "raise ValueError",
             ),
         ),
     ),
     (
-        "gateway/connection.py",
-        "tests/gateway/test_connection.py tests/gateway/test_relay.py",
+        "gateway/http/protocol.py",
+        "tests/gateway/test_connection.py",
         (
             (
                 "headers in one packet have no limit",
                 "for name, value in self.headers) > MOST_HEAD",
                 "for name, value in ()) > 9e9",
             ),
-            ("a client that left is not noticed", "                task.cancel()", "                pass"),
         ),
     ),
     (
-        "gateway/upstream.py",
+        "gateway/http/connection.py",
+        "tests/gateway/test_relay.py",
+        (("a client that left is not noticed", "gone = True\n                task.cancel()", "gone = True"),),
+    ),
+    (
+        "gateway/upstream/address.py",
         "tests/gateway/test_keys.py",
         (
             ("keys of the client go with that of the gateway", "if name not in KEY_HEADERS]", "]"),
@@ -193,25 +172,27 @@ AREAS = (
         ),
     ),
     (
-        "gateway/routes.py",
+        "gateway/http/app.py",
         _ROUTES,
-        (
-            ("a WebSocket is a GET", '== "websocket":', '== "never":'),
-            ("lists of models teach nothing", "state.conversations.windows.take(", "("),
-        ),
+        (("a WebSocket is a GET", '== "websocket":', '== "never":'),),
     ),
     (
-        "gateway/decision.py",
+        "gateway/upstream/passed.py",
+        _ROUTES,
+        (("lists of models teach nothing", "state.conversations.windows.take(", "("),),
+    ),
+    (
+        "gateway/fit/fitted.py",
         "tests/gateway/test_faults.py tests/gateway/test_policy.py",
         (
+            ("an estimate is not corrected by its conversation", "alone = exact and not", "alone = not"),
+            ("after an error everything is passed on", 'fit" if most > fits else None', 'fit" if False else None'),
             (
-                "a request that stays whole is counted without its conversation",
-                "made = None if small else self._continued(replace(plan, room=None))",
-                "made = None",
+                "after an error images count as their text",
+                '    if most is None:\n        return "; the',
+                '    if False:\n        return "; the',
             ),
-            ("after an error everything is passed on", "if most > fits:", "if False:"),
-            ("after an error images count as their text", "if most is None:", "if False:"),
-            ("after an error a warning is a refusal", "if room is None or policy == WARN:", "if room is None:"),
+            ("after an error a warning is a refusal", "room is None or planned.policy == WARN", "room is None"),
         ),
     ),
     (
@@ -299,23 +280,17 @@ AREAS = (
         "integrations/mcp_access.py",
         "tests/integrations/test_mcp.py",
         (
-            ("the token is not compared", "if self._digest is not None and not hmac", "if False and not hmac"),
-            ("any host is served", 'if host_name(headers.get("host", "")) not in self._hosts:', "if False:"),
-            ("pages are served", 'if "origin" in headers or', "if False and"),
+            ("the token is not compared", "if self._tokens and", "if False and"),
+            ("pages are served", "headers.items(), pages=False", "headers.items()"),
             ("other machines need no token", "if token is None and not is_loopback(host):", "if False:"),
         ),
     ),
     (
-        "gateway/owner_tags.py",
+        "gateway/client/owner_tags.py",
         "tests/gateway/test_owner_tags.py",
         (
             ("all clients have one tag", "for key in sorted(set(keys)))", "for key in sorted(set(keys))[:0])"),
-            ("the hash has no salt of the store", "salt=salt, n=", "salt=self._own, n="),
-            (
-                "the hash is quick",
-                "found = scrypt(told, salt=salt, n=_COST, r=_BLOCK, p=1, dklen=_BYTES).hex()",
-                "found = blake2b(salt + told).hexdigest()",
-            ),
+            ("the hash has no salt of the store", "self._stored_salt() or self._own", "self._own"),
         ),
     ),
     (
@@ -335,7 +310,7 @@ AREAS = (
         ),
     ),
     (
-        "gateway/paths.py",
+        "gateway/client/paths.py",
         "tests/gateway/test_paths.py",
         (
             ("a method is not looked at", 'only in ("", "GET" if method == "HEAD" else method) and ', ""),
@@ -347,7 +322,7 @@ AREAS = (
         ),
     ),
     (
-        "gateway/connection.py",
+        "gateway/http/protocol.py",
         "tests/gateway/test_connection.py",
         (
             (
@@ -359,7 +334,7 @@ AREAS = (
         ),
     ),
     (
-        "gateway/guard.py",
+        "gateway/http/admitted.py",
         "tests/gateway/test_guard.py",
         (
             ("parameters hide dot segments", "(?:;[^/]*)?", ""),
@@ -368,14 +343,23 @@ AREAS = (
         ),
     ),
     (
-        "gateway/masked_names.py",
-        "tests/hostile/test_canaries.py",
-        (("a key as a model is stored", "        ask.model = cleaned(ask.model, shown)\n", "        pass\n"),),
+        "gateway/http/key_mask.py",
+        "tests/gateway/test_key_mask.py",
+        (("words are masked", "len(key) >= (_SHORTEST_WORDS if _WORDS.fullmatch(key) else _SHORTEST)", "True"),),
     ),
     (
-        "gateway/key_mask.py",
-        "tests/gateway/test_key_mask.py",
-        (("keys of other clients are names", "        return found\n", "        return []\n"),),
+        "gateway/client/names.py",
+        "tests/gateway/test_identity.py tests/gateway/test_metrics.py",
+        (("a key in a name is kept", "    if has_key(text, keys):", "    if False:"),),
+    ),
+    (
+        "hosts.py",
+        "tests/gateway/test_guard.py tests/integrations/test_mcp.py tests/studio/test_access.py",
+        (
+            ("any host is served", 'if not self.is_named(first.get("host", "")):', "if False:"),
+            ("pages of other sites are served", "if foreign else None", "if False else None"),
+            ("a repeated header is read twice", "if name in first and name in self._once:", "if False:"),
+        ),
     ),
     (
         "studio/access.py",

@@ -16,11 +16,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import brim
-from brim.gateway import server
-from brim.gateway.app import GatewayApp
-from brim.gateway.policy import RequestRule
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server
+from brim.gateway.http.app import GatewayApp
+from brim.gateway.report.traffic import KIND
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.traffic import KIND
 from brim.studio.demo import turn
 
 ROOT = Path(__file__).resolve().parent.parent

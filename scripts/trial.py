@@ -95,7 +95,7 @@ _IMPORTS = {
     "tiktoken": "import tiktoken",
     "open": "import splintr, tokenizers",
     "otel": "import brim.observe.otel",
-    "gateway": "import brim.gateway.server",
+    "gateway": "import brim.gateway.http.server",
     "studio": "import brim.studio.server",
     "openai": "import brim, openai; assert brim.wrap(openai.OpenAI(api_key='x')).brim is not None",
     "anthropic": "import brim, anthropic; assert brim.wrap(anthropic.Anthropic(api_key='x')).brim is not None",

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import os
 import zlib
 from unittest import mock
 
 from brim.errors import BrimError
-from brim.gateway import body, guard, workers
-from brim.gateway import client_request as ask
-from brim.gateway import server as gateway_server
-from brim.gateway.app import GatewayApp
-from brim.gateway.decision import Decision
-from brim.gateway.paths import may_reach
-from brim.gateway.problem import HttpProblem
+from brim.gateway.client import body
+from brim.gateway.client.parsed import parse
+from brim.gateway.client.paths import may_reach
+from brim.gateway.exchange import Exchange
+from brim.gateway.http import server as gateway_server
+from brim.gateway.http import workers
+from brim.gateway.http.admitted import ONCE, admit
+from brim.gateway.http.app import GatewayApp
+from brim.gateway.http.connection import ClientConnection
+from brim.gateway.http.problem import HttpProblem
 from brim.gateway.settings import settings_of
-from brim.gateway.upstream import address, sent_headers
-from brim.gateway.upstream_client import UpstreamClient
+from brim.gateway.upstream.address import address, sent_headers
+from brim.gateway.upstream.client import UpstreamClient
+from brim.hosts import Access, Secrets
+from gateway.conftest import admitted
 
 ENVIRON = {"TEAM_KEY": "one", "MODEL_KEY": "two"}
 
@@ -57,9 +63,9 @@ def entered(host="127.0.0.1", **headers):
             "query_string": b"",
         }
         with mock.patch.dict(os.environ, ENVIRON):
-            keys = guard.ClientKeys(made.secrets())
+            keys = Secrets(made.secrets())
         try:
-            return guard.admit(scope, made, keys).key
+            return admit(scope, Access(made.host, made.hosts, once=ONCE), keys).key
         except HttpProblem as problem:
             return problem.status
 
@@ -77,8 +83,8 @@ def listens(settings):
 def read(settings):
     made = told(settings)
     try:
-        body.decompressed_request(zlib.compress(b" " * 500), "deflate", made.most_bytes)
-        return ask.read("chat", b'{"messages": [1, 2, 3, 4, 5]}', made.most_values).problem
+        body.decompressed(zlib.compress(b" " * 500), "deflate", made.most_bytes)
+        return parse(admitted(), "chat", b'{"messages": [1, 2, 3, 4, 5]}', made).problem
     except HttpProblem as problem:
         return problem.status
 
@@ -116,6 +122,25 @@ def processes(settings):
     return forked
 
 
+def own_ports(settings):
+    """Return the ports that the second of two workers listens on."""
+    made = dataclasses.replace(told(settings), workers=2)
+
+    class Second(workers.Workers):
+        def run(self):
+            self._serve(2, 0, True)
+
+    with (
+        mock.patch.dict(os.environ, ENVIRON),
+        mock.patch.object(gateway_server, "Workers", Second),
+        mock.patch.object(gateway_server, "listener") as listener,
+        mock.patch.object(gateway_server, "GatewayApp"),
+        mock.patch.object(gateway_server, "_serve"),
+    ):
+        gateway_server.run(made, lambda: made, print)
+    return [call.args[1] for call in listener.call_args_list][2:]
+
+
 class NotNow(Exception):
     """Stops a server before it listens."""
 
@@ -141,20 +166,16 @@ def outcome(content, **headers):
 
     def look(settings):
         made = told(settings)
-        pairs = [(name.replace("_", "-"), text) for name, text in headers.items()]
         app = GatewayApp(made)
-        incoming = guard.IncomingRequest(
-            id="1", method="POST", path="/v1/chat/completions", target="/v1/chat/completions", query="", headers=pairs
-        )
-        request = ask.read("chat", json.dumps({"model": "gpt-5", "messages": content}).encode(), made.most_values)
-        decision = Decision(state=app.state, settings=made, incoming=incoming, ask=request)
+        exchange = Exchange(app.state, admitted(**headers), "chat", ClientConnection(None, None))
+        body = json.dumps({"model": "gpt-5", "messages": content}).encode()
         try:
-            result = asyncio.run(decision.outcome())
+            result = asyncio.run(exchange.fitted(asyncio.run(exchange.parsed(body))))
         except HttpProblem as problem:
             return problem.status
         finally:
             app.state._pool.shutdown()
-        return result.policy, result.changed, result.passed or ("offers recall" if result.recalls else "")
+        return result.policy, bool(result.edits), result.passed or ("offers recall" if result.recalls else "")
 
     return look
 
@@ -164,13 +185,9 @@ def asked_answer(settings):
     made = told(settings)
     app = GatewayApp(made)
     values = {"model": "claude-opus-4-1", "max_tokens": 1_500, "messages": [{"role": "user", "content": "x" * 1_200}]}
-    incoming = guard.IncomingRequest(
-        id="1", method="POST", path="/v1/messages", target="/v1/messages", query="", headers=[]
-    )
-    request = ask.read("messages", json.dumps(values).encode(), made.most_values)
-    decision = Decision(state=app.state, settings=made, incoming=incoming, ask=request)
+    exchange = Exchange(app.state, admitted("/v1/messages"), "messages", ClientConnection(None, None))
     try:
-        body = asyncio.run(decision.outcome()).body
+        body = asyncio.run(exchange.fitted(asyncio.run(exchange.parsed(json.dumps(values).encode())))).body
     finally:
         app.state._pool.shutdown()
     return json.loads(body)["max_tokens"], len(json.loads(body)["messages"][0]["content"])
@@ -183,9 +200,9 @@ def waited(settings):
         await asyncio.sleep(0.2)
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
-    incoming = guard.IncomingRequest(id="1", method="POST", path="/", target="/", query="", headers=[])
+    made = told(settings)
     try:
-        return asyncio.run(body.read_body(incoming, receive, told(settings)))
+        return bool(asyncio.run(ClientConnection(receive, None).body(None, made.most_bytes, made.timeout)))
     except HttpProblem as problem:
         return problem.status
 
@@ -257,6 +274,7 @@ GATEWAY = {
     "gateway.timeout": (waited, 0.05, becomes(True, 408)),
     "gateway.drain": (server, 5, becomes((30, 2, 500, 2**26), (5, 2, 500, 2**26))),
     "gateway.workers": (processes, 3, becomes([], [1, 2, 3])),
+    "gateway.worker_port": (own_ports, 9_100, becomes([], [9_101])),
     "gateway.threads": (server, 5, becomes((30, 2, 500, 2**26), (30, 5, 500, 2**26))),
     "gateway.sessions": (server, 5, becomes((30, 2, 500, 2**26), (30, 2, 5, 2**26))),
     "gateway.memory": (server, 5, becomes((30, 2, 500, 2**26), (30, 2, 500, 5))),

@@ -352,11 +352,11 @@ def answering(answer):
 
 
 @contextmanager
-def running(app: Any, config: uvicorn.Config | None = None) -> Iterator[str]:
-    """Run an ASGI application on a free port of this machine, in a thread, and yield where it is."""
+def running(app: Any, config: uvicorn.Config | None = None, port: int = 0) -> Iterator[str]:
+    """Run an ASGI application on a port of this machine, a free one if none is named, and yield where it is."""
     listener = socket.socket(proto=socket.IPPROTO_TCP)  # Known as TCP, so that nothing waits to be sent together.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", 0))
+    listener.bind(("127.0.0.1", port))
     port = listener.getsockname()[1]
     made = config or uvicorn.Config(
         app, log_level="critical", access_log=False, lifespan="on", ws="none", timeout_graceful_shutdown=2

@@ -22,10 +22,10 @@ import openai
 
 import brim
 from brim.errors import StoreError
-from brim.gateway import server as gateway_server
 from brim.gateway import state as gateway_state
-from brim.gateway.app import GatewayApp
-from brim.gateway.policy import RequestRule
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server as gateway_server
+from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings
 from brim.sessions import Session
 from brim.sessions.loop import Loop, Step, submit, work

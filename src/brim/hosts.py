@@ -1,11 +1,20 @@
-"""The address of a local server: the socket on which it listens, and the host names by which it may be called."""
+"""A local server: the socket on which it listens, the host names by which it may be called, and who may call it.
+
+The gateway, the studio and the MCP server ask before they do anything else with a request. A page in a browser must not
+reach them, neither from its own address nor by a name that was rebound to this machine.
+"""
 
 from __future__ import annotations
 
+import hmac
 import re
 import socket
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from hashlib import sha256
 from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from brim.errors import SourceError
 
@@ -13,6 +22,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """The names of this machine."""
 BACKLOG = 2_048
 """Connections that wait to be accepted."""
+LEAST_TOKEN = 16
+"""Characters of the shortest token that a user may choose."""
+_ONCE = ("host", "origin", "authorization", "content-length", "sec-fetch-site")
+"""Headers that are ambiguous if repeated."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?")
 
 
@@ -37,11 +50,6 @@ def split_host(header: str) -> tuple[str, int | None]:
     if found is None:
         return "", None
     return found[1].strip("[]").lower(), int(found[2]) if found[2] else None
-
-
-def host_name(header: str) -> str:
-    """Return the name in a Host header, in lower case and without its port; empty if it is invalid."""
-    return split_host(header)[0]
 
 
 @lru_cache(maxsize=8)
@@ -81,3 +89,88 @@ def listener(host: str, port: int, *, shared: bool = False, listens: bool = True
         problem = f"cannot be listened on: {(error.strerror or '').lower()}; --port 0 chooses a free port"
         raise SourceError(f"{host}:{port}", problem) from error
     return made
+
+
+class Refusal(NamedTuple):
+    """Why a request is not served."""
+
+    status: int
+    problem: str
+
+
+class Access:
+    """The names of one server."""
+
+    def __init__(self, host: str, names: Iterable[str] = (), *, port: int | None = None, once: Iterable[str] = ()):
+        """Take the names.
+
+        Args:
+            host: the address that it listens on.
+            names: further host names.
+            port: the port that a page must come from; `None` if any page of this machine may call.
+            once: further headers that must not be repeated.
+        """
+        self._host, self._port = host, port
+        self._names = tuple(names)
+        self._once = frozenset((*_ONCE, *once))
+
+    def refusal(self, headers: Iterable[tuple[str, str]], *, pages: bool = True) -> Refusal | None:
+        """Return why a request is not served; `None` if it is. `pages` is whether its own pages may call."""
+        first: dict[str, str] = {}
+        for name, value in headers:
+            if name in first and name in self._once:
+                return Refusal(400, f"the header {name} must not be repeated")
+            first.setdefault(name, value)
+        if not self.is_named(first.get("host", "")):
+            return Refusal(421, "the Host header does not name this server")
+        origin, site = first.get("origin"), first.get("sec-fetch-site", "none")
+        if not pages:
+            foreign = origin is not None or site != "none"
+        else:
+            foreign = not self._is_own(origin) if origin is not None else site in ("cross-site", "same-site")
+        return Refusal(403, "pages of other sites may not call this server") if foreign else None
+
+    def is_named(self, host: str) -> bool:
+        """Return whether a Host header names this server."""
+        name, port = split_host(host)
+        known = name in allowed_hosts(self._host, self._names) or (is_ip(name) and not is_loopback(self._host))
+        return known and (self._port is None or port in (None, self._port))
+
+    def _is_own(self, origin: str) -> bool:
+        """Return whether an Origin header names a page of this server, or of this machine."""
+        try:
+            parts = urlsplit(origin)
+            name = (parts.hostname or "").lower()
+        except ValueError:
+            return False
+        if self._port is not None:
+            return parts.scheme == "http" and "@" not in parts.netloc and self.is_named(parts.netloc)
+        return name in LOOPBACK or name in {each.lower() for each in self._names}
+
+
+class Secrets:
+    """Keys by their names, compared in constant time."""
+
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        self._digests = {name: _digest(key) for name, key in keys.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._digests)
+
+    def name_of(self, shown: str) -> str | None:
+        """Return the name of a key; every key is compared, so that the time tells nothing."""
+        digest, found = _digest(shown), None
+        for name, known in self._digests.items():
+            if hmac.compare_digest(digest, known):
+                found = name
+        return found
+
+
+def bearer(header: str | None) -> str | None:
+    """Return the token of an Authorization header; `None` if it holds none."""
+    header = header or ""
+    return header[7:].strip() if header[:7].lower() == "bearer " else None
+
+
+def _digest(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogateescape")).digest()

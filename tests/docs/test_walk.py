@@ -5,7 +5,13 @@ import sys
 from pathlib import Path
 
 import brim
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server
+from brim.gateway.http.app import GatewayApp
+from brim.gateway.settings import GatewaySettings
 from checkout import ROOT
+from gateway.conftest import asked, conversation, post
+from model_server import ModelServer, running
 from sessions.talking import turn
 
 PAGE = (ROOT / "docs" / "design" / "walk.md").read_text(encoding="utf-8")
@@ -41,6 +47,44 @@ def test_the_files_of_a_message_are_on_the_page(tmp_path):
     told = set(re.findall(r"`([a-z_/]+\.py)`", PAGE))
     left = {f"sessions/{each}.py" for each in VALUES}
     assert walked - told - left == set(), "add the file to docs/design/walk.md, or to those that hold values only"
+
+
+def test_a_post_passes_the_modules_of_the_gateway_that_the_page_draws(monkeypatch):
+    found = set()
+
+    def enter(frame, event, _):
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(str(SOURCE / "gateway")):
+            found.add(Path(path).relative_to(SOURCE / "gateway").with_suffix("").as_posix())
+
+    async def seen(app, *given):
+        sys.setprofile(enter)
+        try:
+            await GatewayApp._request(app, *given)
+        finally:
+            sys.setprofile(None)
+
+    def work(job, *given):
+        async def run():
+            return job(*given)
+
+        return run()
+
+    model = ModelServer()
+    with running(model) as upstream:
+        settings = GatewaySettings(upstream=f"{upstream}/v1", default=RequestRule(policy="fit", window=model.window))
+        app = GatewayApp(settings)
+        monkeypatch.setattr(app.state, "work", work)  # On one thread, so that all of it is seen.
+        with running(app, server.config(app, settings)) as url:
+            post(url, asked(conversation(60)))
+            monkeypatch.setattr(GatewayApp, "__call__", seen)
+            assert int(post(url, asked(conversation(62)))[1]["x-brim-edits"]) > 0
+    page = (ROOT / "docs" / "design" / "gateway.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"^  \|  ([a-z_/]+) ", page, re.MULTILINE)
+    assert len(drawn) == 12
+    assert set(drawn) - found == set()
+    helpers = set(re.findall(r"`([a-z_/]+)`", page.partition("call helpers")[2].partition("\n\n")[0]))
+    assert found - set(drawn) == helpers
 
 
 def test_the_names_on_the_page_exist():

@@ -8,10 +8,13 @@ import anthropic
 import openai
 import pytest
 
-from brim.gateway import server
-from brim.gateway.app import GatewayApp
-from brim.gateway.policy import RequestRule
+from brim.gateway.client.parsed import parse
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server
+from brim.gateway.http.admitted import admit
+from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings
+from brim.hosts import Access, Secrets
 from model_server import ModelServer, running
 
 
@@ -98,6 +101,25 @@ def call(url, method, path, body=None, **headers):
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
     finally:
         connection.close()
+
+
+def admitted(path="/v1/chat/completions", query="", keys=(), **headers):
+    """Return an admitted request."""
+    named = {"host": "localhost", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    raw = [(name.encode(), value.encode()) for name, value in named.items()]
+    scope = {"method": "POST", "path": path, "query_string": query.encode(), "headers": raw}
+    return admit(scope, Access("127.0.0.1"), Secrets(dict(keys)))
+
+
+def parsed(route, raw, most_values=250_000, path="/v1/x"):
+    """Return the request of a body."""
+    settings = GatewaySettings(upstream="http://127.0.0.1:9/v1", most_values=most_values)
+    return parse(admitted(path), route, raw, settings)
+
+
+def metric(app, name, **labels):
+    """Return the value of a metric of a gateway."""
+    return app.state.metrics.metrics.registry.get_sample_value(name, labels) or 0
 
 
 def asked(messages, **more):

@@ -4,12 +4,14 @@ import json
 import random
 
 from brim.errors import InvalidValue
-from brim.gateway import client_request as ask
-from brim.gateway import endings, recall, recall_answer, relay
-from brim.gateway.problem import CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
-from brim.gateway.recall_stream import RecallStream
-from brim.gateway.stream_start import StreamStart
+from brim.gateway.http.problem import CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
+from brim.gateway.recall import calls as recall
+from brim.gateway.upstream.answered import EventStream
+from brim.gateway.upstream.stream_start import StreamStart
 from brim.sessions.conversations import Conversations
+from brim.sessions.learning.usage import usage_in
+from brim.wire.overflow import is_overflow
+from gateway.conftest import parsed
 from model_server import completion, events, sse
 
 ROUTES = (CHAT, MESSAGES, RESPONSES, GEMINI)
@@ -104,7 +106,7 @@ def fuzzed(count, seed=23):
 
 def _body(route, said, engine):
     try:
-        found = ask.read(route, said, 10_000)
+        found = parsed(route, said, 10_000)
         if found.request is None:
             return False
         given = found.input()
@@ -116,12 +118,12 @@ def _body(route, said, engine):
 
 
 def _stream(chooser, route, said):
-    stream, at = relay.EventStream(), 0
+    stream, at = EventStream(), 0
     while at < len(said):
         size = chooser.choice((1, 7, 60, 1_000))
         stream.feed(said[at : at + size])
         at += size
-    whole = relay.EventStream()
+    whole = EventStream()
     whole.feed(said)
     assert stream.usage == whole.usage
     assert stream.between == whole.between
@@ -132,19 +134,16 @@ def _stream(chooser, route, said):
     begun = StreamStart()
     begun.feed(said)
     assert (start.decided, start.refusal) == (begun.decided, begun.refusal)
-    strip = RecallStream(route)
-    assert not recall.calls(route, recall.assembled(route, strip.passed(said) + strip.passed(b"", last=True)))[0]
     answer = recall.assembled(route, said)
-    found, _ = recall.calls(route, answer)
+    found = recall.calls(route, answer)
     if found:
-        recall.continued(route, seeds()[0][route], answer, [(call.id, "x") for call in found])
-        recall_answer.without(route, answer)
+        recall.continued(route, seeds()[0][route], answer, [(call, "x") for call in found])
     body = said.partition(b"data: ")[2].partition(b"\n\n")[0]
-    endings.refused(body, 5)
+    is_overflow(body)
     try:
         values = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    relay.usage_in(values)
+    usage_in(values)
     recall.calls(route, values)
     return True

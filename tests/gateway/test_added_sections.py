@@ -9,10 +9,10 @@ import pytest
 
 import brim
 from brim.errors import SourceError
-from brim.gateway import server
-from brim.gateway.added_sections import inserted, read_sections, recounted, whole
-from brim.gateway.app import GatewayApp
-from brim.gateway.policy import RequestRule
+from brim.gateway.fit.added_sections import inserted, read_sections, recounted, whole
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server
+from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, settings_of
 from brim.sessions.learning.meters import Meters
 from brim.sessions.learning.request_input import RequestInput

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from brim.gateway.body import check_values, decoded
-from brim.gateway.client_request import read
-from brim.gateway.problem import HttpProblem
-from brim.gateway.relay import EventStream
+from brim.gateway.client.body import check_values, decoded
+from brim.gateway.http.problem import HttpProblem
+from brim.gateway.upstream.answered import EventStream
 from gateway.conftest import counted
+from gateway.conftest import parsed as read
 from gateway.mutants import hit, seeds
 
 _LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())

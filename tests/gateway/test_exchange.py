@@ -7,7 +7,7 @@ import anthropic
 import openai
 import pytest
 
-from brim.gateway.client_request import ClientRequest
+from brim.gateway.client.parsed import Parsed
 from gateway.conftest import asked, conversation, post
 
 TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}}}
@@ -79,7 +79,7 @@ def test_a_request_is_freed_with_its_answer_and_not_by_a_search_for_cycles(gatew
     try:
         assert post(url, asked(conversation(turns), stream=stream))[0] == 200
         until = time.monotonic() + 10
-        while left := [each for each in gc.get_objects() if isinstance(each, ClientRequest)]:
+        while left := [each for each in gc.get_objects() if isinstance(each, Parsed)]:
             del left
             assert time.monotonic() < until
             time.sleep(0.01)

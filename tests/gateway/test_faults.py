@@ -6,9 +6,12 @@ import json
 import pytest
 
 from brim.errors import BrimError, StoreError
-from brim.gateway import client_request, decision, identity, outcome, recall_offer, server
-from brim.gateway.app import GatewayApp
-from brim.gateway.policy import RequestRule
+from brim.gateway.client import parsed as client_request
+from brim.gateway.fit import fitted, planned
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server
+from brim.gateway.http.app import GatewayApp
+from brim.gateway.recall import offer as recall_offer
 from brim.gateway.settings import GatewaySettings
 from brim.sessions.context import Context
 from brim.sessions.conversations import Conversations
@@ -16,7 +19,7 @@ from brim.sessions.conversations.conversation import Conversation
 from brim.sessions.learning.meters import Meters
 from brim.sessions.learning.windows import Room, Windows
 from brim.sessions.recall import recall_tool as session_recall
-from gateway.conftest import asked, conversation, post
+from gateway.conftest import asked, conversation, metric, post
 from model_server import running
 
 SECRET = "what a prompt says"
@@ -33,13 +36,12 @@ KINDS = (
 )
 BOTH, LONG, SHORT = ("long", "short"), ("long",), ("short",)
 PLACES = {
-    "whole": (outcome, SHORT),
-    "written": (outcome, LONG),
-    "named": (identity, LONG),
-    "ruled": (decision, BOTH),
+    "whole": (fitted, SHORT),
+    "written": (fitted, LONG),
+    "conversation_name": (planned, LONG),
     "at_most": (Room, BOTH),
     "plan": (Conversations, BOTH),
-    "count": (Conversations, SHORT),
+    "count": (Conversations, BOTH),
     "fit": (Conversations, LONG),
     "_find": (Conversations, LONG),
     "_continued_name": (Conversations, LONG),
@@ -59,7 +61,7 @@ PLACES = {
     "request_of": (client_request, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""
-PROOF = ("ruled", "at_most", "plan", "room", "learned", "meter")
+PROOF = ("at_most", "plan", "room", "learned", "meter")
 """Places without which nobody knows how many tokens a body takes, or may take."""
 
 
@@ -119,7 +121,7 @@ def test_what_brim_cannot_read_is_passed_on_only_if_it_fits_for_certain(gateway,
     status, _, answer = post(url, body)
     assert (status, len(upstream.bodies)) == (400, 1)
     assert f"its body may take {most:,} tokens, and {fits:,} fit" in json.loads(answer)["error"]["message"]
-    assert app.state.metrics.faults.value(kind="unreadable", became="refuse") == 1
+    assert metric(app, "brim_faults_total", kind="unreadable", became="refuse") == 1
     assert post(url, asked([said], max_tokens=700))[0] == 400
     for kind in ("image", "input_image", "image_url", "document", "input_file"):
         _, _, answer = post(url, asked([{"role": "critic", "content": [{"type": kind, "url": "https://a.example/x"}]}]))
@@ -136,8 +138,7 @@ def test_where_nothing_is_promised_what_brim_cannot_read_is_passed_on(gateway, u
 
 
 def counted(app):
-    faults = app.state.metrics.faults
-    return sum(faults.value(kind="fault", became=each) for each in ("pass", "refuse"))
+    return sum(metric(app, "brim_faults_total", kind="fault", became=each) for each in ("pass", "refuse"))
 
 
 def judge(upstream, headers, body):

@@ -12,10 +12,10 @@ import zlib
 import pytest
 
 from brim.errors import InvalidValue
-from brim.gateway import connection as protocol
+from brim.gateway.http import protocol
 from brim.gateway.settings import GatewaySettings
 from gateway.attacks import answers, doors, gets_in
-from gateway.conftest import asked, conversation, get, post
+from gateway.conftest import asked, conversation, get, metric, post
 
 SHORT = asked(conversation(1))
 SECRET = "sk-canary-4f1c9a77"
@@ -57,7 +57,7 @@ def test_no_spelling_of_a_path_or_a_host_bypasses_the_key(locked, upstream):
         assert not gets_in(told), (sent, told)
         opened += any(status == 200 for status, _ in told)
     assert upstream.paths == []
-    assert app.state.metrics.requests.value(route="chat", model="other", outcome="refused_401") > 100
+    assert metric(app, "brim_requests_total", route="chat", model="other", outcome="refused_401") > 100
     assert opened  # Some of them ask for an open path.
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from brim.gateway.lines import ActivityLines, line_of, summary_of
+from brim.gateway.report.lines import ActivityLines, line_of, summary_of
 from brim.observe import Event
 from gateway.conftest import asked, conversation, post
 

@@ -4,14 +4,17 @@ import json
 import re
 
 from brim.gateway import state
-from brim.gateway.lines import line_of
-from brim.gateway.metrics import GatewayMetrics, model_name
+from brim.gateway.client.parsed import parse
+from brim.gateway.report.lines import line_of
+from brim.gateway.report.metrics import GatewayMetrics
+from brim.gateway.settings import GatewaySettings
 from gateway.attacks import KEY_SHAPES
-from gateway.conftest import asked, conversation, get, post
+from gateway.conftest import admitted, asked, conversation, get, post
 from gateway.raw_server import raw_upstream
 from gateway.test_relay import opened, settled
 
 LONG = conversation(60)
+SETTINGS = GatewaySettings(upstream="http://127.0.0.1:9/v1")
 
 
 def metrics(url):
@@ -55,14 +58,16 @@ def test_fifty_models_outside_of_the_catalogue_have_labels_and_the_others_share_
 
 
 def test_the_name_of_a_model_is_short_and_plain_and_holds_no_key():
-    assert model_name("gw-model", []) == "gw-model"
-    assert re.fullmatch(r"a_b_\.[0-9a-f]{12}", model_name("a\nb\x1b", []))
-    assert len(model_name("m" * 500, [])) == 100
-    assert re.fullmatch(r"[0-9a-f]{12}", model_name("m" * 5_000, []))
-    assert model_name(None, []) == model_name(7, []) == ""
-    assert "my-secret-key" not in model_name("of my-secret-key", ["my-secret-key"])
+    def label(model, **headers):
+        return parse(admitted(**headers), "chat", json.dumps({"model": model}).encode(), SETTINGS).label
+
+    assert label("gw-model") == "gw-model"
+    assert re.fullmatch(r"a_b_\.[0-9a-f]{12}", label("a\nb\x1b"))
+    assert len(label("m" * 500)) == 100
+    assert label(None) == label(7) == ""
+    assert "my-secret-key" not in label("of my-secret-key", x_api_key="my-secret-key")
     for key in KEY_SHAPES:
-        assert key not in model_name(f"model {key}", [key])
+        assert key not in label(f"model {key}", x_api_key=key)
 
 
 def test_no_key_that_a_client_sends_as_a_model_is_shown(gateway, upstream, tmp_path, capsys):

@@ -6,7 +6,7 @@ import pytest
 
 from brim.cli import main
 from brim.errors import InvalidValue
-from brim.gateway.paths import SAFE, may_reach
+from brim.gateway.client.paths import SAFE, may_reach
 from brim.gateway.settings import GatewaySettings
 from gateway.conftest import asked, call, conversation, get, post
 from gateway.scripted import JSON, Scripted, played

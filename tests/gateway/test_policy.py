@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from brim.gateway.policy import RequestRule
+from brim.gateway.fit.rules import RequestRule
 from gateway.conftest import asked, conversation, post
 
 LONG = conversation(60)

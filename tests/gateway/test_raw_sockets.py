@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from gateway.attacks import answers
-from gateway.conftest import asked, call, conversation, post
+from gateway.conftest import asked, call, conversation, metric, post
 from gateway.raw_server import raw_upstream, whole
 from gateway.test_relay import opened, settled
 
@@ -176,7 +176,7 @@ def test_a_client_that_leaves_ends_the_request_upstream(served, before):
     assert settled(lambda: server.requests)
     link.close()
     assert settled(lambda: server.left == 1, 3)
-    assert server.app.state.metrics.streams.value() == 0
+    assert metric(server.app, "brim_open_streams") == 0
 
 
 def test_a_server_of_ipv6_and_one_behind_a_dead_address_are_reached(gateway, upstream):

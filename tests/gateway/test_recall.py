@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from brim.gateway.relay import KEEPALIVE
+from brim.gateway import exchange
+from brim.gateway.http.connection import KEEPALIVE
 from gateway.conftest import asked, conversation, post
 from gateway.test_relay import opened, settled
 
@@ -49,7 +50,7 @@ def test_a_recall_is_answered_by_the_gateway(gateway, upstream, tmp_path, route,
     assert "heliotrope" in json.dumps(second.get("messages", second.get("input"))[-1])
     assert upstream.window * 0.4 < upstream.size(route, second) + 20 <= upstream.window
     assert not upstream.illegal
-    assert app.state.metrics.recalls.value() == 1
+    assert app.state.metrics.metrics.total("brim_recalls_total") == 1
 
 
 def chunks(route):
@@ -101,14 +102,59 @@ def test_a_recall_in_a_stream_is_answered_too(gateway, upstream, route):
     assert "heliotrope" in upstream.bodies[-1].decode()
 
 
-def test_calls_of_the_clients_own_tools_stay_and_ours_goes(gateway, upstream):
+def beside(route):
+    """An answer that also calls a tool of the client."""
+    told = calling(route)
+    if route == "chat":
+        own = {"id": "o1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        told["choices"][0]["message"]["tool_calls"].append(own)
+    elif route == "messages":
+        told["content"].append({"type": "tool_use", "id": "o1", "name": "look", "input": {}})
+    else:
+        shell = {"type": "local_shell_call", "id": "s", "call_id": "s1", "action": {}, "status": "completed"}
+        told["output"] += [{"type": "function_call", "call_id": "o1", "name": "look", "arguments": "{}"}, shell]
+    return told
+
+
+@pytest.mark.parametrize("route", FORMATS)
+def test_a_tool_of_the_client_that_is_called_beside_is_not_run_and_the_model_reads_so(gateway, upstream, route):
     url, _ = gateway(recall=True)
-    told = calling("chat")
-    own = {"id": "o1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    told["choices"][0]["message"]["tool_calls"].append(own)
-    upstream.script = [(200, told)]
-    _, _, answer = post(url, json.dumps(long("chat")).encode())
-    assert json.loads(answer)["choices"][0]["message"]["tool_calls"] == [own]
+    upstream.script = [(200, beside(route))]
+    status, _, answer = post(url, json.dumps(long(route)).encode(), PATHS[route])
+    assert (status, b"Well done." in answer, b"look" in answer) == (200, True, False)
+    second = json.loads(upstream.bodies[1])
+    tail = json.dumps(second.get("messages", second.get("input"))[-5:])
+    assert "heliotrope" in tail
+    assert "Not run, since brim_recall was called beside it." in tail
+    assert "local_shell_call" not in tail  # Its result would be no text.
+    assert not upstream.illegal
+
+
+@pytest.mark.parametrize("route", FORMATS)
+def test_a_model_that_does_nothing_but_recall_is_asked_once_more_without_the_tool(gateway, upstream, route):
+    url, _ = gateway(recall=True)
+    upstream.script = [(200, calling(route))] * 5
+    status, _, answer = post(url, json.dumps(long(route)).encode(), PATHS[route])
+    assert (status, b"Well done." in answer, b"brim_recall" in answer) == (200, True, False)
+    assert len(upstream.bodies) == 6
+    assert "This was the last recall." not in upstream.bodies[3].decode()
+    assert "This was the last recall." in upstream.bodies[4].decode()
+    assert "brim_recall" not in upstream.bodies[5].decode()
+    assert not upstream.illegal
+
+
+def test_an_answer_that_is_too_long_to_be_kept_back_is_refused(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(exchange, "_MOST_BUFFERED", 10)
+    url, _ = gateway(recall=True)
+    upstream.pause, upstream.pieces = 0.05, 20
+    _, _, answer = post(url, json.dumps({**long("chat"), "stream": True}).encode())
+    assert b"larger than 10 bytes" in answer
+
+
+def test_a_request_for_several_answers_is_offered_nothing(gateway, upstream):
+    url, _ = gateway(recall=True)
+    assert post(url, json.dumps({**long("chat"), "n": 2}).encode())[0] == 200
+    assert b"brim_recall" not in upstream.bodies[0]
 
 
 def test_a_request_that_fits_is_offered_nothing(gateway, upstream):
@@ -130,7 +176,7 @@ def test_a_stream_that_is_held_back_shows_signs_of_life(gateway, upstream, route
     told = answer.replace(KEEPALIVE, b"")
     assert b"word1" in told
     assert b"brim_recall" not in told
-    assert settled(lambda: app.state.metrics.requests.value(route=route, model="gpt-4o", outcome="ok") == 1)
+    assert settled(lambda: app.state.metrics.metrics.total("brim_requests_total") == 1)
 
 
 def test_what_goes_wrong_while_a_stream_is_held_is_told_as_an_event(gateway, upstream):

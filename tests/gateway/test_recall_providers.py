@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.gateway.recall import assembled
-from brim.gateway.recall_answer import EMPTY, stripped
-from brim.gateway.recall_offer import offered
-from brim.gateway.recall_stream import RecallStream
+from brim.gateway.recall.calls import assembled
+from brim.gateway.recall.offer import offered
 from gateway.test_providers import PATHS, WINDOW, body, post, started
 from model_server import sse
 from properties import examples
@@ -22,13 +20,10 @@ WAYS = [("gemini", 0), ("gemini", 1), ("bedrock", 0)]
 SHAPES = [
     [RECALL, LOOK],
     [LOOK, RECALL],
-    [THOUGHT, RECALL, LOOK],
     [TEXT, RECALL, LOOK, RECALL, LOOK],
     [RECALL, RECALL, LOOK],
 ]
 """Answers that call the tool together with tools of the client."""
-LAST = [[RECALL], [RECALL, RECALL], [TEXT, RECALL], [THOUGHT, RECALL]]
-"""Answers that call nothing else."""
 
 
 def part(route, kind, i, first):
@@ -82,16 +77,6 @@ def names(parts):
     return [call["name"] if call else text for call, text in zip(calls, shown, strict=True) if call or text]
 
 
-def judge(route, raw, kinds):
-    """Pass if an answer is legal, and holds what is left of some parts."""
-    parts, ended = answer_of(route, raw)
-    due = ["Words." if kind == TEXT else kind for kind in kinds if kind in (TEXT, LOOK)]
-    assert names(parts) == (due or [EMPTY])
-    calls = [part for part in parts if "functionCall" in part]
-    assert [part.get("thoughtSignature") for part in calls] == ["s1", None, None][: len(calls)]
-    assert ended == ("STOP" if route == "gemini" else "tool_use" if LOOK in due else "end_turn")
-
-
 @pytest.mark.parametrize(("route", "way"), WAYS)
 def test_a_recall_is_answered_by_the_gateway(started, route, way):
     upstream, _, gateway = started(recall=True)
@@ -113,42 +98,28 @@ def test_a_recall_is_answered_by_the_gateway(started, route, way):
     assert upstream.models == [upstream.models[0]] * 2
 
 
-@pytest.mark.parametrize("kinds", SHAPES + LAST, ids=", ".join)
+@pytest.mark.parametrize("kinds", SHAPES, ids=", ".join)
 @pytest.mark.parametrize(("route", "way"), WAYS)
-def test_what_is_left_without_the_recalls_is_a_legal_answer(route, way, kinds):
-    parts = said(route, kinds)
-    if way:
-        events = [{"candidates": [{"content": {"role": "model", "parts": [part]}}]} for part in parts]
-        events[-1]["candidates"][0]["finishReason"] = "STOP"
-        strip = RecallStream(route)
-        raw = b"".join(strip.passed(sse(event)) for event in events) + strip.passed(b"", last=True)
-    elif route == "gemini":
-        raw = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
-    else:
-        raw = {"output": {"message": {"role": "assistant", "content": parts}}, "stopReason": "tool_use"}
-    judge(route, raw if way else stripped(route, json.dumps(raw).encode()), kinds)
-
-
-@pytest.mark.parametrize(("route", "way"), WAYS)
-def test_parallel_calls_leave_the_calls_of_the_client(started, route, way):
+def test_calls_of_the_client_beside_a_recall_are_answered_as_not_run(started, route, way, kinds):
     upstream, _, gateway = started(recall=True)
-    kinds = [TEXT, RECALL, LOOK, RECALL, LOOK]
-    upstream.script = [said(route, kinds)]
-    _, _, raw = post(gateway, PATHS[route][way], asked(route))
-    assert (RECALL.encode() in upstream.bodies[0], len(upstream.bodies)) == (True, 1)
-    assert RECALL.encode() not in raw
-    judge(route, raw, kinds)
+    upstream.script = [said(route, [THOUGHT, *kinds])]
+    status, _, raw = post(gateway, PATHS[route][way], asked(route))
+    assert (status, upstream.illegal, upstream.refused, len(upstream.bodies)) == (200, [], 0, 2)
+    assert "".join(names(answer_of(route, raw)[0])) == "The silt comes from the river."
+    second = json.loads(upstream.bodies[1])
+    key = "contents" if route == "gemini" else "messages"
+    results = second[key][-1]["parts" if route == "gemini" else "content"]
+    due = [kind == LOOK for kind in kinds if kind in (LOOK, RECALL)]
+    assert ["Not run" in json.dumps(each) for each in results] == due
 
 
 @pytest.mark.parametrize(("route", "way"), WAYS)
-def test_a_model_that_only_recalls_ends_with_a_legal_answer(started, route, way):
+def test_a_model_that_only_recalls_is_asked_once_more_without_the_tool(started, route, way):
     upstream, _, gateway = started(recall=True)
-    kinds = [THOUGHT, RECALL, RECALL]
-    upstream.script = [said(route, kinds)] * 5
-    _, _, raw = post(gateway, PATHS[route][way], asked(route))
-    assert (upstream.illegal, upstream.refused, len(upstream.bodies)) == ([], 0, 5)
-    assert RECALL.encode() not in raw
-    judge(route, raw, kinds)
+    upstream.script = [said(route, [THOUGHT, RECALL, RECALL])] * 5
+    status, _, raw = post(gateway, PATHS[route][way], asked(route))
+    assert (status, upstream.illegal, upstream.refused, len(upstream.bodies)) == (200, [], 0, 6)
+    assert RECALL.encode() not in raw + upstream.bodies[5]
     assert "This was the last recall." in upstream.bodies[4].decode()
     assert "This was the last recall." not in upstream.bodies[3].decode()
 
@@ -170,12 +141,13 @@ def test_an_answer_without_recalls_keeps_its_bytes(started, route, way):
         (PATHS["bedrock"][1], asked("bedrock")),
         (PATHS["gemini"][1].removesuffix("?alt=sse"), asked("gemini")),
         (PATHS["gemini"][0], asked("gemini", tools=[{"googleSearch": {}}])),
+        (PATHS["gemini"][0], asked("gemini", generationConfig={"candidateCount": 2})),
         (
             PATHS["gemini"][1],
             asked("gemini", toolConfig={"functionCallingConfig": {"streamFunctionCallArguments": True}}),
         ),
     ],
-    ids=["binary frames", "a JSON array", "a tool of Google's alone", "calls in pieces"],
+    ids=["binary frames", "a JSON array", "a tool of Google's alone", "two answers", "calls in pieces"],
 )
 def test_what_could_not_be_taken_out_again_is_not_offered(started, path, given):
     upstream, _, gateway = started(recall=True)
@@ -183,35 +155,6 @@ def test_what_could_not_be_taken_out_again_is_not_offered(started, path, given):
     assert (status, upstream.illegal, upstream.refused) == (200, [], 0)
     assert int(headers["x-brim-edits"]) > 0
     assert RECALL not in upstream.bodies[0].decode()
-
-
-def test_several_candidates_are_not_continued_and_show_no_recall():
-    one, two = ([{"functionCall": {"name": RECALL, "args": {}}}], [{"text": "Words."}])
-    raw = json.dumps({"candidates": [{"index": i, "content": {"parts": each}} for i, each in enumerate((one, two))]})
-    first, second = json.loads(stripped("gemini", raw.encode()))["candidates"]
-    assert (names(first["content"]["parts"]), names(second["content"]["parts"])) == ([EMPTY], ["Words."])
-
-
-def test_an_event_that_only_ends_an_answer_stays_an_event():
-    def event(parts, **more):
-        return sse({"candidates": [{"content": {"role": "model", "parts": parts}, **more}]})
-
-    strip = RecallStream("gemini")
-    look, recall = (part("gemini", kind, 0, False) for kind in (LOOK, RECALL))
-    made = strip.passed(event([look]) + event([recall]) + event([recall], finishReason="STOP"))
-    assert made == event([look]) + event([{"text": ""}], finishReason="STOP")
-
-
-@pytest.mark.parametrize("route", PATHS)
-def test_what_is_no_answer_keeps_its_bytes(route):
-    for raw in (
-        b'["brim_recall"]',
-        b'{"candidates": "brim_recall"}',
-        b'{"candidates": [3, {"content": "brim_recall"}]}',
-        b'{"output": null, "x": "brim_recall"}',
-        b'{"output": {"message": "brim_recall"}}',
-    ):
-        assert stripped(route, raw) is raw
 
 
 BLANK = st.text(" \n\t", max_size=2)

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from brim.gateway.relay import KEEPALIVE, EventStream
-from gateway.conftest import asked, conversation, post
+from brim.gateway.http.connection import KEEPALIVE
+from brim.gateway.upstream.answered import EventStream
+from gateway.conftest import asked, conversation, metric, post
 from model_server import running
 
 
@@ -37,7 +38,7 @@ def test_upstream_is_closed_as_soon_as_the_client_disconnects(gateway, upstream)
     link.close()
     assert settled(lambda: upstream.closed)
     assert upstream.closed[None] - left < 5  # Of the 20 seconds that the whole answer takes.
-    assert settled(lambda: app.state.metrics.streams.value() == 0)
+    assert settled(lambda: metric(app, "brim_open_streams") == 0)
 
 
 def test_upstream_is_closed_when_the_client_disconnects_before_the_answer(gateway, upstream):
@@ -47,7 +48,7 @@ def test_upstream_is_closed_when_the_client_disconnects_before_the_answer(gatewa
     assert settled(lambda: upstream.open == 1)
     link.close()
     assert settled(lambda: upstream.open == 0)
-    assert settled(lambda: app.state.metrics.requests.value(route="chat", model="gpt-4o", outcome="left") == 1)
+    assert settled(lambda: metric(app, "brim_requests_total", route="chat", model="gpt-4o", outcome="left") == 1)
 
 
 def test_a_silent_stream_gets_keepalive_comments(gateway, upstream):

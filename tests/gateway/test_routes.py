@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-import brim.gateway.body
+from brim.gateway.upstream import client as upstream_client
 from gateway.conftest import asked, call, conversation, get, post
 from gateway.scripted import JSON, Scripted, played
 from model_server import running
@@ -122,7 +122,7 @@ def test_long_answers_are_not_truncated(gateway, upstream, monkeypatch):
         server = app.state.settings.upstream
         assert app.state.conversations.windows.served(server, "model-999") == 7_999
         assert post(url, asked(conversation(1)))[::2] == (400, refusal)
-        monkeypatch.setattr(brim.gateway.body, "MOST_ANSWER", 1_000)
+        monkeypatch.setattr(upstream_client, "MOST_READ", 1_000)
         assert post(url, asked(conversation(1)))[::2] == (422, refusal)
     assert len(model.received) == 3
 

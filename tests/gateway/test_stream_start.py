@@ -5,11 +5,11 @@ import threading
 
 import pytest
 
-from brim.gateway import relay
-from brim.gateway.problem import CHAT, MESSAGES, RESPONSES
-from brim.gateway.relay import KEEPALIVE
-from brim.gateway.stream_start import StreamStart
-from gateway.conftest import conversation
+from brim.gateway.http import connection
+from brim.gateway.http.connection import KEEPALIVE
+from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
+from brim.gateway.upstream.stream_start import StreamStart
+from gateway.conftest import conversation, metric
 from gateway.scripted import EVENTS, JSON, opened, played, split
 from gateway.test_relay import settled
 from model_server import events, sse
@@ -21,7 +21,7 @@ WORDS = "Your input exceeds the context window of this model. Please adjust your
 @pytest.fixture(autouse=True)
 def early(monkeypatch):
     """Let the first comment come after 0.05 seconds, so that no test waits for it."""
-    monkeypatch.setattr(relay, "_FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "_FIRST_SECONDS", 0.05)
 
 
 def asked(route, turns=60):
@@ -83,7 +83,7 @@ def test_a_refusal_after_pauses_is_retried_though_the_head_was_sent(gateway, ups
         heard.set()
         assert found.read().replace(KEEPALIVE, b"") == answer(route)
     assert len(model.bodies) == 2
-    assert app.state.metrics.retries.value(model="gpt-4o") == 1
+    assert metric(app, "brim_overflow_retries_total", model="gpt-4o") == 1
 
 
 @pytest.mark.parametrize("told", [{}, {"policy": "warn"}, {"policy": "pass"}], ids=["fit", "warn", "pass"])
@@ -126,7 +126,7 @@ def test_a_second_refusal_ends_a_stream_that_has_begun_with_an_error_event(gatew
     last = json.loads(said.partition(b"data: ")[2])
     assert (last.get("error") or last)["message"] == "Still too long."
     assert said.startswith(b"data: " if route == CHAT else b"event: error\n")
-    assert app.state.metrics.requests.value(route=route, model="gpt-4o", outcome="broken") == 1
+    assert metric(app, "brim_requests_total", route=route, model="gpt-4o", outcome="broken") == 1
 
 
 def test_a_second_refusal_inside_a_stream_reaches_the_client_as_it_is(gateway, upstream):

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 import brim
-from brim.gateway.traffic import KIND, MOST
+from brim.gateway.report.traffic import KIND, MOST
 
 SECRET = "the vault code is heron-4711"
 
@@ -60,9 +60,9 @@ def test_each_request_is_stored_with_its_numbers_and_without_its_text(gateway, c
 def test_the_last_requests_are_written_at_the_end_and_the_next_gateway_starts_anew(
     chat, upstream, served_model, tmp_path
 ):
-    from brim.gateway import server
-    from brim.gateway.app import GatewayApp
-    from brim.gateway.policy import RequestRule
+    from brim.gateway.fit.rules import RequestRule
+    from brim.gateway.http import server
+    from brim.gateway.http.app import GatewayApp
     from brim.gateway.settings import GatewaySettings
     from model_server import running
 
@@ -79,14 +79,15 @@ def test_the_last_requests_are_written_at_the_end_and_the_next_gateway_starts_an
 
 
 def test_only_the_newest_requests_are_kept(tmp_path):
-    from brim.gateway.traffic import Traffic
+    from brim.gateway.http.problem import HttpProblem
+    from brim.gateway.report.traffic import Traffic
     from brim.sessions.log.tolerant_store import TolerantStore
 
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
         traffic = Traffic(TolerantStore(store), "here", is_kept=True)
         for i in range(MOST + 50):
-            traffic.add("gpt-5", id=str(i), route="chat", status=200, ended="ok")
+            traffic.add_refusal("gpt-5", str(i), "chat", HttpProblem(400, "no"))
         traffic.write()
         found = store.load(KIND, "here").body
         assert [row["id"] for row in found["requests"]] == [str(i) for i in range(50, MOST + 50)]
-        assert found["ends"] == {"ok": MOST + 50}
+        assert found["ends"] == {"refused_400": MOST + 50}

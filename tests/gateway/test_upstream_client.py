@@ -16,9 +16,9 @@ import zlib
 import aiohttp
 import pytest
 
-from brim.gateway import upstream_client
-from brim.gateway.problem import HttpProblem
-from brim.gateway.upstream_client import MOST_HEAD, BrokenAnswer, UpstreamClient, proxy_for
+from brim.gateway.http.problem import HttpProblem
+from brim.gateway.upstream import client as upstream_client
+from brim.gateway.upstream.client import MOST_HEAD, BrokenAnswer, UpstreamClient, proxy_for
 from gateway.raw_server import RawServer, whole
 
 LOOPS = {"asyncio": asyncio.new_event_loop}

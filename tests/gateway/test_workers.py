@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from brim import open_store
-from brim.gateway.traffic import KIND
+from brim.gateway.report.traffic import KIND
 from gateway.conftest import asked, get, post
 from model_server import ModelServer, running
+from services import free_port
 
 WORDS = "looked at the log of the build and found nothing that explains it. "
 
@@ -52,7 +53,7 @@ def workers_of(process):
     return [int(each) for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
-def prompts(folder, workers, *options):
+def prompts(folder, workers, *options, own=()):
     """Return what was sent upstream for each conversation, and the sums that the gateway told.
 
     Each request has a connection of its own, so that any worker may serve it.
@@ -66,18 +67,16 @@ def prompts(folder, workers, *options):
         for turns in range(6, 20, 4):
             bodies = [asked(talk(f"client {i}", turns)) for i in range(6)]
             assert {status for status, *_ in pool.map(post, [url] * 6, bodies)} == {200}
-        until, summary, counted = time.monotonic() + 20, {}, 0
-        while min(summary.get("requests", 0), counted) < 24 and time.monotonic() < until:
-            time.sleep(0.2)  # Either worker may answer, and knows the sums of the other as of a second ago.
-            summary = json.loads(get(url, "/brim/status")[2])["summary"]
-            counted = requests_on(get(url, "/metrics")[2].decode())
+        places = [f"http://127.0.0.1:{port}" for port in own] or [url]
+        told = [json.loads(get(place, "/brim/status")[2]) for place in places]
+        counted = [requests_on(get(place, "/metrics")[2].decode()) for place in places]
     assert not model.refused
     assert not model.illegal
     found = {}
     for body in map(json.loads, model.bodies):
         task = body["messages"][0]["content"].split(":")[0]
         found.setdefault(task, []).append(body["messages"])
-    return {task: sorted(sent, key=json.dumps) for task, sent in found.items()}, summary, counted
+    return {task: sorted(sent, key=json.dumps) for task, sent in found.items()}, told, counted
 
 
 def requests_on(page):
@@ -86,17 +85,21 @@ def requests_on(page):
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
-def test_a_conversation_is_cut_as_one_process_would_cut_it_and_sums_are_those_of_all(tmp_path):
-    one, alone, _ = prompts(tmp_path, 1)
-    store = f"sqlite:///{tmp_path}/brim.db"
-    both, together, counted = prompts(tmp_path, 2, "--store", store)
+def test_a_conversation_is_cut_as_one_process_would_cut_it_and_each_tells_its_own_sums(tmp_path):
+    one, (alone,), _ = prompts(tmp_path, 1)
+    store, port = f"sqlite:///{tmp_path}/brim.db", free_port()
+    (tmp_path / "brim.yaml").write_text(f"gateway: {{worker_port: {port}}}\n")
+    both, told, counted = prompts(tmp_path, 2, "--store", store, own=(port, port + 1))
     assert one == both
     assert len(one) == 6
-    assert together["cut"] == alone["cut"] >= 6
-    assert together["requests"] == alone["requests"] == 24
-    assert counted == 24
+    assert [each["worker"] for each in told] == [1, 2]
+    sums = {name: sum(each["summary"][name] for each in told) for name in ("cut", "requests")}
+    assert sums["cut"] == alone["summary"]["cut"] >= 6
+    assert sums["requests"] == alone["summary"]["requests"] == sum(counted) == 24
+    assert counted == [each["summary"]["requests"] for each in told]
+    assert min(counted) > 0  # Both have served.
     with open_store(store) as opened:
-        assert len(opened.ids(KIND)) == 2  # Both have served.
+        assert len(opened.ids(KIND)) == 2
 
 
 @pytest.mark.parametrize("option", ["--json", None], ids=["json", "lines"])

@@ -25,14 +25,16 @@ from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.files.text_digest import text_digest
-from brim.gateway import added_sections, endings, identity, problem, recall, recall_answer, recall_offer
-from brim.gateway.body import check_values, decompressed_request, json_value
-from brim.gateway.client_request import read as read_request
-from brim.gateway.guard import _is_plain
-from brim.gateway.problem import HttpProblem
-from brim.gateway.recall_stream import RecallStream
-from brim.gateway.server_event import events_of
-from brim.gateway.stream_start import StreamStart
+from brim.gateway.client import names as identity
+from brim.gateway.client.body import check_values, decompressed, json_value
+from brim.gateway.fit import added_sections
+from brim.gateway.http import problem
+from brim.gateway.http.admitted import _is_plain
+from brim.gateway.http.problem import HttpProblem
+from brim.gateway.recall import calls as recall
+from brim.gateway.recall import offer as recall_offer
+from brim.gateway.upstream.server_event import events_of
+from brim.gateway.upstream.stream_start import StreamStart
 from brim.history import excerpts, names
 from brim.history.compact import lines, mark, summary
 from brim.history.compact.continuation import continuation
@@ -42,7 +44,7 @@ from brim.history.compact.secrets import redact
 from brim.history.priority import words
 from brim.history.relevance import Relevance
 from brim.history.term_index import TermIndex
-from brim.hosts import host_name
+from brim.hosts import bearer, split_host
 from brim.meter import meter_for
 from brim.meter.catalogue import find
 from brim.meter.engines import SplintrEngine, classes
@@ -74,6 +76,7 @@ from brim.wire import wire
 from brim.wire.base import Format
 from brim.wire.message import Piece
 from brim.wire.overflow import is_overflow
+from gateway.conftest import parsed
 
 Read = Callable[[str], Any]
 _REFUSALS = (BrimError, HttpProblem)
@@ -234,27 +237,31 @@ READERS: dict[str, Read] = {
     "files.text_digest.text_digest": text_digest,
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
-    "gateway.added_sections.inserted": lambda text: added_sections.inserted(_body(text).decode(), "anthropic", text),
-    "gateway.body.decompressed_request": lambda text: decompressed_request(_stream(text), "gzip", 1 << 20),
-    "gateway.body.json_value": lambda text: json_value(_stream(text)),
-    "gateway.body.check_values": lambda text: check_values(_stream(text), 1_000),
-    "gateway.client_request.read": lambda text: read_request("chat", _body(text), 250_000),
-    "gateway.client_request.read, not JSON": lambda text: read_request("chat", _stream(text), 1_000),
-    "gateway.endings.refused": lambda text: endings.refused(_stream(text), 1),
-    "gateway.guard": _admitted,
-    "gateway.identity.named": lambda text: identity.named(None, {"user": text}, "key", ["some-key"]),
-    "gateway.identity.named, header": lambda text: identity.named(text, {}, "key", ["some-key"]),
-    "gateway.identity.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
-    "gateway.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
-    "gateway.recall.assembled": lambda text: [
+    "hosts.bearer": lambda text: bearer(f"Bearer {text}"),
+    "gateway.fit.added_sections.inserted": lambda text: added_sections.inserted(
+        _body(text).decode(), "anthropic", text
+    ),
+    "gateway.client.body.decompressed": lambda text: decompressed(_stream(text), "gzip", 1 << 20),
+    "gateway.client.body.json_value": lambda text: json_value(_stream(text)),
+    "gateway.client.body.check_values": lambda text: check_values(_stream(text), 1_000),
+    "gateway.client.parsed.parse": lambda text: parsed("chat", _body(text)),
+    "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text), 1_000),
+    "gateway.http.admitted": _admitted,
+    "gateway.client.names.conversation_name": lambda text: identity.conversation_name(
+        None, {"user": text}, "key", ["some-key"]
+    ),
+    "gateway.client.names.conversation_name, header": lambda text: identity.conversation_name(
+        text, {}, "key", ["some-key"]
+    ),
+    "gateway.client.names.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
+    "gateway.http.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
+    "gateway.recall.calls.assembled": lambda text: [
         recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")
     ],
-    "gateway.recall_answer.stripped": lambda text: recall_answer.stripped("chat", _stream(text)),
-    "gateway.recall_offer.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
-    "gateway.recall_offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
-    "gateway.recall_stream.RecallStream.passed": lambda text: RecallStream("chat").passed(_stream(text)),
-    "gateway.server_event.events_of": lambda text: events_of(_stream(text)),
-    "gateway.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
+    "gateway.recall.offer.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
+    "gateway.recall.offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
+    "gateway.upstream.server_event.events_of": lambda text: events_of(_stream(text)),
+    "gateway.upstream.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.compact.summary.summarise": lambda text: summary.summarise(text, 500, CHARS),
     "history.compact.summary.read_back": lambda text: lines.once(summary.read_back(text)),
     "history.compact.summary.summary_input": lambda text: summary.summary_input(
@@ -285,7 +292,7 @@ READERS: dict[str, Read] = {
     "history.priority.words": words,
     "history.relevance.Relevance": _indexed(Relevance),
     "history.term_index.TermIndex": _indexed(TermIndex),
-    "hosts.host_name": lambda text: host_name(text[:131_072]),
+    "hosts.split_host": lambda text: split_host(text[:131_072]),
     "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),

@@ -24,7 +24,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import brim
-from brim.gateway.routes import FITTED
+from brim.gateway.client.paths import FITTED
 from brim.sessions.log.overview import RECENT, overview
 from hostile.tenants import KINDS, OWNERS, ROUTES, SECRETS, Owner, address, environ, gateways, owners_in, process, world
 

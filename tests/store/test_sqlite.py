@@ -5,6 +5,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -108,6 +109,20 @@ def test_a_writer_that_waits_too_long_is_told_who_is_in_the_way(url, path, monke
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError, match="another program has been writing"):
             store.append("a", [("note", {})])
+        other.close()
+        assert store.append("a", [("note", {})]) == 1
+
+
+def test_calls_do_not_wait_one_after_the_other_for_a_database_that_stays_locked(url, path, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.5)
+    with open_store(url) as store:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        for _ in range(20):
+            with pytest.raises(StoreError, match="another program has been writing"):
+                store.append("a", [("note", {})])
+        assert 0.5 <= time.monotonic() - began < 5
         other.close()
         assert store.append("a", [("note", {})]) == 1
 

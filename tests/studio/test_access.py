@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from brim.errors import InvalidValue
+from brim.hosts import Access
 from brim.studio import api, peer
 from brim.studio.access import StudioAccess
 from brim.studio.workspace import Workspace
@@ -175,9 +176,10 @@ def test_another_address_than_loopback_needs_a_token_of_the_users_own():
     with pytest.raises(InvalidValue, match="16 characters"):
         StudioAccess(host="0.0.0.0", token="short", chosen=True)
     access = StudioAccess(host="0.0.0.0", token="long enough to be safe", chosen=True, names=("studio.example",))
-    assert access.knows("10.1.2.3:8090")
-    assert access.knows("Studio.example:8090")
-    assert not access.knows("evil.example:8090")
+    names = Access(access.host, access.names, port=access.port)
+    assert names.is_named("10.1.2.3:8090")
+    assert names.is_named("Studio.example:8090")
+    assert not names.is_named("evil.example:8090")
 
 
 def test_the_token_is_new_at_each_start_and_stays_out_of_what_is_printed():

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import brim
-from brim.gateway.traffic import KIND
+from brim.gateway.report.traffic import KIND
 from studio.browser import Tab, found_chromium, tab
 
 pytestmark = pytest.mark.ui

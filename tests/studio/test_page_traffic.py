@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 
 import brim
-from brim.gateway import server
-from brim.gateway.app import GatewayApp
-from brim.gateway.policy import RequestRule
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server
+from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings
 from model_server import ModelServer, running
 from studio.browser import crowd, tab, timed

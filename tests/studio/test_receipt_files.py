@@ -29,7 +29,7 @@ UPS = (
     "..%00/",
     "/../",
 )
-TARGETS = ("secret.json", "etc/passwd", "brim.yaml", "app.py", "access.py")
+TARGETS = ("secret.json", "etc/passwd", "brim.yaml", "app.py", "hosts.py")
 DEPTHS = (1, 3, 8)
 PATHS = [
     *(

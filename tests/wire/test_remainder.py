@@ -8,8 +8,8 @@ import pytest
 import brim
 from brim.errors import InvalidType
 from brim.files.json_body import body_of
-from brim.gateway.client_request import read as read_client_request
-from brim.gateway.problem import CHAT, MESSAGES, RESPONSES
+from brim.gateway.client.parsed import read as read_client_request
+from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
 from brim.history.note import note_in
 from brim.history.request_body import request_of
 from brim.sessions.conversations import Conversations

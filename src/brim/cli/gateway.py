@@ -64,8 +64,8 @@ def run(
     flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
     try:
         from brim.gateway import check as self_check
-        from brim.gateway import server
-        from brim.gateway.lines import ActivityLines
+        from brim.gateway.http import server
+        from brim.gateway.report.lines import ActivityLines
     except ImportError as error:
         raise SourceError("brim gateway", "it needs another package: pip install 'brim[gateway]'") from error
 

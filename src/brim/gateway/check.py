@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from brim.errors import BrimError
-from brim.gateway.body import fetch_json
-from brim.gateway.key_mask import is_secret
-from brim.gateway.paths import SAFE
-from brim.gateway.problem import HttpProblem
+from brim.gateway.client.paths import SAFE
+from brim.gateway.http.connection import Headers
+from brim.gateway.http.key_mask import is_secret
+from brim.gateway.http.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream import address
-from brim.gateway.upstream_client import Headers, UpstreamClient
+from brim.gateway.upstream.address import address
+from brim.gateway.upstream.client import UpstreamClient
 from brim.sessions.learning.windows import listed
 from brim.store import open_store
 
@@ -102,7 +102,7 @@ async def _answer(upstream: UpstreamClient, base: str, key: str | None, proxy: s
         keys = [[("authorization", f"Bearer {key}")], [("x-api-key", key), _VERSION]]
     for headers in keys:
         try:
-            status, said = await fetch_json(upstream, address(base, _PATH), headers, _SECONDS)
+            status, said = await upstream.get_json(address(base, _PATH), headers, _SECONDS)
         except HttpProblem as problem:
             return False, *_unreachable(problem, base, by_proxy=proxy is not None)
         if status not in _DENIED:

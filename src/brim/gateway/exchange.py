@@ -1,394 +1,274 @@
-"""One request from its body to the end of its answer."""
+"""One POST from its body to the end of its answer: parsed, planned, fitted, sent, answered, learned."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
-from brim.gateway import client_request, endings, problem, recall, recall_answer, recall_round, relay
-from brim.gateway.body import decompress_body, json_value, read_answer
-from brim.gateway.client_request import ClientRequest
-from brim.gateway.connection import Send
-from brim.gateway.decision import INLINE, LOG, Decision
-from brim.gateway.guard import IncomingRequest
-from brim.gateway.masked_names import masked
-from brim.gateway.metrics import ending
-from brim.gateway.outcome import FitOutcome
-from brim.gateway.paths import is_stream_path, model_path
-from brim.gateway.problem import GEMINI, HttpProblem
-from brim.gateway.recall_stream import RecallStream
-from brim.gateway.relay import BufferedStream
+from brim.errors import InvalidValue
+from brim.gateway.client.body import json_value
+from brim.gateway.client.parsed import Parsed, parse, unread
+from brim.gateway.fit import learned
+from brim.gateway.fit.fitted import FittedBody, doubt, passed
+from brim.gateway.fit.planned import plan, rule_of
+from brim.gateway.fit.rules import PASS, RequestRule
+from brim.gateway.http.admitted import Admitted
+from brim.gateway.http.connection import ClientConnection
+from brim.gateway.http.problem import HttpProblem
+from brim.gateway.recall.calls import assembled, calls
+from brim.gateway.recall.round import MOST_ROUNDS, again, without_recall
+from brim.gateway.settings import GatewaySettings, root
 from brim.gateway.state import GatewayState
-from brim.gateway.stream_start import StreamStart
-from brim.gateway.upstream import address, returned_headers, sent_headers
-from brim.gateway.upstream_client import BrokenAnswer, Headers, UpstreamAnswer
-from brim.sessions.learning.usage import reported, usage_in
-from brim.wire.overflow import Overflow, is_overflow
+from brim.gateway.upstream.address import address, sent_headers
+from brim.gateway.upstream.answered import Answered, pass_back
+from brim.gateway.upstream.client import BrokenAnswer
+from brim.gateway.upstream.sent import Sent, send
+from brim.observe.uncaught import log_error
+from brim.wire.overflow import Overflow
 
-T = TypeVar("T")
-
-PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-"""Where requests of each route go; those of the others go to the path that names their model."""
-_REFUSALS = (400, 413, 422, 500)
-"""Statuses with which servers refuse a prompt that is too long."""
-_FRAMES = "application/vnd.amazon.eventstream"
+LOG = logging.getLogger("brim.gateway")
+INLINE = 16_384
+"""Bytes of a body that is read and counted on the event loop, since handing it to a thread would cost more."""
 _MOST_BUFFERED = 8 * 1024 * 1024
-"""Bytes of a stream that is buffered because the model may recall something."""
-
-
-async def exchange(state: GatewayState, incoming: IncomingRequest, send: Send, route: str) -> str:
-    """Read a request, fit it, send it, and pass its answer back; return how it ended.
-
-    Raises:
-        HttpProblem: the request ends here.
-    """
-    try:
-        ask = await _read(state, incoming, route)
-        masked(state, incoming, ask)
-        work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
-    except HttpProblem as problem:
-        ask = client_request.unread(route, incoming.raw, problem.message)
-        work = Decision(state=state, settings=state.settings, incoming=incoming, ask=ask)
-        if not work.passes:
-            raise
-        incoming.body = incoming.raw
-    return await Exchange(work, send).answer(await work.outcome())
-
-
-async def _read(state: GatewayState, incoming: IncomingRequest, route: str) -> ClientRequest:
-    """Return the request of a body.
-
-    Raises:
-        HttpProblem: it cannot be read.
-    """
-    await decompress_body(incoming, state.settings.most_bytes)
-    named = model_path(incoming.path)
-    arguments = (route, incoming.body, state.settings.most_values, named[1] if named else "")
-    if len(incoming.body) <= INLINE:
-        return client_request.read(*arguments)
-    return await state.work(client_request.read, *arguments)
+"""Bytes of an answer that is kept back because the model may recall something."""
+_LATER = {"retry-after": "1"}
 
 
 class Exchange:
-    """One request whose answer is passed back."""
+    """One request at work. It is made of values; what it holds itself is the open connection to upstream."""
 
-    def __init__(self, work: Decision, send: Send) -> None:
-        self.state, self.settings, self.incoming = work.state, work.settings, work.incoming
-        self.route = work.ask.route
-        self._work = work
-        self._send = send
-        self._retried = False
-        self._response: UpstreamAnswer | None = None
-        self._streamed: tuple[UpstreamAnswer, FitOutcome] | None = None
-        """The newest answer that is a stream, and what was sent for it."""
-        self._buffered = BufferedStream(send, work.settings.keepalive)
-        self._overhead = 0.0
-        """Seconds until the request was sent for the first time."""
-        self._row: dict[str, Any] | None = None
-        """The answer as the list of the newest ones shows it, once it has begun."""
+    def __init__(self, state: GatewayState, admitted: Admitted, route: str, client: ClientConnection) -> None:
+        self._state = state
+        self._settings: GatewaySettings = state.settings
+        self._admitted = admitted
+        self._route = route
+        self._client = client
+        self._sent: Sent | None = None
+        self.label = ""
+        """The name of its model as it may be shown; empty until the body was read."""
 
-    async def answer(self, outcome: FitOutcome) -> str:
-        """Send what was decided, and pass the answer back; return how the request ended.
+    async def run(self, raw: bytes) -> str:
+        """Answer the request of a body; return how it ended.
 
         Raises:
             HttpProblem: there is no answer, or one that broke off where only the connection can say so.
         """
-        self._overhead = perf_counter() - self.incoming.started
-        self.state.activity.sent(self.incoming, self.route, outcome, self._work.plan, self._overhead)
+        parsed = await self.parsed(raw)
+        self.label = parsed.label
+        fitted = await self.fitted(parsed)
+        overhead = perf_counter() - self._admitted.started
+        self._state.activity.sent(fitted, overhead)
         ended = "broken"
         try:
-            response, first, outcome = await self._sent(outcome)
-            if outcome.recalls and response.status == 200:
-                ended = await self._recalled(response, first, outcome)
-            else:
-                ended = await self._passed(response, first, outcome)
+            sent = await self._taken(fitted, fitted, overhead)
+            if fitted.recalls:
+                sent = await self._client.during(self._recalled(sent), self._settings.keepalive)
+            answered = await self._passed(sent)
+            ended = answered.ended
+            self._learn(answered)
         except HttpProblem as problem:
-            if not self._buffered.began:
+            if not self._client.began:
                 raise
-            await self._broke(problem)
+            await self._client.end(problem.event(self._route, self._admitted.id))
         except asyncio.CancelledError:
             ended = "left"
             raise
         finally:
-            self._close()
-            if self._row is not None:
-                self.state.traffic.add(self.incoming.model, ended=ended, **self._row)
+            if self._sent is not None:
+                self._sent.answer.close()
+                self._state.traffic.add(self._sent, ended)
         return ended
 
-    def _close(self) -> None:
-        """Close the connection to upstream, unless all of its answer has come."""
-        if self._response is not None:
-            self._response.close()
-            self._response = None
-
-    async def _begin(self) -> None:
-        """Send the head of the newest stream."""
-        assert self._streamed is not None
-        response, outcome = self._streamed
-        headers = [*returned_headers(response, whole=False), *self._headers(outcome)]
-        await relay.send_head(self._send, response.status, headers)
-
-    async def _sent(self, outcome: FitOutcome) -> tuple[UpstreamAnswer, bytes, FitOutcome]:
-        """Send a request, once more and smaller if it is refused as too long; return the answer and its start."""
-        response = await self._post(outcome)
-        while True:
-            try:
-                first, found = await self._start(response, outcome)
-            except BrokenAnswer as error:
-                raise relay.broken_answer(error) from error
-            if found is None:
-                return response, first, outcome
-            again = await self._waited(self._smaller(found, outcome), response)
-            if again is None:
-                return response, first, outcome
-            outcome = again
-            response = await self._waited(self._post(outcome), response)
-
-    async def _waited(self, job: Coroutine[Any, Any, T], response: UpstreamAnswer) -> T:
-        """Return the result of a job; a client that waits for a stream meanwhile gets comments."""
-        waits = self._buffered.began or _is_stream(response)
-        return await (self._buffered.during(job, self._begin) if waits else job)
-
-    async def _start(self, response: UpstreamAnswer, outcome: FitOutcome) -> tuple[bytes, Overflow | None]:
-        """Return the bytes of an answer that show whether the prompt was refused as too long, and the refusal.
+    async def parsed(self, raw: bytes) -> Parsed:
+        """Return the request of a body; one that cannot be read is only passed on if nothing has to be read.
 
         Raises:
-            BrokenAnswer: the connection broke.
+            HttpProblem: it cannot be read.
         """
-        if _is_stream(response):
-            start = StreamStart()
-            if self._work.shrinks(outcome) and not self._retried:
-                await self._waited(start.read(response), response)
-            return start.raw, start.refusal
-        if (response.status == 200 and not self._passes(response)) or response.status in _REFUSALS:
-            raw = await read_answer(response)
-            refused = response.status in _REFUSALS
-            return raw, is_overflow(raw) if refused else endings.refused(raw, self._work.ask.answer)
-        return b"", None
-
-    async def _smaller(self, found: Overflow, outcome: FitOutcome) -> FitOutcome | None:
-        """Learn from a refusal, and return a smaller request; `None` after one retry, or if there is none."""
+        job = partial(parse, self._admitted, self._route, raw, self._settings, self._state.secrets)
         try:
-            again = await self._work.smaller(found, outcome)
+            return job() if len(raw) <= INLINE else await self._state.work(job)
+        except HttpProblem as problem:
+            parsed = unread(self._admitted, self._route, raw, problem.message)
+            if rule_of(parsed, self._settings)[1] != PASS:
+                raise
+            return parsed
+
+    async def fitted(self, parsed: Parsed) -> FittedBody:
+        """Return what is sent.
+
+        Raises:
+            HttpProblem: the request is refused.
+        """
+        rule, policy = rule_of(parsed, self._settings)
+        if policy == PASS:
+            return passed(parsed, PASS, "policy")
+        if parsed.partial:  # What the provider stores cannot be counted, and a call there cannot be found.
+            return passed(parsed, policy, "partial")
+        try:
+            await self._ask_windows(parsed, rule)
+            await self._state.learned(parsed.model)
+            if parsed.request is None:
+                why = parsed.problem
+                return await self._faulty(parsed, policy, "unreadable", ValueError(why), HttpProblem(400, why))
+            engine = self._state.conversations
+            inline = (
+                len(parsed.body) <= INLINE and not self._state.keeps and engine.meters.ready(parsed.model, rule.meter)
+            )
+            job = partial(self._planned_and_fitted, parsed)
+            return job() if inline else await self._state.work(job)
         except HttpProblem:
-            again = None
-        again = None if self._retried else again
-        self.state.activity.overflow(self.incoming, self.route, found, outcome, again)
-        self._retried = self._retried or again is not None
+            raise
+        except InvalidValue as error:
+            # Something new in a message, perhaps; the provider knows better than we do.
+            return await self._faulty(parsed, policy, "unreadable", error, HttpProblem(400, str(error)))
+        except Exception as error:  # A fault of ours must not be taken for an answer of the provider.
+            log_error(self._admitted.id, error, LOG)
+            refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
+            return await self._faulty(parsed, policy, "fault", error, refusal)
+
+    def _planned_and_fitted(self, parsed: Parsed) -> FittedBody:
+        return self._state.fitter.fit(plan(parsed, self._settings, self._state.conversations))
+
+    async def _faulty(
+        self, parsed: Parsed, policy: str, why: str, error: Exception, refusal: HttpProblem
+    ) -> FittedBody:
+        """Return a request that brim could not fit or read as it came, if it is certain to fit.
+
+        Raises:
+            HttpProblem: it is not, or the settings refuse such requests.
+        """
+        unsure: str | None = ""
+        if self._settings.on_fault == "pass":
+            try:
+                unsure = await self._state.work(self._doubt, parsed)
+            except Exception:  # What counts the body may be what failed.
+                unsure = "; its tokens could not be counted"
+        became = "pass" if unsure is None else "refuse"
+        self._state.activity.fault(self._admitted, self._route, error, kind=why, became=became, model=parsed.label)
+        if unsure is not None:
+            raise replace(refusal, message=refusal.message + unsure) from error
+        return passed(parsed, policy, why)
+
+    def _doubt(self, parsed: Parsed) -> str | None:
+        engine = self._state.conversations
+        counts = engine.windows.answer_counts(parsed.model) is not False
+        return doubt(parsed, plan(parsed, self._settings, engine), answer_counts=counts)
+
+    async def _ask_windows(self, parsed: Parsed, rule: RequestRule) -> None:
+        """Ask the server for the windows of its models, unless the window is set or it was asked lately."""
+        base, windows = self._settings.base(parsed.route), self._state.conversations.windows
+        if rule.window is not None or windows.asked(base):
+            return
+        headers = sent_headers(self._admitted.forwarded, self._settings, parsed.route)
+        kept = [(name, value) for name, value in headers if not name.startswith("content-")]
+
+        async def fetch(path: str) -> Any:
+            url = root(base) + path if path.startswith("/") else address(base, f"/v1/{path}")
+            try:
+                status, said = await self._state.upstream.get_json(url, kept)
+            except HttpProblem:
+                return None
+            return said if status == 200 else None
+
+        await windows.ask(base, fetch)
+
+    async def _taken(self, fitted: FittedBody, first: FittedBody, overhead: float) -> Sent:
+        """Send a request, once more and smaller if it is refused as too long; `first` is what was sent first.
+
+        Raises:
+            HttpProblem: there is no answer, or it broke off.
+        """
+        retried = self._sent is not None and self._sent.retried
+        sent = await self._send(fitted, overhead, retried=retried)
+        if sent.refusal is None:
+            return sent
+        smaller = await self._client.during(self._smaller(sent, first, sent.refusal), self._settings.keepalive)
+        if smaller is None:
+            return sent
+        return await self._client.during(self._send(smaller, overhead, retried=True), self._settings.keepalive)
+
+    async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
+        if self._sent is not None:
+            self._sent.answer.close()
+        self._sent = await send(
+            self._state.upstream, fitted, self._settings, self._client, overhead=overhead, retried=retried
+        )
+        return self._sent
+
+    async def _smaller(self, sent: Sent, first: FittedBody, found: Overflow) -> FittedBody | None:
+        """Learn from a refusal, and return a smaller request; `None` after one retry, or if there is none."""
+        await self._learn_refusal(sent.fitted, found)
+        again = None
+        if not sent.retried:
+            again = await self._state.work(learned.smaller, self._state.fitter, first, sent.fitted, found)
+        self._state.activity.overflow(sent.fitted, found, again)
         return again
 
-    async def _post(self, outcome: FitOutcome) -> UpstreamAnswer:
-        settings, incoming = self.settings, self.incoming
-        url = address(settings.base(self.route), PATHS.get(self.route, incoming.target), incoming.query)
-        headers = sent_headers(incoming.forwarded, settings, self.route)
-        same = outcome.body is incoming.body
-        if not same:
-            headers = [(name, value) for name, value in headers if name != "content-encoding"]
-        self._close()
-        self._response = await self.state.upstream.send(
-            "POST", url, headers, incoming.raw if same else outcome.body, settings.timeout
-        )
-        if _is_stream(self._response):
-            self._streamed = (self._response, outcome)
-        return self._response
+    async def _recalled(self, sent: Sent) -> Sent:
+        """Answer the recalls of the model, call it again, and return the answer that is for the client.
 
-    async def _passed(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
-        """Pass an answer back, and return how it ended.
-
-        Raises:
-            HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
-        """
-        try:
-            if not first and not self._passes(response):
-                first = await read_answer(response)
-            if self._buffered.began and not _is_stream(response):
-                raise problem.of_answer(response.status, first)
-            self._note(outcome)
-            if self._is_unread(response):
-                await self._frames(response, first, outcome)
-            elif _is_stream(response):
-                return await self._stream(response, first, outcome)
-            elif response.status == 200:
-                await self._whole(response, first, outcome)
-            else:
-                await relay.send_read(self._send, response, first, self._headers(outcome))
-        except BrokenAnswer as error:
-            raise relay.broken_answer(error) from error
-        return ending(response.status)
-
-    async def _stream(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
-        """Pass a stream of events on, and return how it ended."""
-        if not self._buffered.began:
-            await self._begin()
-        broken = HttpProblem(502, "upstream broke off its answer", "server_error").event(self.route, self.incoming.id)
-        strip = RecallStream(self.route) if outcome.recalls else None
-        self.state.metrics.streams.add(1)
-        try:
-            passed = await relay.pass_stream(
-                response, self._send, first=first, keepalive=self.settings.keepalive, broken=broken, strip=strip
-            )
-        finally:
-            self.state.metrics.streams.add(-1)
-        self._learn(passed.usage, outcome)
-        if passed.stopped is not None:  # Too late to send it again; the next one is smaller.
-            found = endings.stopped(passed.stopped, passed.usage, self._work.ask.answer)
-            self.state.activity.overflow(self.incoming, self.route, found, outcome, None)
-            self.state.later(self._work.ask.model, self._work.learned(found, outcome))
-        return "broken" if passed.broken else ending(response.status)
-
-    async def _frames(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> None:
-        """Pass on a stream without events as it comes; an upstream that breaks off breaks the client's too."""
-        await relay.send_head(
-            self._send, response.status, [*returned_headers(response, whole=True), *self._headers(outcome)]
-        )
-        self.state.metrics.streams.add(1)
-        try:
-            last = await relay.pass_bytes(response, self._send, first)
-        finally:
-            self.state.metrics.streams.add(-1)
-        self._learn(relay.usage_at_end(last), outcome)
-
-    def _is_unread(self, response: UpstreamAnswer) -> bool:
-        """Return whether an answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
-        array = self.route == GEMINI and is_stream_path(self.incoming.path)
-        return _is_frames(response) or (array and response.status == 200 and not _is_stream(response))
-
-    def _passes(self, response: UpstreamAnswer) -> bool:
-        """Return whether an answer is passed on as it comes."""
-        return _is_stream(response) or self._is_unread(response)
-
-    async def _whole(self, response: UpstreamAnswer, raw: bytes, outcome: FitOutcome) -> None:
-        """Pass back an answer that is not a stream; one that is too long to read is passed on as it comes."""
-        mine = self._headers(outcome)
-        if not response.at_end:
-            await relay.send_head(self._send, response.status, [*returned_headers(response, whole=True), *mine])
-            await relay.pass_bytes(response, self._send, raw)
-            return
-        body = recall_answer.stripped(self.route, raw) if outcome.recalls else raw
-        await relay.send_answer(self._send, response.status, [*returned_headers(response, whole=False), *mine], body)
-        if outcome.method != "exact":
-            self._learn(_usage(raw), outcome)
-
-    async def _recalled(self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome) -> str:
-        """Answer the recalls of the model, call it again, and pass back the answer that is for the client.
-
-        A stream is buffered meanwhile: only at its end is it known whether it is for the client.
-
-        Raises:
-            HttpProblem: upstream broke off, or the client waits for a stream and the last answer is none.
-        """
-        response, first, outcome = await self._waited(self._rounds(response, first, outcome), response)
-        return await self._passed(response, first, outcome)
-
-    async def _rounds(
-        self, response: UpstreamAnswer, first: bytes, outcome: FitOutcome
-    ) -> tuple[UpstreamAnswer, bytes, FitOutcome]:
-        """Return the answer that is for the client, its bytes as far as they were read, and what was sent for it.
+        Only at the end of an answer is it known whether it is, so it is kept back. A model that does nothing but recall
+        is asked once more without the tool.
 
         Raises:
             HttpProblem: upstream broke off.
         """
-        for turn in range(recall.MOST_ROUNDS + 1):
+        first = sent.fitted
+        for turn in range(MOST_ROUNDS + 1):
+            if sent.status != 200 or not sent.fitted.recalls:
+                return sent
             try:
-                raw = first + await read_answer(response, _MOST_BUFFERED - len(first))
+                raw = sent.first + await sent.answer.read_all(_MOST_BUFFERED - len(sent.first))
             except BrokenAnswer as error:
-                raise relay.broken_answer(error) from error
-            answer = recall.assembled(self.route, raw) if _is_stream(response) else json_value(raw)
-            calls, others = recall.calls(self.route, answer)
-            if not response.at_end and not _is_stream(response):
+                raise error.problem from error
+            if not sent.answer.at_end:
                 raise HttpProblem(502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the most with recall")
-            if not calls or others or turn == recall.MOST_ROUNDS or not response.at_end:
-                break
-            self.state.metrics.recalls.add(len(calls))
-            job = partial(recall_round.again, ends=turn == recall.MOST_ROUNDS - 1)
-            again = await self.state.work(job, self._work, outcome, answer, calls)
-            response, first, outcome = await self._sent(again)
-            if response.status != 200:
-                return response, first, outcome
-        return response, raw, outcome
+            self._sent = sent = replace(sent, first=raw)
+            answer = assembled(self._route, raw) if sent.is_stream else json_value(raw)
+            found = calls(self._route, answer)
+            recalls = sum(call.recalls for call in found)
+            if not recalls:
+                return sent
+            self._state.metrics.recalls.inc(recalls)
+            job = partial(again, self._state.fitter, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
+            job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.fitter, first)
+            sent = await self._taken(await self._state.work(job), first, sent.overhead)
+        return sent
 
-    async def _broke(self, problem: HttpProblem) -> None:
-        """Send a problem as the last event of a stream that has begun."""
-        event = problem.event(self.route, self.incoming.id)
-        await relay.send_piece(self._send, event)
-        await relay.send_piece(self._send, b"", more=False)
+    async def _passed(self, sent: Sent) -> Answered:
+        """Pass an answer back.
 
-    def _learn(self, usage: Any, outcome: FitOutcome) -> None:
-        """Correct the model's meter by the usage of an answer, after it was passed back."""
-        plan, request = self._work.plan, outcome.request
-        if usage is None or request is None or plan is None:
-            return
-        if outcome.method == "exact" and not plan.engine.over(request):
-            self.state.conversations.windows.took(self.incoming.model, outcome.after or 0)
-            return
+        Raises:
+            HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
+        """
+        streams = self._state.metrics.streams
+        open_ = int(sent.is_stream or sent.is_unread)
+        streams.inc(open_)
         try:
-            actual = reported(usage)
-        except ValueError:
-            return
-        if actual.input is None or actual.passes != 1:
-            return
-        learn = self.state.work(self.state.conversations.learn, request, plan.engine, actual.input)
-        self.state.later(self._work.ask.model, learn)
+            return await pass_back(sent, self._client, self._settings.keepalive)
+        except BrokenAnswer as error:
+            raise error.problem from error
+        finally:
+            streams.dec(open_)
 
-    def _headers(self, outcome: FitOutcome) -> Headers:
-        """Return the headers that say what was done: numbers and names, never text."""
-        named: dict[str, Any] = {
-            "request-id": self.incoming.id,
-            "tokens-before": outcome.before,
-            "tokens-after": outcome.after,
-            "count-method": outcome.method,
-            "policy": outcome.policy,
-            "edits": outcome.edits,
-            "answer-tokens": outcome.answer,
-            "over": outcome.over or None,
-            "passthrough": outcome.passed or None,
-            "retried": "1" if self._retried else None,
-            "overhead-ms": f"{self._overhead * 1000:.2f}",
-        }
-        if LOG.isEnabledFor(logging.INFO):
-            LOG.info("%s %s %s", named.pop("request-id"), self.route, named)
-            named["request-id"] = self.incoming.id
-        return [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
+    def _learn(self, answered: Answered) -> None:
+        """Learn from an answer, after it was passed back."""
+        fitted, engine = answered.sent.fitted, self._state.conversations
+        tokens = learned.learns_usage(engine, fitted, answered.usage)
+        planned, request, model = fitted.planned, fitted.request, fitted.parsed.model
+        if tokens is not None and planned is not None and request is not None:
+            self._state.later(model, self._state.work(engine.learn, request, planned.engine, tokens))
+        if answered.stopped is not None:  # Too late to send it again; the next one is smaller.
+            self._state.activity.overflow(fitted, answered.stopped, None)
+            self._state.later(model, self._learn_refusal(fitted, answered.stopped))
 
-    def _note(self, outcome: FitOutcome) -> None:
-        """Note the answer for the list of the newest ones; it is added at its end."""
-        if not self.state.traffic.is_kept:
-            return
-        response, made = self._response, outcome.request
-        self._row = {
-            "id": self.incoming.id,
-            "route": self.route,
-            "status": response.status if response is not None else 0,
-            "stream": response is not None and _is_stream(response),
-            "before": outcome.before,
-            "after": outcome.after,
-            "budget": outcome.budget,
-            "method": outcome.method,
-            "policy": outcome.policy,
-            "edits": outcome.edits,
-            "session": made.conversation if made is not None else "",
-            "cut": made.cut if made is not None else 0,
-            "passed": outcome.passed,
-            "retried": self._retried,
-            "overhead_ms": round(self._overhead * 1000, 2),
-            "first_ms": round((perf_counter() - self.incoming.started) * 1000, 2),
-        }
-
-
-def _is_stream(response: UpstreamAnswer) -> bool:
-    """Return whether an answer is a stream of events."""
-    kind = response.headers.get("content-type", "")
-    return response.status == 200 and kind.lower().startswith("text/event-stream")
-
-
-def _is_frames(response: UpstreamAnswer) -> bool:
-    """Return whether an answer is a stream of Amazon's binary frames."""
-    return response.status == 200 and response.headers.get("content-type", "").lower().startswith(_FRAMES)
-
-
-def _usage(raw: bytes) -> Any:
-    return usage_in(json_value(raw)) if b'"usage' in raw else None
+    async def _learn_refusal(self, fitted: FittedBody, found: Overflow) -> None:
+        size = await self._state.work(learned.learn_refusal, self._state.conversations, fitted, found)
+        if size is not None and fitted.planned is not None:
+            room = fitted.planned.room
+            self._state.activity.learned(fitted, size, room.window if room is not None else None, "refusal")

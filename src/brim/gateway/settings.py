@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from brim.errors import HIDDEN, InvalidValue
-from brim.gateway.paths import EXPECTED, SAFE, is_pattern
-from brim.gateway.policy import RequestRule
+from brim.gateway.client.paths import EXPECTED, SAFE, is_pattern
+from brim.gateway.fit.rules import RequestRule
 from brim.hosts import is_loopback
 from brim.settings.keys import SETTINGS
 
@@ -84,6 +84,9 @@ class GatewaySettings:
     drain: float = 30
     workers: int = 1
     """Processes that serve the address; several share the store, or a temporary one."""
+    worker_port: int | None = None
+    """The port at which the first of several workers answers alone, so that its metrics can be scraped; the second
+    has the next port, and so on."""
     threads: int = 2
     sessions: int = 500
     memory: int = 67_108_864
@@ -174,7 +177,7 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
 
 def _read(path: str) -> Spec:
     """Return the sections of a file; what reads them is loaded only if a rule names one."""
-    from brim.gateway.added_sections import read_sections
+    from brim.gateway.fit.added_sections import read_sections
 
     return read_sections(path)
 

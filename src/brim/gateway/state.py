@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, TypeVar
 
-from brim.gateway.activity import Activity
-from brim.gateway.body import fetch_json
-from brim.gateway.guard import ClientKeys
-from brim.gateway.held_sections import HeldSections
-from brim.gateway.key_mask import SeenKeys, spellings
-from brim.gateway.metrics import GatewayMetrics
-from brim.gateway.owner_tags import OwnerTags
-from brim.gateway.problem import HttpProblem
+from brim.gateway.client.owner_tags import OwnerTags
+from brim.gateway.fit.fitted import Fitter
+from brim.gateway.fit.held_sections import HeldSections
+from brim.gateway.http.admitted import ONCE
+from brim.gateway.http.key_mask import spellings
+from brim.gateway.http.problem import HttpProblem
+from brim.gateway.report.activity import Activity
+from brim.gateway.report.metrics import GatewayMetrics
+from brim.gateway.report.traffic import Traffic
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.traffic import Traffic
-from brim.gateway.upstream import address
-from brim.gateway.upstream_client import UpstreamClient
-from brim.gateway.worker_sums import WorkerSums
+from brim.gateway.upstream.address import address
+from brim.gateway.upstream.client import UpstreamClient
+from brim.hosts import Access, Secrets
 from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.meters import warm
@@ -38,27 +37,21 @@ _DOWN = (502, 503, 504)
 class GatewayState:
     """Everything that outlives a request."""
 
-    def __init__(self, settings: GatewaySettings, worker: int = 1, folder: Path | None = None) -> None:
+    def __init__(self, settings: GatewaySettings, worker: int | None = None, store: str | None = None) -> None:
         """Begin.
 
         Args:
             settings: the settings.
-            worker: the number of this process among those of the gateway.
-            folder: what they share, with their sums; `None` if there is one process only.
+            worker: the number of this process among those of the gateway; `None` if it is the only one.
+            store: the address of the store that they share, if the settings have none.
 
         Raises:
             InvalidValue: a key is not set.
             StoreError: the store cannot be opened.
         """
         self.worker = worker
-        """The number of this process among those of the gateway."""
-        self.settings = settings
-        """The current settings; a reload replaces them, and requests under way keep theirs."""
-        self.keys = ClientKeys(settings.secrets())
-        self.hidden = spellings(settings.own_keys().values())
-        """The gateway's own keys for upstream, which no answer may hold."""
-        self.seen = SeenKeys(_secrets(settings))
-        place = store_address(settings, folder)
+        self.use(settings)
+        place = settings.store or store
         self.store = open_store(place) if place is not None else None
         self.keeps = settings.store is not None
         """Whether the store is for the user; otherwise it only tells the other workers what was cut."""
@@ -71,9 +64,12 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
-        self.sections = HeldSections(settings.sessions)
-        """The sections that rules added to the newest prompts of conversations that were cut."""
-        self.owners = OwnerTags(self.conversations.store)
+        self.fitter = Fitter(
+            engine=self.conversations,
+            owners=OwnerTags(self.conversations.store),
+            sections=HeldSections(settings.sessions),
+            keeps=self.keeps,
+        )
         self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
         self._reached: tuple[float, str] = (-_ASKED, "")
         """When upstream was last asked whether it is there, and what is wrong with it."""
@@ -81,14 +77,28 @@ class GatewayState:
         self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)
         self.on_end: Callable[[Mapping[str, Any]], Any] | None = None
         """Called with the summary when the gateway ends."""
-        self.sums = WorkerSums(folder, worker, self.metrics, self.activity)
-        name = f"{settings.host}:{settings.port}" + (f" worker {worker}" if folder is not None else "")
+        name = f"{settings.host}:{settings.port}" + (f" worker {worker}" if worker is not None else "")
         self.traffic = Traffic(self.conversations.store, name, is_kept=self.keeps)
-        self._writing: list[asyncio.Task[None]] = []
+        self._writing: asyncio.Task[None] | None = None
         self.ready = False
         """Whether everything that counting needs is loaded."""
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
         self._tasks: dict[asyncio.Task[Any], str] = {}
+
+    def use(self, settings: GatewaySettings) -> None:
+        """Take settings; requests under way keep theirs.
+
+        Raises:
+            InvalidValue: a key is not set.
+        """
+        clients, own = settings.secrets(), settings.own_keys()
+        self.settings = settings
+        self.access = Access(settings.host, settings.hosts, once=ONCE)
+        self.keys = Secrets(clients)
+        self.secrets = (*clients.values(), *own.values())
+        """Every key of the settings, none of which may be part of a name."""
+        self.hidden = spellings(own.values())
+        """The keys for upstream, which no answer may hold."""
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
@@ -114,7 +124,7 @@ class GatewayState:
             await job
         except Exception as error:  # The answer was sent: whatever failed after it, nobody waits for it.
             log_error("a job after an answer", error)
-            self.activity.fault(None, "other", "fault", "pass", error)
+            self.activity.fault(None, "other", error, kind="fault", became="pass")
 
     @property
     def pending(self) -> int:
@@ -136,18 +146,22 @@ class GatewayState:
     async def _unreachable(self, base: str) -> str:
         """Return why an upstream cannot be used; any answer but that of a proxy without a server is one."""
         try:
-            status, _ = await fetch_json(self.upstream, address(base, "/v1/models"), [])
+            status, _ = await self.upstream.get_json(address(base, "/v1/models"), [])
         except HttpProblem as problem:
             return problem.message
         return f"upstream answered {status}" if status in _DOWN else ""
+
+    def status(self, key: str) -> dict[str, Any]:
+        """Return the sums of this process, and the conversations of the clients with a key, the newest first."""
+        worker = {} if self.worker is None else {"worker": self.worker}
+        return {**worker, "summary": self.activity.summary(), "conversations": self.activity.conversations(key)}
 
     async def open(self) -> None:
         """Load what counting needs."""
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
-        if self.store is not None:
-            both = (self.traffic.run(self.work), self.sums.run(self.work))
-            self._writing = [asyncio.get_running_loop().create_task(each) for each in both]
+        if self.keeps:
+            self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
         self.ready = True
 
     async def close(self) -> None:
@@ -155,12 +169,10 @@ class GatewayState:
         self.ready = False
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._writing:
-            for each in self._writing:
-                each.cancel()
-            await asyncio.wait(self._writing)
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.wait({self._writing})
             await self.work(self.traffic.stop)
-            await self.work(self.sums.write)
         await self.upstream.close()
         self._pool.shutdown(wait=True)
         if self.store is not None:
@@ -169,29 +181,12 @@ class GatewayState:
             self.on_end(self.activity.summary())
 
     def reload(self, settings: GatewaySettings) -> None:
-        """Continue with other settings. The address and the store stay as they are.
+        """Continue with other settings. The address, the workers and the store stay as they are.
 
         Raises:
             InvalidValue: a key is not set.
         """
-        keys = ClientKeys(settings.secrets())
-        hidden = spellings(settings.own_keys().values())
-        self.seen.see(_secrets(settings))
-        self.settings, self.keys, self.hidden = settings, keys, hidden
+        self.use(settings)
         self.conversations.stable = settings.stable
-        self.sections.clear()
+        self.fitter.sections.clear()
         known.cache_clear()
-
-
-def store_address(settings: GatewaySettings, folder: Path | None) -> str | None:
-    """Return the address of the store: that of the settings, or one in the folder that workers share."""
-    return settings.store or (f"sqlite:///{folder}/brim.db" if folder is not None else None)
-
-
-def _secrets(settings: GatewaySettings) -> list[str]:
-    """Return every key of the settings.
-
-    Raises:
-        InvalidValue: one is not set.
-    """
-    return [*settings.secrets().values(), *settings.own_keys().values()]

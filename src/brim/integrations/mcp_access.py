@@ -5,20 +5,14 @@ A page in a browser must not reach it, by its own address or by a name that was 
 
 from __future__ import annotations
 
-import hmac
-from hashlib import sha256
-
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from brim.errors import InvalidValue
-from brim.hosts import LOOPBACK, allowed_hosts, host_name, is_loopback
+from brim.hosts import LEAST_TOKEN, LOOPBACK, Access, Secrets, bearer, is_loopback
 
-LEAST_TOKEN = 16
-"""Characters of the shortest token."""
-_ONCE = ("host", "origin", "authorization")
-"""Headers that are ambiguous if repeated."""
+_ADVICE = {421: "; --allow-host adds a name"}
 
 
 class McpAccess:
@@ -41,8 +35,8 @@ class McpAccess:
         if token is not None and len(token) < LEAST_TOKEN:
             raise InvalidValue("the token", f"{len(token)} characters", f"of at least {LEAST_TOKEN} characters")
         self._app = app
-        self._hosts = allowed_hosts(host, names)
-        self._digest = None if token is None else _digest(token)
+        self._access = Access(host, names)
+        self._tokens = Secrets({} if token is None else {"token": token})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request or refuse it."""
@@ -50,22 +44,12 @@ class McpAccess:
         await (refusal or self._app)(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> JSONResponse | None:
-        if any(len(headers.getlist(name)) > 1 for name in _ONCE):
-            return _refused(400, f"none of the headers {', '.join(_ONCE)} may be repeated")
-        if host_name(headers.get("host", "")) not in self._hosts:
-            return _refused(421, "the Host header does not name this server; --allow-host adds a name")
-        if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
-            return _refused(403, "pages in a browser may not call this server")
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        shown = shown.strip() if scheme.lower() == "bearer" else ""
-        if self._digest is not None and not hmac.compare_digest(_digest(shown), self._digest):
+        if (refusal := self._access.refusal(headers.items(), pages=False)) is not None:
+            return _refused(refusal.status, refusal.problem + _ADVICE.get(refusal.status, ""))
+        if self._tokens and self._tokens.name_of(bearer(headers.get("authorization")) or "") is None:
             return _refused(401, "the token of this server is required: authorization: Bearer TOKEN")
         return None
 
 
 def _refused(status: int, problem: str) -> JSONResponse:
     return JSONResponse({"problem": problem}, status, {"www-authenticate": "Bearer"} if status == 401 else None)
-
-
-def _digest(token: str) -> bytes:
-    return sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -237,6 +237,12 @@ _SETTINGS = (
     _row("gateway.timeout", number(86_400), 600, "Seconds until upstream answers, and of silence within its answer."),
     _row("gateway.drain", number(86_400), 30, "Seconds that open streams have when the gateway shuts down."),
     _row("gateway.workers", whole(1, 64), 1, "Processes that serve; several share the store, or a temporary one."),
+    _row(
+        "gateway.worker_port",
+        whole(1, 65_535),
+        None,
+        "The port at which the first of several workers answers alone, for its metrics; the second has the next.",
+    ),
     _row("gateway.threads", whole(1, 64), 2, "Threads of a process that count and fit requests."),
     _row("gateway.sessions", whole(1), 500, "Truncated conversations that are kept in memory."),
     _row("gateway.memory", whole(1), 67_108_864, "About the bytes that they may take; others are read again."),

@@ -93,6 +93,8 @@ class Database(ABC):
         """How many transactions and savepoints are open; guarded by the lock."""
         self._current: object = None
         """The open transaction, by which the task that opened it is known."""
+        self._no_wait_until = 0.0
+        """Until when no call waits for another program: one has waited in vain, and the next would too."""
         self._process = os.getpid()
         self._closed = False
         with _forking:
@@ -156,7 +158,10 @@ class Database(ABC):
                 begin()
             except StoreBusy:
                 self._lock.release()
-                if self._depth or time.monotonic() > until:
+                now = time.monotonic()
+                if now > until:
+                    self._no_wait_until = now + BUSY_SECONDS
+                if self._depth or now < self._no_wait_until:
                     raise
             except BaseException:
                 self._lock.release()

@@ -9,11 +9,8 @@ this studio alone, only until it ends, and only for a process of the user who ru
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from dataclasses import dataclass, field
-from hashlib import sha256
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -21,13 +18,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from brim.errors import InvalidValue
-from brim.hosts import allowed_hosts, is_ip, is_loopback, split_host
+from brim.hosts import LEAST_TOKEN, Access, Secrets, bearer, is_loopback
 from brim.studio.peer import is_foreign
 
 MOST_BYTES = 16 * 1024 * 1024
 """Bytes of the longest body."""
-LEAST_TOKEN = 16
-"""Characters of the shortest token that a user may choose."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -43,8 +38,9 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_ONCE = ("host", "origin", "authorization", "cookie", "content-type", "content-length", "sec-fetch-site")
-"""Headers that are ambiguous if repeated."""
+_ONCE = ("cookie", "content-type")
+"""Further headers that are ambiguous if repeated."""
+_ADVICE = {421: "; --allow-host adds a name"}
 _READS = ("GET", "HEAD")
 
 _HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,"><title>brim studio</title>'
@@ -106,17 +102,11 @@ class StudioAccess:
 
     def accepts(self, token: str) -> bool:
         """Return whether a token is the right one, in constant time."""
-        return _are_same(self.token, token)
+        return Secrets({"token": self.token}).name_of(token) is not None
 
     def continues(self, cookie: str) -> bool:
         """Return whether a cookie is the right one, in constant time."""
-        return _are_same(self.session, cookie)
-
-    def knows(self, host: str) -> bool:
-        """Return whether a Host header names this studio; another name may be an attack by DNS rebinding."""
-        name, port = split_host(host)
-        known = name in allowed_hosts(self.host, self.names) or (not self.is_loopback and is_ip(name))
-        return known and port in (None, self.port)
+        return Secrets({"cookie": self.session}).name_of(cookie) is not None
 
 
 class AccessMiddleware:
@@ -125,6 +115,7 @@ class AccessMiddleware:
     def __init__(self, app: ASGIApp, access: StudioAccess) -> None:
         self._app = app
         self._access = access
+        self._names = Access(access.host, access.names, port=access.port, once=_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request or refuse it."""
@@ -157,34 +148,24 @@ class AccessMiddleware:
             AccessDenied: it was not.
         """
         headers, reads = request.headers, request.method in _READS
-        for name in _ONCE:
-            if len(headers.getlist(name)) > 1:
-                raise AccessDenied(400, f"the header {name} is repeated")
-        if not self._access.knows(headers.get("host", "")):
-            raise AccessDenied(421, "the Host is not a name of this studio; --allow-host adds one")
-        site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-        crossed = site in ("cross-site", "same-site") and (request.scope["path"].startswith("/api/") or not reads)
-        if crossed or (origin is not None and not self._is_own(origin)):
-            raise AccessDenied(403, "pages of other sites may not call the studio")
+        # A page of another site may link to the studio, but neither read what it says nor write.
+        links = reads and not request.scope["path"].startswith("/api/") and "origin" not in headers
+        told = [pair for pair in headers.items() if not (links and pair[0] == "sec-fetch-site")]
+        if (refusal := self._names.refusal(told)) is not None:
+            raise AccessDenied(refusal.status, refusal.problem + _ADVICE.get(refusal.status, ""))
         if reads:
             return
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise AccessDenied(415, "the body must be JSON: content-type application/json")
-        if origin is None and site != "same-origin" and _bearer(headers) is None:
+        own = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
+        if not own and bearer(headers.get("authorization")) is None:
             raise AccessDenied(403, "writing needs the studio's own page, or the token as Bearer")
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length[:20]) > MOST_BYTES:
             raise AccessDenied(413, f"the body is longer than {MOST_BYTES:,} bytes")
 
-    def _is_own(self, origin: str) -> bool:
-        try:
-            parts = urlsplit(origin)
-            return parts.scheme == "http" and self._access.knows(parts.netloc) and "@" not in parts.netloc
-        except ValueError:
-            return False
-
     def _authorise(self, request: Request) -> None:
-        token, cookie = _bearer(request.headers), request.cookies.get(self._access.cookie)
+        token, cookie = bearer(request.headers.get("authorization")), request.cookies.get(self._access.cookie)
         if token is not None and self._access.accepts(token):
             return
         if cookie is None or not self._access.continues(cookie):
@@ -204,16 +185,6 @@ class AccessMiddleware:
             raise AccessDenied(401, "the token is outdated: open the address that brim studio printed last")
         cookie = f"{self._access.cookie}={self._access.session}; HttpOnly; SameSite=Strict; Path=/"
         return HTMLResponse(_ENTER, headers={"set-cookie": cookie})
-
-
-def _are_same(mine: str, given: str) -> bool:
-    digests = [sha256(each.encode("utf-8", "surrogateescape")).digest() for each in (mine, given)]
-    return hmac.compare_digest(*digests)
-
-
-def _bearer(headers: Headers) -> str | None:
-    value = headers.get("authorization", "")
-    return value[7:].strip() if value[:7].lower() == "bearer " else None
 
 
 def _limited(receive: Receive) -> Receive:

@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import brim
-from brim.gateway import server, traffic
-from brim.gateway.app import GatewayApp
-from brim.gateway.policy import RequestRule
+from brim.gateway.fit.rules import RequestRule
+from brim.gateway.http import server
+from brim.gateway.http.app import GatewayApp
+from brim.gateway.report import traffic
 from brim.gateway.settings import GatewaySettings
 from brim.history.compact.secrets import REMOVED
 from brim.sessions.conversations import conversation as conversations

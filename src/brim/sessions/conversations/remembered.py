@@ -97,9 +97,10 @@ class RememberedConversations:
         if size > most * share and not logged and own:
             self.drop(newest.name)
         if len(self) > self.most or self._total > most:
-            for name, each in list(self._known.items()):
+            for name in list(self._known):
                 if len(self) <= self.most and self._total <= most:
                     break
+                each = self._known[name]
                 if each is not newest and not each.lock.held:
                     gone.append(self.drop(name))
         return gone

@@ -1,0 +1,88 @@
+"""The names that a request gives to its model and its conversation, as they may be stored and shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from brim.errors import InvalidValue
+from brim.files.text_digest import text_digest
+from brim.gateway.http.key_mask import is_secret
+from brim.history.compact.secrets import redact
+from brim.sessions.conversations.beginning import fingerprints, leading
+from brim.wire.base import MESSAGE_KEYS
+
+HEADER = "x-brim-session-id"
+LONGEST = 200
+"""Characters of a name that are kept."""
+_LOOKED_AT = 1_000
+"""Characters of a name that is searched for keys. A longer one counts as one, so only a fingerprint of it is kept."""
+_UNUSUAL = re.compile(r"[^\x21-\x7e]")
+
+
+def conversation_name(
+    header: str | None, values: Mapping[str, Any], owner: str, keys: Sequence[str] = ()
+) -> str | None:
+    """Return the name of the conversation of a request; `None` if the request names none.
+
+    The header alone is a name. Conversations may share what a body names (`prompt_cache_key`, `metadata.user_id`,
+    `user`), so a fingerprint of the first message after the system prompt is added to it. Clients with different keys
+    share no conversation.
+
+    Args:
+        header: the header `x-brim-session-id`.
+        values: the body.
+        owner: whose it is: the name of the client's key, the route, and a tag of any other key of the client.
+        keys: the keys that must not be part of a name.
+    """
+    if header:
+        return f"{_fingerprint(owner)}.{cleaned(header, keys)}"
+    metadata = values.get("metadata")
+    user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
+    found = (values.get("prompt_cache_key"), user, values.get("user"))
+    name = next((each for each in found if isinstance(each, str) and each), None)
+    if name is None:
+        return None
+    first = next((values[key] for key in MESSAGE_KEYS if key in values), None)
+    if isinstance(first, list):
+        first = first[leading(first) :][:1]
+        with suppress(InvalidValue):  # Whatever is sent is told apart by itself.
+            first = fingerprints(first)
+    start = json.dumps([values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
+    return f"{_fingerprint(owner)}.{cleaned(name, keys)}.{_fingerprint(start)}"
+
+
+def model_name(model: str, keys: Sequence[str]) -> str:
+    """Return the name by which a model is looked up; of one that holds a key, or is too long, a fingerprint."""
+    return _fingerprint(model) if len(model) > LONGEST or has_key(model, keys) else model
+
+
+def cleaned(text: str, keys: Sequence[str]) -> str:
+    """Return a name that can be stored and shown, with a fingerprint if it had to be changed.
+
+    Of a name that contains a key, only a fingerprint is kept.
+    """
+    if has_key(text, keys):
+        return _fingerprint(text)
+    plain = _UNUSUAL.sub("_", text)[:LONGEST]
+    return plain if plain == text else f"{plain}.{_fingerprint(text)}"
+
+
+def has_key(text: str, keys: Sequence[str]) -> bool:
+    """Return whether a name contains one of some keys or anything that looks like a key, or is too long to tell."""
+    return len(text) > _LOOKED_AT or any(each in text for each in keys if is_secret(each)) or _is_like_key(text)
+
+
+@lru_cache(maxsize=256)
+def _is_like_key(text: str) -> bool:
+    # A key after an underscore is no word of its own, as it is in a text.
+    starts = [0, *(i + 1 for i, letter in enumerate(text[:LONGEST]) if letter == "_")]
+    return any(redact(part) != part for part in (text[start:] for start in starts))
+
+
+def _fingerprint(text: str) -> str:
+    return text_digest(text, 6)

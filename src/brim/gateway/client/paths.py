@@ -1,0 +1,99 @@
+"""Which path leads where, which name a model, and which may be reached beside those that are fitted or counted.
+
+A key of the gateway's own opens more than models: keys of the account, its files, stored answers of other clients. So
+with such a key only paths that work on what the request itself holds may be reached, unless the settings list others.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
+
+FITTED = {"/chat/completions": CHAT, "/responses": RESPONSES, "/messages": MESSAGES}
+"""Paths whose requests are fitted, without the `/v1` before them."""
+COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPONSES}
+"""Paths that count a request."""
+PATHS = {route: f"/v1{path}" for path, route in FITTED.items()}
+"""Where requests of each route go; those of the others go to the path that names their model."""
+STATUS = "/brim/status"
+"""Where the gateway lists its conversations."""
+OWN = ("/healthz", "/readyz", "/metrics", STATUS)
+"""Paths of the gateway itself."""
+
+_MODEL_PATHS = (
+    (GEMINI, re.compile(r"/v1(?:alpha|beta)?\d*/(?:[\w.-]+/){1,7}(?P<model>[^/:]+):(?:streamG|g)enerateContent")),
+    (BEDROCK, re.compile(r"/model/(?P<model>.{1,512})/converse(?:-stream)?")),
+)
+"""Paths of requests that name their model there: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`."""
+_STREAMS = (":streamGenerateContent", "/converse-stream")
+"""How such paths end if the answer is a stream."""
+METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
+"""Methods that are passed on."""
+SAFE = (
+    "GET /v1/models",
+    "GET /v1/models/*",
+    *(
+        f"POST /v1/{path}"
+        for path in (
+            "completions",
+            "embeddings",
+            "moderations",
+            "rerank",
+            "responses/compact",
+            "images/generations",
+            "images/edits",
+            "images/variations",
+            "audio/speech",
+            "audio/transcriptions",
+            "audio/translations",
+            "tokenize",
+            "detokenize",
+        )
+    ),
+)
+"""What may be reached with the gateway's own key, if the settings list nothing."""
+EXPECTED = 'paths such as "/v1/files/*" or "GET /v1/batches", or "*" for all'
+_LISTED = re.compile(rf"\*|(?:(?:{'|'.join(METHODS)}) )?/[\x21-\x7e]*")
+
+
+@lru_cache(maxsize=256)
+def model_path(path: str) -> tuple[str, str] | None:
+    """Return the route and the model of a path that names one; `None` for any other path."""
+    found = ((route, pattern.fullmatch(path)) for route, pattern in _MODEL_PATHS)
+    return next(((route, match["model"]) for route, match in found if match), None)
+
+
+@lru_cache(maxsize=256)
+def route_of(path: str) -> str:
+    """Return the route in whose format a client of a path is answered."""
+    short, found = shortened(path), model_path("/" + path.strip("/"))
+    return found[0] if found else FITTED.get(short) or COUNTED.get(short) or CHAT
+
+
+def is_stream_path(path: str) -> bool:
+    """Return whether a path that names a model asks for a stream."""
+    return path.endswith(_STREAMS)
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a text can be listed as a path."""
+    return bool(_LISTED.fullmatch(text))
+
+
+def shortened(path: str) -> str:
+    """Return a path without its `/v1`, in lower case, to find its route."""
+    folded = path.lower()
+    return folded[3:] if folded.startswith("/v1/") else folded
+
+
+def may_reach(method: str, path: str, listed: tuple[str, ...]) -> bool:
+    """Return whether a path is listed: a star stands for any characters, and HEAD counts as GET."""
+    short = shortened(path)
+    for each in listed:
+        only, _, pattern = each.rpartition(" ")
+        if only in ("", "GET" if method == "HEAD" else method) and fnmatchcase(short, shortened(pattern)):
+            return True
+    return False

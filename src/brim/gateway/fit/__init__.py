@@ -1,0 +1,1 @@
+"""What is sent for a request: by its rule, the window of its model, and its conversation."""

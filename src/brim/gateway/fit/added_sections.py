@@ -1,0 +1,162 @@
+"""The sections that a rule adds to the system prompts of its requests, under one budget with messages and tools.
+
+They are chosen by `fit_request`. The messages are then cut as ever, in what the sections leave: so a conversation keeps
+its cut, and the system prompt of the client is neither cut nor changed, only continued.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from brim.errors import DoesNotFit, SourceError
+from brim.files.json_body import body_of
+from brim.gateway.http.problem import HttpProblem
+from brim.meter.base import BaseMeter
+from brim.receipts.receipt import Part
+from brim.requests.fit import fit_request
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.recall.recall_tool import tool
+from brim.settings.spec import Spec, read_spec
+from brim.wire import FORMATS, Wire
+from brim.wire.base import MESSAGE_KEYS, place_of
+from brim.wire.values import plain
+
+_TAKEN = ("separator", "fill", "policy", "sections", "messages")
+_PLACE = "the request"
+
+Count = Callable[[RequestInput], int]
+"""Returns the tokens of a request."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AddedSections:
+    """Sections as they are sent."""
+
+    text: str
+    """Their text; empty if none of them is present."""
+    tokens: int
+    """Tokens that they add to the request."""
+    parts: tuple[Part, ...] = ()
+    """What became of each, for the receipt; none if all are whole."""
+
+
+def read_sections(path: str) -> Spec:
+    """Return the sections of a file.
+
+    Raises:
+        SourceError: the file cannot be read, or has something that is not for a gateway.
+    """
+    spec = read_spec(path)
+    for key in spec.source.at():
+        if key not in _TAKEN:
+            raise spec.source.error(f"{key} is not for a gateway, which sets it itself", key)
+    if spec.messages is not None:
+        raise spec.source.error("the messages of a gateway come from its clients, not from a file", "messages", "file")
+    for at, row in enumerate(spec.source.at("sections")):
+        if row.get("page", "system") != "system":
+            raise spec.source.error("a gateway adds sections to the system prompt alone", "sections", at, "page")
+    return spec
+
+
+def whole(spec: Spec, given: RequestInput, count: Count) -> AddedSections:
+    """Return all sections whole."""
+    separator = spec.arguments.get("separator", "\n\n")
+    texts = [section.text for section, _ in spec.rows if section.enabled]
+    text = separator.join([text for text in texts if text])
+    return AddedSections(text=text, tokens=_tokens(text, given, count))
+
+
+def shared(spec: Spec, given: RequestInput, budget: int, scale: BaseMeter, count: Count) -> AddedSections:
+    """Return the sections as they share a budget with the messages and the tools of a request.
+
+    Raises:
+        DoesNotFit: what has to stay is too long.
+    """
+    format = given.format or "openai"
+    own = {key: spec.arguments[key] for key in ("separator", "fill", "policy") if key in spec.arguments}
+    apart = count(given) - count(replace(given, system=None)) if given.system else 0
+    tools = [*(given.tools or ()), tool(format)] if given.recall else given.tools
+    taken = (FORMATS[format].model_key, "model")
+    fields = {key: value for key, value in (given.fields or {}).items() if key not in taken}
+    try:
+        made = fit_request(
+            system=[section for section, _ in spec.rows],
+            messages=given.messages,
+            tools=tools,
+            fields=fields,
+            budget=max(0, budget - apart),
+            meter=scale,
+            format=format,
+            **own,
+            **spec.terms,
+        )
+    except DoesNotFit as error:
+        error.needed, error.available = error.needed + apart, error.available + apart
+        raise
+    parts = tuple(made.receipt.parts[: len(spec.rows)])
+    return AddedSections(text=made.system, tokens=_tokens(made.system, given, count), parts=parts)
+
+
+def recounted(added: AddedSections, given: RequestInput, count: Count) -> AddedSections:
+    """Return sections that an earlier request had, counted for this one: its system prompt or tools may be others."""
+    return replace(added, tokens=_tokens(added.text, given, count))
+
+
+def inserted(text: str, format: str, added: str) -> str:
+    """Return the body of a request with a text at the end of its system prompt; all else keeps its bytes.
+
+    Raises:
+        HttpProblem: the body can be read in two ways, so nothing can be added to it.
+    """
+    if not added:
+        return text
+    wire = FORMATS[format]
+    try:
+        body = body_of(text, _PLACE, MESSAGE_KEYS)
+    except SourceError as error:
+        raise HttpProblem(400, f"{error}; sections cannot be added to its body") from error
+    if not wire.system_key:
+        messages = _continued(wire, body.items or (), added)
+        first = len(messages) - len(body.spans)
+        return body.with_items([json.dumps(messages[0]), *body.spans[1 - first :]])
+    place = place_of(body.values, (wire.system_key,))
+    if place is None:
+        at = text.index("{") + 1
+        return f'{text[:at]}"{wire.system_key}":{json.dumps(_prompt(wire, None, added))},{text[at:]}'
+    at = body.starts[str(place[0])]
+    value, stop = json.JSONDecoder().raw_decode(text, at)
+    return text[:at] + json.dumps(_prompt(wire, value, added)) + text[stop:]
+
+
+def _tokens(text: str, given: RequestInput, count: Count) -> int:
+    """Return the tokens that a text adds to a request: other messages than the first do not matter for that."""
+    if not text:
+        return 0
+    wire = FORMATS[given.format or "openai"]
+    bare = replace(given, messages=given.messages[:1], extra=0)
+    if not wire.system_key:
+        return count(replace(bare, messages=_continued(wire, bare.messages, text))) - count(bare)
+    return count(replace(bare, system=_prompt(wire, given.system, text))) - count(bare)
+
+
+def _continued(wire: Wire, messages: Sequence[Any], text: str) -> list[Any]:
+    """Return messages whose first is the system prompt, with a text at its end."""
+    first = plain(messages[0]) if messages else None
+    if isinstance(first, dict) and first.get("role") in ("system", "developer"):
+        return [wire.append(first, text), *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def _prompt(wire: Wire, system: Any, text: str) -> Any:
+    """Return a system prompt that is sent apart from the messages, with a text at its end."""
+    if not system:
+        return wire.prompt(text)
+    if isinstance(system, str):
+        return f"{system}\n\n{text}"
+    if isinstance(system, list):
+        key = "parts" if wire.name == "gemini" else "content"
+        return wire.append({"role": "user", key: system}, text)[key]
+    return wire.append(system, text)

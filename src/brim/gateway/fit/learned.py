@@ -1,0 +1,82 @@
+"""What an answer teaches: how many tokens the model takes, and how it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from brim.gateway.fit.fitted import FittedBody, Fitter
+from brim.gateway.fit.planned import plan
+from brim.gateway.http.problem import HttpProblem
+from brim.meter.window import answer_room
+from brim.sessions.conversations import Conversations
+from brim.sessions.learning.usage import reported
+from brim.wire.overflow import Overflow
+
+
+def with_usage(found: Overflow, usage: Any, asked: int | None) -> Overflow:
+    """Return an overflow with the numbers of the usage that an answer reports, if it has none itself.
+
+    Some servers accept a prompt, run out of room in the middle of the answer, and give that as the reason to stop: the
+    window is then as large as the prompt and the answer together. `asked` is what the request asked for the answer.
+    """
+    if found.limit is not None or not isinstance(usage, Mapping):
+        return found
+    try:
+        call = reported(usage)
+    except ValueError:
+        return found
+    if not call.input or call.output is None or call.passes != 1:
+        return found
+    limit = call.input + call.output
+    reply = min(asked or limit, answer_room(limit))
+    return replace(found, limit=limit, sent=call.input, reply=reply, accepted=True)
+
+
+def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) -> int | None:
+    """Learn from a refusal; return the window that it states, if that is new."""
+    planned, request = fitted.planned, fitted.request
+    if planned is None or request is None or fitted.after is None:
+        return None
+    model = fitted.parsed.model
+    before = engine.windows.learned(model)
+    engine.refused(request, found, planned.engine)
+    after = engine.windows.learned(model)
+    size = after.size if after is not None else None
+    return None if before is not None and before.size == size else size
+
+
+def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overflow) -> FittedBody | None:
+    """Return a smaller request after a refusal that was learned from; `None` if there is none.
+
+    Args:
+        fitter: fits it.
+        first: what was sent first for the request.
+        refused: what was refused: the same, or that with what the model has recalled.
+        found: the refusal.
+    """
+    planned, request = first.planned, refused.request
+    if planned is None or request is None or not refused.shrinks:
+        return None
+    most = planned.engine.ceiling(request, found)
+    again = replace(planned, engine=plan(first.parsed, planned.settings, fitter.engine).engine)
+    try:
+        return fitter.fit(again, most)
+    except HttpProblem:
+        return None
+
+
+def learns_usage(engine: Conversations, fitted: FittedBody, usage: Any) -> int | None:
+    """Return the tokens that a usage reports for a prompt, if the model's meter can be corrected by them."""
+    planned, request = fitted.planned, fitted.request
+    if usage is None or request is None or planned is None:
+        return None
+    if fitted.method == "exact" and not planned.engine.over(request):
+        engine.windows.took(fitted.parsed.model, fitted.after or 0)
+        return None
+    try:
+        actual = reported(usage)
+    except ValueError:
+        return None
+    return actual.input if actual.passes == 1 else None

@@ -1,0 +1,129 @@
+"""How a request is counted, how many tokens it may take, and which conversation it continues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from brim.gateway.client.names import HEADER, conversation_name
+from brim.gateway.client.owner_tags import OwnerTags
+from brim.gateway.client.parsed import Parsed
+from brim.gateway.fit.rules import RequestRule, policy_of, ruled
+from brim.gateway.http.problem import HttpProblem
+from brim.gateway.recall.offer import is_offered
+from brim.gateway.settings import GatewaySettings
+from brim.meter import BaseMeter
+from brim.meter.calibration import Calibrated
+from brim.sessions.conversations import Conversations
+from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.request_plan import RequestPlan
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.windows import Room, WindowLimits
+from brim.settings.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Planned:
+    """A request with what applies to it."""
+
+    parsed: Parsed
+    settings: GatewaySettings
+    rule: RequestRule
+    policy: str
+    given: RequestInput
+    """The request as the engine takes it."""
+    engine: RequestPlan
+    """The meter, and the tokens that it may take."""
+
+    @property
+    def scale(self) -> BaseMeter:
+        """The meter."""
+        return self.engine.scale
+
+    @property
+    def room(self) -> Room | None:
+        """How many tokens it may take; `None` if the window of its model is unknown."""
+        return self.engine.room
+
+    @property
+    def sections(self) -> Spec | None:
+        """The sections that its rule adds."""
+        named = self.rule.sections
+        return None if named is None or not self.given.messages else self.settings.sections[named]
+
+    def lowers(self, tokens: int) -> bool:
+        """Return whether the answer of a request of so many tokens has to be shortened."""
+        room = self.room
+        answer = room.answer if room is not None and self.engine.limits.lower_answer else None
+        return answer is not None and room is not None and tokens + answer > room.window
+
+    def method(self, *, exact: bool) -> str:
+        """Return how a request was counted: `exact`, `calibrated` or `estimate`."""
+        scale = self.scale
+        if scale.exact:
+            return "exact" if exact else "estimate"
+        return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
+
+    def continued(
+        self, engine: Conversations, owners: OwnerTags, *, room: Room | None, most: int | None = None
+    ) -> FittedRequest:
+        """Return the request as the next one of its conversation, cut to a room; with `None` it is only counted.
+
+        Raises:
+            DoesNotFit: what has to stay is too long.
+        """
+        admitted = self.parsed.admitted
+        tag = owners.tag(admitted.credentials)
+        owner = (admitted.key, self.parsed.route, *([tag] if tag else ()))
+        name = conversation_name(admitted.header(HEADER), self.parsed.values, ".".join(owner), self.parsed.keys)
+        plan = self.engine if room is self.room else replace(self.engine, room=room)
+        return engine.fit(self.given, plan, name=name, owner=owner, most=most)
+
+
+def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations) -> Planned:
+    """Return how a request is counted, and how many tokens it may take.
+
+    Raises:
+        HttpProblem: a header for the gateway is invalid.
+    """
+    rule, policy = rule_of(parsed, settings)
+    admitted = parsed.admitted
+    limits = WindowLimits(
+        size=rule.window,
+        reserve=settings.reserve,
+        cap=settings.cap,
+        limit=settings.limit,
+        margin=settings.margin,
+        lower_answer=settings.lower_answer,
+    )
+    recall = bool(rule.recall) and is_offered(parsed.route, admitted.path, admitted.query, parsed.values)
+    given = parsed.input(pin=_pinned(parsed), recall=recall)
+    made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
+    asked = admitted.header("x-brim-budget")
+    if asked is not None:
+        if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
+            raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
+        made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
+    return Planned(parsed=parsed, settings=settings, rule=rule, policy=policy, given=given, engine=made)
+
+
+def rule_of(parsed: Parsed, settings: GatewaySettings) -> tuple[RequestRule, str]:
+    """Return the settings and the policy of a request.
+
+    Raises:
+        HttpProblem: the client asks for an unknown policy.
+    """
+    rule = ruled(settings.rules, parsed.model, parsed.admitted.key, parsed.route, settings.default)
+    asked = parsed.admitted.header("x-brim-policy") if settings.client_policy else None
+    return rule, policy_of(rule, asked)
+
+
+def _pinned(parsed: Parsed) -> tuple[int, ...]:
+    """Return the indexes of the messages that the client wants to stay whole."""
+    asked, request = parsed.admitted.header("x-brim-pin"), parsed.request
+    if asked is None or request is None:
+        return ()
+    parts = [part.strip() for part in asked.split(",")]
+    count = len(request.messages)
+    if not all(part.isascii() and part.isdigit() and len(part) <= 9 and int(part) < count for part in parts):
+        raise HttpProblem(400, f"x-brim-pin must be indexes of messages, 0 to {count - 1}, separated by commas")
+    return tuple(sorted({int(part) for part in parts}))

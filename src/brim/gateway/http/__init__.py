@@ -1,0 +1,1 @@
+"""The server: it listens, admits requests, and answers errors in the format of their route."""

@@ -1,0 +1,153 @@
+"""Which requests are admitted: by host, origin, path and key, before anything else is done with a request."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from secrets import token_hex
+from time import perf_counter
+from unicodedata import normalize
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from brim.gateway.http.connection import Scope
+from brim.gateway.http.problem import HttpProblem
+from brim.hosts import Access, Secrets, bearer
+
+OPEN = ("/healthz", "/readyz")
+"""Paths that need no key: they only show whether the process is well."""
+_PATH = re.compile(rb"/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*+")
+_AMBIGUOUS = re.compile(r"//|\\|[\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:;[^/]*)?(?:/|$)")
+"""What servers read in different ways; some drop what follows a semicolon before they look for dot segments."""
+_MOST_PATH = 4_096
+_DECODINGS = 3
+"""How often a path may be encoded."""
+ONCE = ("x-api-key", "x-goog-api-key", "content-encoding")
+"""Further headers that are ambiguous if repeated."""
+KEY_HEADERS = (
+    *("authorization", "x-api-key", "x-goog-api-key"),
+    *("api-key", "ocp-apim-subscription-key", "x-auth-token", "x-access-token", "x-api-token"),
+)
+"""Headers that hold keys. The first three may hold one of the gateway."""
+KEY_FIELDS = ("key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key")
+"""Fields of a query that hold keys for some servers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Admitted:
+    """An admitted request, of which nothing but its head was read."""
+
+    id: str
+    method: str
+    path: str
+    """The path that chooses the route: without a slash at its end."""
+    target: str
+    """The path as it came, for what is passed on."""
+    query: str
+    headers: list[tuple[str, str]] = field(repr=False)
+    """All headers, with names in lower case."""
+    first: dict[str, str] = field(repr=False)
+    """The first header of each name."""
+    key: str = ""
+    """The name of the client's key; empty if no key is required."""
+    key_headers: frozenset[str] = frozenset()
+    """The names of the headers that hold a key of the gateway."""
+    started: float = field(default_factory=perf_counter)
+
+    def header(self, name: str) -> str | None:
+        """Return the first header of a name; `None` if there is none."""
+        return self.first.get(name)
+
+    @property
+    def shown(self) -> list[str]:
+        """The keys that it sends, also those for the provider."""
+        return self._keys(self.headers)
+
+    @property
+    def credentials(self) -> list[str]:
+        """The keys that it sends beside those of the gateway, which tell its client from others."""
+        return self._keys(self.forwarded)
+
+    @property
+    def forwarded(self) -> list[tuple[str, str]]:
+        """Its headers without keys of the gateway."""
+        own = self.key_headers
+        return [pair for pair in self.headers if pair[0] not in own] if own else self.headers
+
+    def _keys(self, headers: list[tuple[str, str]]) -> list[str]:
+        found = [value.partition(" ")[2] or value for name, value in headers if name in KEY_HEADERS]
+        fields = parse_qsl(self.query) if self.query else ()
+        return found + [value for name, value in fields if name.lower() in KEY_FIELDS]
+
+
+def admit(scope: Scope, access: Access, keys: Secrets) -> Admitted:
+    """Return the request of a scope.
+
+    Raises:
+        HttpProblem: it is not admitted.
+    """
+    headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+    if (refusal := access.refusal(headers)) is not None:
+        raise HttpProblem(refusal.status, refusal.problem + _ADVICE.get(refusal.status, ""))
+    raw = scope.get("raw_path") or scope["path"].encode()
+    if len(raw) > _MOST_PATH or not _is_plain(raw):
+        raise HttpProblem(
+            400,
+            f"the path must be UTF-8 of at most {_MOST_PATH:,} bytes, encoded at most {_DECODINGS - 1} times, "
+            "without dot segments, empty segments, backslashes and control characters",
+        )
+    path = "/" + scope["path"].strip("/")
+    key, key_headers = _key_of(headers, keys) if keys and path not in OPEN else ("", frozenset[str]())
+    return Admitted(
+        id=f"brim-{token_hex(16)}",
+        method=scope["method"],
+        path=path,
+        target=raw.decode("latin-1"),
+        query=scope["query_string"].decode("latin-1"),
+        headers=headers,
+        first=dict(reversed(headers)),
+        key=key,
+        key_headers=key_headers,
+    )
+
+
+_ADVICE = {421: "; gateway.hosts lists further names"}
+
+
+@lru_cache(maxsize=256)
+def _is_plain(path: bytes) -> bool:
+    """Return whether a path has only one meaning, however often it is decoded, and whatever is normalized."""
+    if not _PATH.fullmatch(path):
+        return False
+    for _ in range(_DECODINGS):
+        try:
+            text = path.decode()
+        except UnicodeDecodeError:  # An overlong form, for one: %c0%ae is a dot for some servers.
+            return False
+        if _AMBIGUOUS.search(text) or _AMBIGUOUS.search(normalize("NFKC", text)):
+            return False
+        decoded = unquote_to_bytes(path)
+        if decoded == path:
+            return True
+        path = decoded
+    return False
+
+
+def _key_of(headers: list[tuple[str, str]], keys: Secrets) -> tuple[str, frozenset[str]]:
+    """Return the name of the gateway's key that a client shows, and all headers that repeat one.
+
+    Raises:
+        HttpProblem: it shows none.
+    """
+    found: dict[str, str] = {}
+    for name, value in headers:
+        token = bearer(value)
+        if (key := keys.name_of(value if token is None else token)) is not None:
+            found[name] = key
+    if bearer(dict(headers).get("authorization")) is None:
+        found.pop("authorization", None)
+    accepted = found.get("x-api-key") or found.get("authorization") or found.get("x-goog-api-key")
+    if accepted is None:
+        message = "a key of this gateway is required, as a Bearer token, as x-api-key or as x-goog-api-key"
+        raise HttpProblem(401, message, "invalid_api_key")
+    return accepted, frozenset(found)

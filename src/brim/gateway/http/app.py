@@ -1,0 +1,151 @@
+"""The gateway as an ASGI application: admits and routes requests, and answers errors in the format of their route."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+
+from brim.gateway.client.paths import COUNTED, FITTED, OWN, STATUS, model_path, route_of, shortened
+from brim.gateway.exchange import Exchange
+from brim.gateway.http.admitted import Admitted, admit
+from brim.gateway.http.connection import ClientConnection, ClientGone, Receive, Scope, Send
+from brim.gateway.http.key_mask import KeyMask
+from brim.gateway.http.problem import HttpProblem, ending
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.state import GatewayState
+from brim.gateway.upstream.passed import check_reach, count, pass_on
+from brim.observe.metrics import CONTENT_TYPE
+from brim.observe.uncaught import log_error
+
+LOG = logging.getLogger("brim.gateway")
+_LARGE, _PAUSE = 1_000_000, 1.0
+"""Bytes of a body after which cycles are looked for, and the seconds until then: an error and its frames, which hold
+the body, are one, and without other requests they would stay."""
+_UNKNOWN = "brim-unknown"
+"""The id of a request that was not admitted."""
+_NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
+
+
+class GatewayApp:
+    """One gateway."""
+
+    def __init__(self, settings: GatewaySettings, worker: int | None = None, store: str | None = None) -> None:
+        """Begin.
+
+        Args:
+            settings: the settings.
+            worker: the number of this process among those of the gateway; `None` if it is the only one.
+            store: the address of the store that they share, if the settings have none.
+        """
+        self.state = GatewayState(settings, worker, store)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, or the lifespan of the server."""
+        await (self._lifespan(receive, send) if scope["type"] == "lifespan" else self._request(scope, receive, send))
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        await self.state.open()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.state.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state, route = self.state, route_of(scope["path"])
+        for key in reversed(state.hidden):  # The longest is masked first.
+            send = KeyMask(key, send)
+        client = ClientConnection(receive, send)
+        admitted: Admitted | None = None
+        exchange: Exchange | None = None
+        ended: str | None = None
+        try:
+            admitted = admit(scope, state.access, state.keys)
+            if (admitted.header("upgrade") or "").lower() == "websocket":
+                # Clients that try a WebSocket first send the request by POST after this status, and wait after others.
+                problem = "the gateway takes no WebSockets; send the request by POST"
+                raise HttpProblem(426, problem, headers=_NO_WEBSOCKET)
+            if admitted.path in OWN:
+                await self._own(admitted, client)
+                return
+            is_fitted = admitted.method == "POST" and (shortened(admitted.path) in FITTED or model_path(admitted.path))
+            exchange = Exchange(state, admitted, route, client) if is_fitted else None
+            ended = await self._served(admitted, route, client, exchange)
+        except ClientGone:
+            ended = "left"
+        except HttpProblem as problem:
+            ended = "broken" if client.began else ending(problem.status, refused=True)
+            if client.began:
+                raise  # The server breaks the connection, so the client sees that its answer is not complete.
+            await self._refuse(admitted, exchange, route, problem, client)
+        except Exception as error:  # An error of brim must not look like an answer of the provider.
+            log_error(admitted.id if admitted is not None else _UNKNOWN, error, LOG)
+            label = exchange.label if exchange is not None else ""
+            state.activity.fault(admitted, route, error, kind="fault", became="refuse", model=label)
+            failed = HttpProblem(503, "the gateway failed; the request was not answered")
+            ended = "broken" if client.began else ending(failed.status, refused=True)
+            if client.began:
+                raise ClientGone from None
+            await self._refuse(admitted, exchange, route, failed, client)
+        finally:
+            if ended is not None:
+                state.metrics.ended(route, exchange.label if exchange is not None else "", ended)
+
+    async def _served(
+        self, admitted: Admitted, route: str, client: ClientConnection, exchange: Exchange | None
+    ) -> str | None:
+        """Answer a request that is fitted, counted or passed on; return how it ended, if it was fitted.
+
+        Raises:
+            ClientGone: the client has disconnected.
+            HttpProblem: it is refused.
+        """
+        state, counts = self.state, admitted.method == "POST" and shortened(admitted.path) in COUNTED
+        if exchange is None and not counts:
+            check_reach(state, admitted)
+        settings = state.settings
+        raw = await client.body(admitted.header("content-length"), settings.most_bytes, settings.timeout)
+        try:
+            if exchange is not None:
+                return await client.watched(exchange.run(raw))
+            job = count(state, admitted, route, raw, client) if counts else pass_on(state, admitted, raw, client)
+            await client.watched(job)
+            return None
+        finally:
+            if len(raw) > _LARGE:
+                asyncio.get_running_loop().call_later(_PAUSE, gc.collect)
+
+    async def _own(self, admitted: Admitted, client: ClientConnection) -> None:
+        """Answer what is asked of the gateway itself.
+
+        Raises:
+            HttpProblem: it takes another method.
+        """
+        state, path = self.state, admitted.path
+        if admitted.method not in ("GET", "HEAD"):
+            raise HttpProblem(405, f"{path} takes GET", headers={"allow": "GET"})
+        if path == "/metrics":
+            page = state.metrics.page(state.conversations.store.failures)
+            await client.answer(200, [("content-type", CONTENT_TYPE)], page)
+            return
+        wrong = await state.problem() if path == "/readyz" else ""
+        said = state.status(admitted.key) if path == STATUS else {"status": wrong or "ok"}
+        await client.answer(503 if wrong else 200, [("content-type", "application/json")], json.dumps(said).encode())
+
+    async def _refuse(
+        self,
+        admitted: Admitted | None,
+        exchange: Exchange | None,
+        route: str,
+        problem: HttpProblem,
+        client: ClientConnection,
+    ) -> None:
+        """Note a refusal, and answer it."""
+        id_ = admitted.id if admitted is not None else _UNKNOWN
+        label = exchange.label if exchange is not None else ""
+        self.state.activity.refused(admitted, route, problem, label)
+        self.state.traffic.add_refusal(label, id_, route, problem)
+        headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers_of(route).items()]
+        await client.answer(problem.status, headers, problem.body(route, id_))

@@ -1,0 +1,59 @@
+"""The gateway's keys for upstream, which no answer may show.
+
+Servers repeat a key that they refuse, in a body, a header or an event of a stream. There are as many stars as the key
+has bytes, so no length changes; every other byte passes as it came. Only secrets are masked: local servers take any
+key, and a gateway that masks `test` or `EMPTY` destroys what it passes on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+
+from brim.gateway.http.connection import Send
+
+_SHORTEST, _SHORTEST_WORDS = 8, 12
+"""Characters of the shortest secret, and of the shortest that is made of words alone."""
+_WORDS = re.compile(r"[A-Za-z]+(?:[-_. ][A-Za-z]+)*[-_. ]?")
+
+
+def is_secret(key: str) -> bool:
+    """Return whether a key is a secret: long, and no word such as `test` or `not-needed` that others use too."""
+    return len(key) >= (_SHORTEST_WORDS if _WORDS.fullmatch(key) else _SHORTEST)
+
+
+def spellings(keys: Iterable[str]) -> list[bytes]:
+    """Return the secrets among keys as an answer may spell them, plain or as JSON; the longest first."""
+    secret = [key for key in keys if is_secret(key)]
+    found = {spelt for key in secret for spelt in (key, json.dumps(key)[1:-1], key.replace("/", "\\/"))}
+    return sorted((each.encode() for each in found), key=lambda each: (len(each), each), reverse=True)
+
+
+class KeyMask:
+    """Sends an answer with the key masked, also where the key is split between two pieces of the body."""
+
+    def __init__(self, key: bytes, send: Send) -> None:
+        self._key = key
+        self._send = send
+        self._rest = b""
+
+    async def __call__(self, event: MutableMapping[str, Any]) -> None:
+        """Send an event."""
+        if event["type"] == "http.response.start":
+            event["headers"] = [(name, self._masked(value)) for name, value in event["headers"]]
+        elif event["type"] == "http.response.body":
+            event["body"] = self._passed(event.get("body", b""), more=event.get("more_body", False))
+        await self._send(event)
+
+    def _masked(self, text: bytes) -> bytes:
+        return text.replace(self._key, b"*" * len(self._key))
+
+    def _passed(self, piece: bytes, *, more: bool) -> bytes:
+        """Return the bytes that may pass; an end that may be the start of the key waits for the next piece."""
+        text = self._masked(self._rest + piece)
+        longest = min(len(text), len(self._key) - 1) if more else 0
+        kept = next((size for size in range(longest, 0, -1) if self._key.startswith(text[-size:])), 0)
+        self._rest = text[len(text) - kept :]
+        return text[: len(text) - kept]

@@ -1,0 +1,169 @@
+"""Errors as HTTP answers, in the format that a client of the route expects."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+CHAT, RESPONSES, MESSAGES, GEMINI, BEDROCK = "chat", "responses", "messages", "gemini", "bedrock"
+"""Routes whose requests are fitted."""
+
+PATH = "path_not_allowed"
+"""The code of a path that the settings do not let through."""
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    413: "request_too_large",
+    415: "invalid_request_error",
+    421: "invalid_request_error",
+    426: "invalid_request_error",
+    503: "overloaded_error",
+}
+"""The types of Anthropic's errors; OpenAI's clients read the same field."""
+_GOOGLE_STATUSES = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_AMAZON_TYPES = {
+    401: "AccessDeniedException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    502: "ServiceUnavailableException",
+    503: "ServiceUnavailableException",
+    504: "ModelTimeoutException",
+}
+_REASONS = {
+    401: "key",
+    403: "origin",
+    405: "method",
+    408: "slow",
+    413: "size",
+    415: "encoding",
+    421: "host",
+    426: "upgrade",
+    502: "upstream",
+    503: "fault",
+    504: "timeout",
+}
+"""Why a request ended, in a word for metrics; that of any other status is `invalid`."""
+
+
+@dataclass(eq=False)
+class HttpProblem(Exception):
+    """A request that ends with an error."""
+
+    status: int
+    message: str
+    code: str | None = None
+    param: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of a request that is too long: the tokens that it needs, and those that it may take."""
+
+    @property
+    def reason(self) -> str:
+        """Why the request ended, in a word."""
+        if self.code == PATH:
+            return "path"
+        return "too_long" if self.numbers else _REASONS.get(self.status, "invalid")
+
+    def __str__(self) -> str:
+        return self.message
+
+    def body(self, route: str, request_id: str) -> bytes:
+        """Return the body of the answer, in the format of a route."""
+        return json.dumps(self._values(route, request_id)).encode()
+
+    def _values(self, route: str, request_id: str) -> dict[str, Any]:
+        kind = _TYPES.get(self.status, "api_error")
+        if route == MESSAGES:
+            return {"type": "error", "error": {"type": kind, "message": self.message}, "request_id": request_id}
+        if route == GEMINI:
+            status = _GOOGLE_STATUSES.get(self.status, "INVALID_ARGUMENT" if self.status < 500 else "INTERNAL")
+            return {"error": {"code": self.status, "message": self.message, "status": status}}
+        if route == BEDROCK:
+            return {"message": self.message}
+        kind = "invalid_request_error" if self.status in (404, 413) else kind
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+    def headers_of(self, route: str) -> dict[str, str]:
+        """Return the headers of the answer; Amazon's clients read the type of an error there."""
+        if route != BEDROCK:
+            return self.headers
+        kind = _AMAZON_TYPES.get(self.status, "ValidationException" if self.status < 500 else "InternalServerException")
+        return {**self.headers, "x-amzn-errortype": kind}
+
+    def event(self, route: str, request_id: str) -> bytes:
+        """Return the event that ends a stream, in the format of a route."""
+        values = self._values(route, request_id)
+        if route == RESPONSES:
+            code = self.code or "server_error"
+            values = {"type": "error", "code": code, "message": self.message, "param": self.param}
+        name = b"" if route in (CHAT, GEMINI) else b"event: error\n"
+        return name + b"data: " + json.dumps(values).encode() + b"\n\n"
+
+
+def of_answer(status: int, body: bytes) -> HttpProblem:
+    """Return the problem that an answer of upstream reports, for a client whose stream has begun."""
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        values = None
+    error = values.get("error", values.get("message")) if isinstance(values, dict) else None
+    fields = error if isinstance(error, dict) else {"message": error}
+    message, code = (fields.get(name) if isinstance(fields.get(name), str) else None for name in ("message", "code"))
+    return HttpProblem(status if status >= 400 else 502, message or f"upstream answered {status}, and no stream", code)
+
+
+def overflow(route: str, needed: int, most: int, answer: int | None = None) -> HttpProblem:
+    """Return the refusal of a request that is too long, in the words of the provider of the route.
+
+    Args:
+        route: the route.
+        needed: tokens of the prompt.
+        most: tokens that the prompt may take; with `answer`, those of the prompt and the answer together.
+        answer: tokens that the request asks for the answer, if the prompt alone would fit.
+    """
+    headers = {"x-should-retry": "false"}
+    numbers = {"needed_tokens": needed, "budget_tokens": most, **({} if answer is None else {"answer_tokens": answer})}
+    if route == GEMINI:
+        message = f"The input token count ({needed}) exceeds the maximum number of tokens allowed ({most})."
+        return HttpProblem(400, message, headers=headers, numbers=numbers)
+    if route in (MESSAGES, BEDROCK):
+        message = f"prompt is too long: {needed} tokens > {most} maximum"
+        if answer is not None:
+            message = (
+                f"input length and `max_tokens` exceed context limit: {needed} + {answer} > {most}, "
+                "decrease input length or `max_tokens` and try again"
+            )
+        if route == BEDROCK:
+            message = f"The model returned the following errors: {message}"
+        return HttpProblem(400, message, headers=headers, numbers=numbers)
+    if route == RESPONSES:
+        message = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        return HttpProblem(400, message, "context_length_exceeded", "input", headers, numbers)
+    message = f"This model's maximum context length is {most} tokens. However, "
+    if answer is None:
+        message += f"your messages resulted in {needed} tokens. Please reduce the length of the messages."
+    else:
+        message += (
+            f"you requested {needed + answer} tokens ({needed} in the messages, {answer} in the completion). "
+            "Please reduce the length of the messages or completion."
+        )
+    return HttpProblem(400, message, "context_length_exceeded", "messages", headers, numbers)
+
+
+def ending(status: int, *, refused: bool = False) -> str:
+    """Return how a request ended: `ok`, refused by the gateway, or refused by upstream."""
+    if refused:
+        return f"refused_{status}"
+    return "ok" if status < 400 else f"upstream_{status // 100}xx"

@@ -1,0 +1,137 @@
+"""How the gateway runs: it listens, reloads its settings on SIGHUP, and drains streams at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import uvicorn
+
+from brim.errors import BrimError
+from brim.gateway.http.app import GatewayApp
+from brim.gateway.http.protocol import BoundedProtocol
+from brim.gateway.http.workers import Workers, shared_store
+from brim.gateway.report.lines import ActivityLines
+from brim.gateway.settings import GatewaySettings
+from brim.history.compact.secrets import redact
+from brim.hosts import BACKLOG, listener
+from brim.observe.uncaught import told_without_text
+
+LOG = logging.getLogger("brim.gateway")
+_SWITCH = 0.001
+"""Seconds after which a thread that counts gives way to the event loop; Python's own 5 ms add up over an answer."""
+_COLLECT = (50_000, 20, 100)
+"""Allocations until unused cycles are looked for: a search through a large request would hold up everybody."""
+
+
+def run(
+    settings: GatewaySettings,
+    reload: Callable[[], GatewaySettings],
+    started: Callable[[str], Any],
+    lines: ActivityLines | None = None,
+) -> None:
+    """Serve until the process is terminated; open streams then have `drain` seconds to finish.
+
+    Args:
+        settings: the settings.
+        reload: reads the settings again on SIGHUP.
+        started: is called with the address and the upstream once the gateway listens.
+        lines: prints what is done with requests, and a summary at the end.
+
+    Raises:
+        InvalidValue: a key is not set.
+        StoreError: the store cannot be opened.
+        SourceError: the address is not available.
+    """
+    sys.setswitchinterval(_SWITCH)
+    gc.set_threshold(*_COLLECT)
+    several = settings.workers > 1
+    with (
+        told_without_text(),
+        listener(settings.host, settings.port, shared=several, listens=not several) as held,
+        shared_store(settings) as store,
+    ):
+        if not several:
+            _serve(GatewayApp(settings), reload, started, lines, [held])
+            return
+        port = held.getsockname()[1]
+
+        def serve(number: int, alive: int, first: bool) -> None:
+            # One of them tells the address, once: all of them listen on it.
+            told = started if number == 1 and first else None
+            with ExitStack() as stack:
+                own = [stack.enter_context(listener(settings.host, port, shared=True))]
+                if settings.worker_port is not None:
+                    own.append(stack.enter_context(listener(settings.host, settings.worker_port + number - 1)))
+                _serve(GatewayApp(settings, number, store), reload, told, lines, own, alive=alive)
+
+        Workers(settings.workers, serve).run()
+
+
+def _serve(
+    app: GatewayApp,
+    reload: Callable[[], GatewaySettings],
+    started: Callable[[str], Any] | None,
+    lines: ActivityLines | None,
+    listening: list[socket.socket],
+    *,
+    alive: int | None = None,
+) -> None:
+    """Serve until the process is terminated, or until `alive` can be read."""
+    settings = app.state.settings
+    server = uvicorn.Server(config(app, settings))
+    if lines is not None:
+        app.state.activity.observers.append(lines)
+        app.state.on_end = partial(lines.end, worker=app.state.worker)
+
+    def reload_settings() -> None:
+        try:
+            app.state.reload(reload())
+            LOG.warning("the settings were reloaded")
+        except BrimError as error:
+            LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - it says it all
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        if hasattr(signal, "SIGHUP"):
+            loop.add_signal_handler(signal.SIGHUP, reload_settings)
+        if alive is not None:
+            loop.add_reader(alive, setattr, server, "should_exit", True)
+        task = asyncio.create_task(server.serve(sockets=listening))
+        while not server.started and not task.done():
+            await asyncio.sleep(0.01)
+        if server.started:
+            gc.freeze()  # What is loaded stays; a search for cycles need not go through it.
+            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            if started is not None:
+                started(f"http://{host}:{listening[0].getsockname()[1]}/v1 -> {settings.upstream}")
+        await task
+
+    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+        runner.run(serve())
+
+
+def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
+    """Return the configuration of the server; its own logs are off, since URLs may contain keys."""
+    return uvicorn.Config(
+        app,
+        http=BoundedProtocol,
+        access_log=False,
+        log_level="critical",
+        lifespan="on",
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=max(1, int(settings.drain)),
+        ws="none",
+    )

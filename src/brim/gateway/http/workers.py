@@ -1,0 +1,119 @@
+"""Several processes that serve one address: they share its socket and a store, so that all cut a conversation alike.
+
+The parent only listens and watches: it passes signals on, and starts a worker again that has died. A worker whose
+parent is gone ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from brim.errors import InvalidValue, SourceError
+from brim.gateway.settings import GatewaySettings
+from brim.observe.uncaught import log_error
+from brim.store import open_store
+
+LOG = logging.getLogger("brim.gateway")
+_YOUNG = 5.0
+"""Seconds: a worker that fails before has not started, and another one would not either."""
+_PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+@contextmanager
+def shared_store(settings: GatewaySettings) -> Iterator[str | None]:
+    """Yield the address of the store that workers share; `None` for one worker without a store.
+
+    Raises:
+        InvalidValue: this system has no processes of that kind.
+        StoreError: the store cannot be opened.
+    """
+    if settings.workers == 1:
+        yield settings.store
+        return
+    if not hasattr(os, "fork"):
+        raise InvalidValue("gateway.workers", settings.workers, "1 on this system, which cannot fork processes")
+    with tempfile.TemporaryDirectory(prefix="brim-gateway-") as name:
+        place = settings.store or f"sqlite:///{name}/brim.db"
+        open_store(place).close()  # Errors are told once, and not by each worker.
+        settings.secrets()
+        settings.own_keys()
+        yield place
+
+
+class Workers:
+    """The processes of one gateway."""
+
+    def __init__(self, count: int, serve: Callable[[int, int, bool], None]) -> None:
+        """Take what a worker does.
+
+        Args:
+            count: how many there are.
+            serve: serves until the process is terminated; takes the number of the worker, 1 and so on, a descriptor
+                that can be read once the parent is gone, and whether it is the first process of that number.
+        """
+        self._count = count
+        self._serve = serve
+        self._running: dict[int, tuple[int, float]] = {}
+        """The number of each process, and when it began."""
+        self._ending = False
+        self._alive = os.pipe()
+
+    def run(self) -> None:
+        """Serve until the process is terminated.
+
+        Raises:
+            SourceError: a worker could not start.
+        """
+        for name in _PASSED_ON:
+            signal.signal(getattr(signal, name), self._pass_on)
+        for number in range(1, self._count + 1):
+            self._start(number, first=True)
+        failed = False
+        while self._running:
+            process, status = os.wait()
+            number, began = self._running.pop(process, (0, 0.0))
+            if not number or self._ending:
+                continue
+            code = os.waitstatus_to_exitcode(status)
+            if time.monotonic() - began < _YOUNG and code > 0:
+                failed = True
+                self._pass_on(signal.SIGTERM, None)
+                continue
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+            LOG.error("worker %d %s, and is started again", number, how)
+            self._start(number)
+        if failed:
+            raise SourceError("brim gateway", "a worker could not start; its error stands above")
+
+    def _start(self, number: int, *, first: bool = False) -> None:
+        process = os.fork()
+        if process:
+            self._running[process] = (number, time.monotonic())
+            return
+        code = 1
+        try:
+            os.setpgid(0, 0)  # Ctrl-C is for the parent alone: a second signal would end streams at once.
+            os.close(self._alive[1])
+            for name in _PASSED_ON:
+                signal.signal(getattr(signal, name), signal.SIG_DFL)
+            self._serve(number, self._alive[0], first)
+            code = 0
+        except BaseException as error:  # Nothing of the parent may run in the child.
+            log_error(f"worker {number}", error, LOG)
+        finally:
+            os._exit(code)
+
+    def _pass_on(self, number: int, _: Any) -> None:
+        """Pass a signal on; all but SIGHUP end the workers."""
+        sent = number if number == getattr(signal, "SIGHUP", None) else signal.SIGTERM
+        self._ending = self._ending or sent == signal.SIGTERM
+        for process in list(self._running):
+            with suppress(ProcessLookupError):
+                os.kill(process, sent)

@@ -1,0 +1,211 @@
+"""The calls of the tool `brim_recall` in answers of each format, and the requests that answer them.
+
+The client does not see it. The gateway answers the calls of the model and sends the request again, until an answer is
+for the client. An answer that also calls tools of the client is not passed on: the model reads that they were not run,
+and calls them again, knowing what it recalled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from brim.gateway.client.body import json_value
+from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
+from brim.gateway.upstream.server_event import events_of
+from brim.sessions.recall.recall_tool import NAME
+from brim.wire.base import MESSAGE_KEYS
+
+_ITEM_DONE = "response.output_item.done"
+_OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
+"""Calls of Responses whose result is a text, and its type."""
+
+
+class ModelCall(NamedTuple):
+    """One call in an answer."""
+
+    id: str
+    name: str
+    arguments: Any
+    kind: str = ""
+    """Its type, in Responses."""
+
+    @property
+    def recalls(self) -> bool:
+        """Whether it calls the tool."""
+        return self.name == NAME
+
+
+def calls(route: str, answer: Any) -> list[ModelCall]:
+    """Return the calls of an answer that somebody has to run: the gateway those of the tool, the client others."""
+    return [call for item in _items(route, _mapping(answer)) if (call := _call(route, _mapping(item))) is not None]
+
+
+def _items(route: str, answer: Mapping[str, Any]) -> list[Any]:
+    """Return the items of an answer among which its calls are."""
+    if route == CHAT:
+        return _list(_message(route, answer).get("tool_calls"))
+    if route == GEMINI:
+        return _list(_message(route, answer).get("parts"))
+    if route == BEDROCK:
+        return _list(_message(route, answer).get("content"))
+    return _list(answer.get("content" if route == MESSAGES else "output"))
+
+
+def _call(route: str, item: Mapping[str, Any]) -> ModelCall | None:
+    """Return the call of one item of an answer; `None` if it is none."""
+    kind = str(item.get("type"))
+    if route == CHAT:
+        function = _mapping(item.get("function") or item.get("custom"))
+        return ModelCall(str(item.get("id")), str(function.get("name")), function.get("arguments"))
+    if route == GEMINI and "functionCall" in item:
+        function = _mapping(item["functionCall"])
+        return ModelCall(_text(function, "id"), str(function.get("name")), function.get("args"))
+    if route == BEDROCK and "toolUse" in item:
+        function = _mapping(item["toolUse"])
+        return ModelCall(str(function.get("toolUseId")), str(function.get("name")), function.get("input"))
+    if route == MESSAGES and kind == "tool_use":
+        return ModelCall(str(item.get("id")), str(item.get("name")), item.get("input"))
+    if route == RESPONSES and kind.endswith("_call") and "call_id" in item:  # Those of the provider itself have none.
+        return ModelCall(str(item["call_id"]), str(item.get("name")), item.get("arguments"), kind)
+    return None
+
+
+def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Sequence[tuple[ModelCall, str]]) -> bytes:
+    """Return a request with the calls of the model and their results at its end."""
+    values = json.loads(body)
+    key = next(key for key in MESSAGE_KEYS if key in values)
+    messages = values[key] if isinstance(values[key], list) else [{"role": "user", "content": values[key]}]
+    tail = [*messages, *_tail(route, answer, results)]
+    return json.dumps({**values, key: tail}, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _tail(route: str, answer: Mapping[str, Any], results: Sequence[tuple[ModelCall, str]]) -> list[Any]:
+    """Return the messages of an answer and of the results of its calls."""
+    if route == CHAT:
+        told = ({"role": "tool", "tool_call_id": call.id, "content": text} for call, text in results)
+        return [_message(route, answer), *told]
+    if route == MESSAGES:
+        blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in results]
+        return [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": blocks}]
+    if route == GEMINI:
+        given = [({"id": call.id} if call.id else {}, call.name, {"output": text}) for call, text in results]
+        parts = [{"functionResponse": {**id_, "name": name, "response": output}} for id_, name, output in given]
+        return [{"role": "model", "parts": _items(route, answer)}, {"role": "user", "parts": parts}]
+    if route == BEDROCK:
+        texts = [{"toolUseId": call.id, "content": [{"text": text}]} for call, text in results]
+        return [_message(route, answer), {"role": "user", "content": [{"toolResult": each} for each in texts]}]
+    # A call whose result is no text is left out: the model makes it again.
+    kept = [item for item in answer["output"] if not _is_unanswerable(_mapping(item))]
+    answers = [(call, text) for call, text in results if call.kind in _OUTPUTS]
+    return [*kept, *({"type": _OUTPUTS[call.kind], "call_id": call.id, "output": text} for call, text in answers)]
+
+
+def _is_unanswerable(item: Mapping[str, Any]) -> bool:
+    call = _call(RESPONSES, item)
+    return call is not None and call.kind not in _OUTPUTS
+
+
+def assembled(route: str, stream: bytes) -> dict[str, Any]:
+    """Return the answer that a stream of events adds up to, as far as its calls need it."""
+    events = [event for event in events_of(stream) if isinstance(event, dict)]
+    if route == CHAT:
+        return _chat(events)
+    if route == MESSAGES:
+        return _messages(events)
+    if route == GEMINI:
+        return _gemini(events)
+    return _responses(events)
+
+
+def _chat(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    content, listed, ids = "", dict[tuple[int, str], dict[str, Any]](), dict[int, str]()
+    for event in events:
+        delta = _mapping(_first(event, "choices").get("delta"))
+        content += _text(delta, "content")
+        for part in _list(delta.get("tool_calls")):
+            if isinstance(part, dict):
+                at = _index(part)
+                ids[at] = _text(part, "id") or ids.get(at, "")  # Some servers give one index to all calls.
+                new = {"id": ids[at], "type": "function", "function": {"name": "", "arguments": ""}}
+                call = listed.setdefault((at, ids[at]), new)
+                for key in ("name", "arguments"):
+                    call["function"][key] += _text(part.get("function"), key)
+    message: dict[str, Any] = {"role": "assistant", "content": content or None}
+    if listed:
+        message["tool_calls"] = [*listed.values()]
+    return {"choices": [{"index": 0, "message": message}]}
+
+
+def _messages(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    blocks, partial = dict[int, dict[str, Any]](), dict[int, str]()
+    for event in events:
+        at, block, delta = _index(event), event.get("content_block"), _mapping(event.get("delta"))
+        if event.get("type") == "content_block_start" and isinstance(block, dict):
+            blocks[at] = dict(block)
+        elif event.get("type") == "content_block_delta" and at in blocks:
+            if "partial_json" in delta:
+                partial[at] = partial.get(at, "") + _text(delta, "partial_json")
+            for key in ("text", "thinking", "signature"):
+                if key in delta:
+                    blocks[at][key] = _text(blocks[at], key) + _text(delta, key)
+    for at, text in partial.items():
+        blocks[at]["input"] = json_value((text or "{}").encode()) or {}
+    return {"content": [blocks[at] for at in sorted(blocks)]}
+
+
+def _gemini(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    parts = list[dict[str, Any]]()
+    for event in events:
+        for part in _items(GEMINI, event):
+            text = part.get("text") if isinstance(part, dict) else None
+            if isinstance(text, str) and len(part) == 1 + ("thought" in part):  # The pieces of one text.
+                if parts and parts[-1].keys() == part.keys() and parts[-1].get("thought") == part.get("thought"):
+                    parts[-1] = {**part, "text": _text(parts[-1], "text") + text}
+                elif text:
+                    parts.append(part)
+            elif isinstance(part, dict):
+                parts.append(part)
+    return {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+
+
+def _responses(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    done = [event.get("response") for event in events if event.get("type") == "response.completed"]
+    if not done or not isinstance(done[-1], dict):  # What is not complete is not continued.
+        return {}
+    if done[-1].get("output"):
+        return done[-1]
+    return {**done[-1], "output": [event.get("item") for event in events if event.get("type") == _ITEM_DONE]}
+
+
+def _message(route: str, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message of an answer that is one of several choices, or an output."""
+    if route == GEMINI:
+        return _mapping(_first(answer, "candidates").get("content"))
+    if route == BEDROCK:
+        return _mapping(_mapping(answer.get("output")).get("message"))
+    return _mapping(_first(answer, "choices").get("message"))
+
+
+def _first(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return _mapping(next(iter(_list(values.get(key))), None))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(values: Any, key: str) -> str:
+    found = _mapping(values).get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _index(values: Mapping[str, Any]) -> int:
+    """Return the index of a block, a call or a choice; 0 if it has none."""
+    found = values.get("index")
+    return found if isinstance(found, int) else 0

@@ -1,0 +1,195 @@
+"""What a gateway does, as lines for a terminal or a log: one for each cut, refusal, retry and learned window.
+
+The lines are written by a thread of their own. Where nobody reads them, the newest are dropped and counted; no request
+waits for them.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from brim.gateway.report.activity import SOURCES
+from brim.observe import Event
+
+_MOST_WAITING = 1_000
+"""Lines that wait to be written."""
+_CLOSING = 2.0
+"""Seconds that they have when the gateway ends."""
+_LONGEST, _END = 24, 12
+"""Characters up to which the name of a conversation is printed whole, and those that a longer one keeps of its end."""
+_REFUSALS = {
+    "key": "it has no key of this gateway",
+    "origin": "it comes from a page of another site",
+    "path": "gateway.paths does not list its path",
+    "method": "its path takes only POST",
+    "encoding": "its body is compressed in a way that is not read",
+    "upgrade": "it asks for a WebSocket",
+    "invalid": "it is not a valid request",
+    "host": "its Host header does not name this gateway",
+    "size": "its body is too large",
+    "slow": "its body did not arrive in time",
+    "upstream": "upstream cannot be reached, or broke off",
+    "timeout": "upstream did not answer in time",
+    "fault": "brim had an error",
+}
+"""Refusals in words; any other is named by its reason."""
+_UNREADABLE = ("InvalidType", "InvalidValue")
+"""Errors that the client made: no provider accepts such a message."""
+
+
+class ActivityLines:
+    """Writes the events of a gateway as lines, for people or as JSON."""
+
+    def __init__(self, stream: IO[str], *, as_json: bool = False) -> None:
+        self._stream = stream
+        self._as_json = as_json
+        self._waiting: queue.Queue[str | None] = queue.Queue(_MOST_WAITING)
+        self._lost = 0
+        self._thread: threading.Thread | None = None
+        """Writes the lines; it is started with the first one, in the process that writes: a fork would lose it."""
+
+    def observe(self, event: Event) -> None:
+        """Write an event, if it has a line."""
+        if event.name in _TEXTS:
+            self._put(json.dumps(event.to_dict()) if self._as_json else line_of(event))
+
+    def end(self, sums: Mapping[str, Any], worker: int | None = None) -> None:
+        """Write the summary of a gateway, or of one of its workers, and wait a moment until all lines are written."""
+        who = {} if worker is None else {"worker": worker}
+        name = "brim gateway" + (f", worker {worker}" if who else "")
+        last = json.dumps({"event": "summary", **who, **sums}) if self._as_json else f"{name}: {summary_of(sums)}"
+        writer = self._writer()
+        try:
+            for each in (last, None):
+                self._waiting.put(each, timeout=_CLOSING)
+        except queue.Full:
+            return
+        writer.join(_CLOSING)
+
+    def _writer(self) -> threading.Thread:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="brim-gateway-lines", daemon=True)
+            self._thread.start()
+        return self._thread
+
+    def _put(self, line: str) -> None:
+        self._writer()
+        try:
+            self._waiting.put_nowait(line)
+        except queue.Full:
+            self._lost += 1
+
+    def _run(self) -> None:
+        while (line := self._waiting.get()) is not None:
+            lost, self._lost = self._lost, 0
+            try:
+                if lost:
+                    dropped = {"event": "dropped", "lines": lost}
+                    self._stream.write((json.dumps(dropped) if self._as_json else f"{lost:,} lines dropped") + "\n")
+                self._stream.write(line + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):  # Nobody reads, or the stream is closed: the gateway goes on without.
+                return
+
+
+def line_of(event: Event) -> str:
+    """Return an event as one line: when, what, who, which model, and why."""
+    word, text = _TEXTS[event.name](event.fields)
+    key, model = event.fields.get("key"), event.model
+    who = " ".join(each for each in (key, _short(event.session), model) if each)
+    clock = time.strftime("%H:%M:%S", time.localtime(event.at))
+    return f"{clock} {word:<8} {who or event.fields.get('route', '')}: {text}"
+
+
+def summary_of(sums: Mapping[str, Any]) -> str:
+    """Return the sums of a gateway as one sentence."""
+    cut = f"{_counted(sums['cuts'], 'cut')}, {_counted(sums['tokens_saved'], 'token')} saved"
+    parts = [
+        f"{_counted(sums['requests'], 'request')} of {_counted(sums['conversations'], 'conversation')}",
+        f"{sums['cut']:,} sent cut ({cut})",
+        f"{sums['refused']:,} refused",
+        f"{sums['overflows']:,} refused by upstream as too long ({sums['retried']:,} sent again)",
+        f"{_counted(sums['windows_learned'], 'window')} learned",
+    ]
+    if sums["faults"]:
+        parts.append(f"{_counted(sums['faults'], 'error')} of brim")
+    return ", ".join(parts)
+
+
+def _cut(fields: Mapping[str, Any]) -> tuple[str, str]:
+    number = f", cut {fields['cut']:,} of this conversation" if fields["cut"] else ""
+    return (
+        "cut",
+        f"{_sizes(fields)}, {_counted(fields['dropped'], 'message')} dropped or shortened{number}{_why(fields)}",
+    )
+
+
+def _over(fields: Mapping[str, Any]) -> tuple[str, str]:
+    return "over", f"{_sizes(fields)}, passed on as it came{_why(fields)}"
+
+
+def _overflow(fields: Mapping[str, Any]) -> tuple[str, str]:
+    stated = f", which it counts as {fields['stated_tokens']:,}" if fields["stated_tokens"] else ""
+    limit = f"; it takes {fields['limit_tokens']:,}" if fields["limit_tokens"] else ""
+    size = "a request" if fields["refused_tokens"] is None else _counted(fields["refused_tokens"], "token")
+    refused = f"upstream refused {size}{stated}{limit}"
+    if not fields["retried"]:
+        return "overflow", f"{refused}; the client has the refusal"
+    return "retried", f"{refused}; sent again with {fields['used_tokens']:,}"
+
+
+def _refused(fields: Mapping[str, Any]) -> tuple[str, str]:
+    reason = fields["reason"]
+    if reason == "too_long":
+        answer = f" beside an answer of {fields['answer_tokens']:,}" if "answer_tokens" in fields else ""
+        text = f"{fields['needed_tokens']:,} tokens{answer} do not fit into {fields['budget_tokens']:,}"
+    else:
+        text = _REFUSALS.get(reason, f"{reason} request")
+    return "refused", f"{text} (status {fields['status']})"
+
+
+def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
+    before = "unknown before" if fields["before_tokens"] is None else f"{fields['before_tokens']:,} before"
+    return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
+
+
+def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
+    became = "passed on as it came" if fields["became"] == "pass" else "refused"
+    error = fields["error"]
+    what = f"brim cannot read a message ({error})" if error in _UNREADABLE else f"{error} in brim"
+    return "fault", f"{what}; the request was {became}"
+
+
+_TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
+    "cut": _cut,
+    "over": _over,
+    "overflow": _overflow,
+    "refused": _refused,
+    "window_learned": _learned,
+    "fault": _fault,
+}
+"""The events that have a line: its word and its text."""
+
+
+def _sizes(fields: Mapping[str, Any]) -> str:
+    budget = f" of {fields['budget_tokens']:,}" if fields["budget_tokens"] else ""
+    return f"{fields['before_tokens']:,} -> {fields['used_tokens']:,}{budget} tokens"
+
+
+def _why(fields: Mapping[str, Any]) -> str:
+    if not fields["reason"]:
+        return ""
+    return f" (window {fields['window_tokens']:,} from {SOURCES[fields['reason']]})"
+
+
+def _short(name: str | None) -> str:
+    return "" if not name else name if len(name) <= _LONGEST else f"...{name[-_END:]}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,1 @@
+"""The model server: the request out, and its answer back."""

@@ -1,0 +1,178 @@
+"""How an answer is passed back: the bytes of upstream in their order, with keepalive comments while it is silent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from brim.gateway.client.body import json_value
+from brim.gateway.fit.learned import with_usage
+from brim.gateway.http.connection import KEEPALIVE, ClientConnection
+from brim.gateway.http.problem import HttpProblem, ending, of_answer
+from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer
+from brim.gateway.upstream.sent import Sent
+from brim.gateway.upstream.server_event import EventReader, ServerEvent
+from brim.gateway.upstream.stream_start import refusal_in
+from brim.sessions.learning.usage import usage_in
+from brim.wire.overflow import Overflow, is_overflow
+
+_LONGEST_EVENT = 4 * 1024 * 1024
+"""Bytes of an event in which the usage is looked for."""
+_LAST = 16_384
+"""Bytes at the end of a stream without events in which its usage is."""
+_USAGE = (b'"usage"', b'"usageMetadata"')
+"""The keys of it: Bedrock's and Gemini's."""
+_SIGNS = (b'"usage', b'"error"')
+"""One of these is in every event that is read while it passes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Answered:
+    """A request whose answer was passed back."""
+
+    sent: Sent
+    ended: str
+    """How it ended, as `ending` says, or `broken`."""
+    usage: Any = field(default=None, repr=False)
+    """The usage that the answer reports."""
+    stopped: Overflow | None = None
+    """The overflow, if the answer reports one after it has begun."""
+
+
+class EventStream:
+    """What is known of a stream of events while it passes: whether an event is complete, and the reported usage."""
+
+    def __init__(self) -> None:
+        self.usage: Any = None
+        """The usage that the events reported so far."""
+        self.stopped: Overflow | None = None
+        """The overflow, if an event reports one: as an error, or as the reason to stop."""
+        self._reader = EventReader(_LONGEST_EVENT)
+
+    @property
+    def between(self) -> bool:
+        """Whether the last event is complete, so that another one may be inserted."""
+        return not self._reader.rest.strip(b"\r\n")
+
+    def feed(self, piece: bytes) -> None:
+        """Read bytes that pass."""
+        for event in self._reader.feed(piece):
+            self._look(event)
+
+    def end(self) -> None:
+        """Read the last event, also if no blank line follows it."""
+        self._look(ServerEvent(self._reader.rest))
+
+    def _look(self, event: ServerEvent) -> None:
+        if any(sign in event.raw for sign in _SIGNS):
+            for line in event.data_lines:  # After an event that was broken off, a line is the next one.
+                self._read(json_value(line))
+
+    def _read(self, event: Any) -> None:
+        if isinstance(event, dict) and isinstance(event.get("delta"), dict):
+            self.stopped = self.stopped or is_overflow({"stop_reason": event["delta"].get("stop_reason")})
+        self.stopped = self.stopped or refusal_in(event)
+        usage = usage_in(event)
+        if usage is not None:
+            self.usage = {**(self.usage or {}), **usage}
+
+
+async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
+    """Pass an answer back.
+
+    Raises:
+        BrokenAnswer: upstream broke off.
+        HttpProblem: the client waits for a stream and the answer is none.
+    """
+    answer, first = sent.answer, sent.first
+    if sent.is_stream:
+        return await _pass_stream(sent, client, keepalive)
+    if sent.is_unread:
+        await client.head(sent.status, sent.headers(whole=True))
+        last = await pass_bytes(answer, client, first)
+        return Answered(sent=sent, ended=ending(sent.status), usage=_usage_at_end(last))
+    raw = first or await answer.read_all()
+    if client.began:
+        raise of_answer(sent.status, raw)
+    await send_read(client, answer, raw, sent)
+    usage = usage_in(json_value(raw)) if sent.status == 200 and b'"usage' in raw and answer.at_end else None
+    return Answered(sent=sent, ended=ending(sent.status), usage=usage)
+
+
+async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
+    """Pass on a stream of events, with a comment between two of them after some seconds of silence."""
+    parsed, stream, piece, broken = sent.fitted.parsed, EventStream(), sent.first, False
+    await client.begin()
+    try:
+        while True:
+            if piece:
+                stream.feed(piece)
+                await client.piece(piece)
+            try:
+                async with asyncio.timeout(keepalive) as limit:
+                    piece = await sent.answer.read()
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                piece = b""
+                if stream.between:
+                    await client.piece(KEEPALIVE)
+                continue
+            if not piece:
+                break
+        stream.end()
+    except BrokenAnswer:
+        broken = True
+        problem = HttpProblem(502, "upstream broke off its answer", "server_error")
+        event = problem.event(parsed.route, parsed.admitted.id)
+        await client.piece(event if stream.between else b"\n\n" + event)
+    await client.end()
+    return Answered(
+        sent=sent,
+        ended="broken" if broken else ending(sent.status),
+        usage=stream.usage,
+        stopped=None if stream.stopped is None else with_usage(stream.stopped, stream.usage, parsed.answer),
+    )
+
+
+async def send_read(client: ClientConnection, answer: UpstreamAnswer, raw: bytes, sent: Sent) -> None:
+    """Pass back an answer of which bytes were read, the rest as it comes.
+
+    Raises:
+        BrokenAnswer: the connection to upstream broke.
+    """
+    if answer.at_end:
+        await client.answer(answer.status, sent.headers(whole=True), raw)
+        return
+    await client.head(answer.status, sent.headers(whole=True))
+    await pass_bytes(answer, client, raw)
+
+
+async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: bytes = b"") -> bytes:
+    """Pass on the bytes of an answer whose headers were sent, and return the last of them.
+
+    Raises:
+        BrokenAnswer: the connection to upstream broke; the server then breaks the client's too.
+    """
+    last = first
+    if first:
+        await client.piece(first)
+    while piece := await answer.read():
+        await client.piece(piece)
+        last = (last + piece)[-_LAST:]
+    await client.end()
+    return last
+
+
+def _usage_at_end(last: bytes) -> Any:
+    """Return the usage in the last bytes of a stream of frames or of a JSON array; `None` if it is not there."""
+    found = max(((last.rfind(key), key) for key in _USAGE), default=(-1, b""))
+    if found[0] < 0:
+        return None
+    rest = last[found[0] + len(found[1]) :].decode("utf-8", "replace").lstrip(" \t\r\n:")
+    try:
+        return json.JSONDecoder().raw_decode(rest)[0]
+    except ValueError:
+        return None

@@ -1,0 +1,163 @@
+"""A request on its way to the model server, and the start of its answer, which may refuse the prompt as too long."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from brim.gateway.client.body import json_value
+from brim.gateway.client.paths import PATHS, is_stream_path
+from brim.gateway.fit.fitted import FittedBody
+from brim.gateway.fit.learned import with_usage
+from brim.gateway.http.connection import ClientConnection, Headers
+from brim.gateway.http.problem import GEMINI
+from brim.gateway.settings import GatewaySettings
+from brim.gateway.upstream.address import address, returned_headers, sent_headers
+from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer, UpstreamClient
+from brim.gateway.upstream.stream_start import StreamStart
+from brim.wire.overflow import Overflow, is_overflow
+
+LOG = logging.getLogger("brim.gateway")
+
+_REFUSALS = (400, 413, 422, 500)
+"""Statuses with which servers refuse a prompt that is too long."""
+_SIGNS = (b'"error"', b"context_")
+"""One of these is in every answer with status 200 that reports such a refusal; others are not parsed for it."""
+_FRAMES = "application/vnd.amazon.eventstream"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Sent:
+    """A request that was sent, and its answer as far as it was read."""
+
+    fitted: FittedBody
+    answer: UpstreamAnswer = field(repr=False)
+    first: bytes = field(default=b"", repr=False)
+    """The bytes of the answer that were read."""
+    refusal: Overflow | None = None
+    """The refusal of the prompt as too long."""
+    retried: bool = False
+    """Whether an earlier form of the request was refused."""
+    overhead: float
+    """Seconds until the request was sent for the first time."""
+    came: float = field(default_factory=perf_counter)
+    """When its answer came."""
+
+    @property
+    def status(self) -> int:
+        """The status of the answer."""
+        return self.answer.status
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer is a stream of events."""
+        return is_stream(self.answer)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
+        parsed = self.fitted.parsed
+        return _is_unread(self.answer, parsed.route, parsed.admitted.path)
+
+    def headers(self, *, whole: bool) -> Headers:
+        """Return the headers of the answer to the client; `whole` if its body is passed back unchanged."""
+        told = _told(self.fitted, self.overhead, retried=self.retried)
+        return [*returned_headers(self.answer, whole=whole), *told]
+
+
+async def send(
+    upstream: UpstreamClient,
+    fitted: FittedBody,
+    settings: GatewaySettings,
+    client: ClientConnection,
+    *,
+    overhead: float,
+    retried: bool = False,
+) -> Sent:
+    """Send a request, and return it with the bytes of its answer that show whether the prompt was refused as too long.
+
+    A client that waits for a stream meanwhile gets comments. If this fails, the connection is closed.
+
+    Raises:
+        HttpProblem: there is no answer, or it broke off.
+    """
+    parsed = fitted.parsed
+    admitted, same = parsed.admitted, fitted.body is parsed.body
+    url = address(settings.base(parsed.route), PATHS.get(parsed.route, admitted.target), admitted.query)
+    headers = sent_headers(admitted.forwarded, settings, parsed.route)
+    if not same:
+        headers = [(name, value) for name, value in headers if name != "content-encoding"]
+    answer = await upstream.send("POST", url, headers, parsed.raw if same else fitted.body, settings.timeout)
+    if is_stream(answer):
+        told = _told(fitted, overhead, retried=retried)
+        client.hold(answer.status, [*returned_headers(answer, whole=False), *told])
+    try:
+        first, refusal = await _start(answer, fitted, client, settings.keepalive, decides=not retried)
+    except BrokenAnswer as error:
+        answer.close()
+        raise error.problem from error
+    except BaseException:
+        answer.close()
+        raise
+    return Sent(fitted=fitted, answer=answer, first=first, refusal=refusal, retried=retried, overhead=overhead)
+
+
+async def _start(
+    answer: UpstreamAnswer, fitted: FittedBody, client: ClientConnection, keepalive: float, *, decides: bool
+) -> tuple[bytes, Overflow | None]:
+    """Return the first bytes of an answer, and the refusal that they hold.
+
+    Raises:
+        BrokenAnswer: the connection broke.
+    """
+    if is_stream(answer):
+        start = StreamStart()
+        if fitted.shrinks and decides:
+            await client.during(start.read(answer), keepalive)
+        return start.raw, start.refusal
+    parsed = fitted.parsed
+    if answer.status in _REFUSALS:
+        raw = await answer.read_all()
+        return raw, is_overflow(raw)
+    if answer.status == 200 and not _is_unread(answer, parsed.route, parsed.admitted.path):
+        raw = await answer.read_all()
+        values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None
+        values = values if isinstance(values, dict) else {}
+        found = is_overflow(values) if values else None
+        return raw, None if found is None else with_usage(found, values.get("usage"), parsed.answer)
+    return b"", None
+
+
+def is_stream(answer: UpstreamAnswer) -> bool:
+    """Return whether an answer is a stream of events."""
+    kind = answer.headers.get("content-type", "")
+    return answer.status == 200 and kind.lower().startswith("text/event-stream")
+
+
+def _is_unread(answer: UpstreamAnswer, route: str, path: str) -> bool:
+    frames = answer.headers.get("content-type", "").lower().startswith(_FRAMES)
+    array = route == GEMINI and is_stream_path(path) and not is_stream(answer)
+    return answer.status == 200 and (frames or array)
+
+
+def _told(fitted: FittedBody, overhead: float, *, retried: bool) -> Headers:
+    """Return the headers that say what was done: numbers and names, never text."""
+    named: dict[str, Any] = {
+        "tokens-before": fitted.before,
+        "tokens-after": fitted.after,
+        "count-method": fitted.method,
+        "policy": fitted.policy,
+        "edits": fitted.edits,
+        "answer-tokens": fitted.answer,
+        "over": fitted.over or None,
+        "passthrough": fitted.passed or None,
+        "retried": "1" if retried else None,
+        "overhead-ms": f"{overhead * 1000:.2f}",
+    }
+    id_ = fitted.parsed.admitted.id
+    if LOG.isEnabledFor(logging.INFO):
+        LOG.info("%s %s %s", id_, fitted.parsed.route, named)
+    told = [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
+    return [("x-brim-request-id", id_), *told]
