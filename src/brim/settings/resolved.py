@@ -735,7 +735,6 @@ def _known_window(model: str) -> int | None:
 
 def _over_model(size: Value, model: str, bound: int) -> str:
     """Return the notice of a window that is larger than that of the model."""
+    where = size.where or size.origin
     counts = f"so {bound:,} counts" if size.origin == "profile" else "and it counts: a longer prompt may be refused"
-    return (
-        f"{size.where or size.origin}: window.size of {size.value:,} is more than the {bound:,} tokens of {model}, {counts}"
-    )
+    return f"{where}: window.size of {size.value:,} is more than the {bound:,} tokens of {model}, {counts}"
