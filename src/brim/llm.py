@@ -43,6 +43,8 @@ _STOPS = {
     "stop_sequence": "end",
     "length": LENGTH,
     "max_tokens": LENGTH,
+    "MAX_TOKENS": LENGTH,
+    "max_output_tokens": LENGTH,
     "model_context_window_exceeded": LENGTH,
     "tool_calls": "tool",
     "tool_use": "tool",
@@ -75,7 +77,7 @@ class Reply:
     @property
     def complete(self) -> bool:
         """Whether it was not cut off at the model's limit on answers."""
-        return self.stop != LENGTH
+        return _STOPS.get(self.stop, self.stop) != LENGTH
 
 
 class LanguageModel(Protocol):

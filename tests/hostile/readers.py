@@ -39,8 +39,10 @@ from brim.history import excerpts, names
 from brim.history.compact import lines, mark, summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.lines import Said
+from brim.history.compact.nudge import is_nudge
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
+from brim.history.compact.sentence_kind import is_thought, sentence_kind
 from brim.history.priority import words
 from brim.history.relevance import Relevance
 from brim.history.term_index import TermIndex
@@ -275,7 +277,9 @@ READERS: dict[str, Read] = {
     "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
     "history.compact.running.running": lambda text: running([text], [text[:400]]),
-    "history.compact.lines.is_thought": lines.is_thought,
+    "history.compact.nudge.is_nudge": is_nudge,
+    "history.compact.sentence_kind.sentence_kind": lambda text: sentence_kind("assistant", text[:400]),
+    "history.compact.sentence_kind.is_thought": is_thought,
     "history.compact.continuation.continuation": lambda text: continuation(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text, meter=CHARS, limit=900
     ),

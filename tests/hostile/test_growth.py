@@ -108,6 +108,7 @@ _INSIDE = {
 """Functions that are part of a reader that is listed."""
 _INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}
 _INLINE |= {"meter.grapheme", "settings.resolved", "meter.media", "wire.overflow", "studio.views.export"}
+_INLINE |= {"history.compact.sentence_kind"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 _SEEDS: dict[str, list[seeds.Seed]] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
@@ -12,7 +13,7 @@ from typer import Argument, Option
 from brim.cli import options
 from brim.cli.output import console, emit, fields, mute_settings, show, table
 from brim.cli.run_receipts import read_receipts
-from brim.errors import InvalidValue, ModelError, shown
+from brim.errors import InvalidValue, ModelError, SourceError, shown
 
 if TYPE_CHECKING:
     from brim.files.source import Source
@@ -25,6 +26,8 @@ app = typer.Typer(name="flow", help="Run flows, and report on their runs.", no_a
 _SECONDS = 600
 """The time limit of one call of a model."""
 _BASE = "runs"
+_MOST_LOG = 256 * 1024 * 1024
+"""Bytes of a log of events."""
 
 
 @app.command("run")
@@ -50,6 +53,7 @@ def run(
     artifact: Annotated[
         list[str] | None, Option("--artifact", metavar="PATH", help="A file of an earlier flow, listed by its path.")
     ] = None,
+    resume: Annotated[bool, Option("--resume", help="Continue the last run after the steps that it did.")] = False,
     json: options.Json = False,
 ) -> None:
     """Run a flow from its first step to its last.
@@ -76,6 +80,7 @@ def run(
         root=root,
         artifacts=artifact or (),
         watch=_watcher(len(ids)),
+        resume=resume,
     )
     if json:
         emit(_as_json(outcome))
@@ -99,7 +104,8 @@ def _watcher(planned: int) -> Callable[[StepOutcome], None]:
                 out.print(f"warning: {warning}", soft_wrap=True)
         used = f", pack {ran.receipt['used_chars']:,} chars" if "used_chars" in ran.receipt else ""
         result = f"{len(ran.output):,} chars out" if ran.status == "ok" else ran.reason
-        line = f"{len(done)}/{planned} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {result}"
+        status = f"{ran.status}, done before" if ran.resumed else ran.status
+        line = f"{len(done)}/{planned} {ran.step_id} {ran.agent or 'agent'}: {status}{used}, {result}"
         out.print(line, soft_wrap=True)
 
     return watch
@@ -108,7 +114,9 @@ def _watcher(planned: int) -> Callable[[StepOutcome], None]:
 @app.command("report")
 def report(
     *,
-    run_base: Annotated[str, Argument(metavar="RUN_BASE", help="The directory with the receipts of a run.")],
+    run_base: Annotated[
+        str, Argument(metavar="RUN_BASE", help="The directory of a run, or a log of its events, one JSON value a line.")
+    ],
     name: Annotated[str | None, Option("--flow", metavar="NAME", help="Only this flow.")] = None,
     json: options.Json = False,
 ) -> None:
@@ -116,19 +124,51 @@ def report(
 
     The report has how close the prompts came to their budgets, what they dropped, and what was refused.
 
+    A run that did not come to its end is reported as incomplete, with its next step.
+
     Example: brim flow report runs
     """
     from glob import escape
 
     from brim.flows.receipts import report as summarise
     from brim.flows.receipts import safe
+    from brim.flows.run_state import read_run_state
 
     place = ("*" if name is None else escape(safe(name)), "receipts")
-    found = summarise(receipt for _, receipt in read_receipts(run_base, place))
+    if os.path.isfile(run_base):
+        found = summarise(_events(run_base))
+    else:
+        receipts = [*read_receipts(run_base, place)]
+        flows = sorted({str(receipt.get("flow") or folder) for folder, receipt in receipts})
+        states = (read_run_state(run_base, flow) for flow in flows)
+        runs = {state.flow: state.progress(run_base) for state in states if state is not None}
+        found = replace(summarise(receipt for _, receipt in receipts), runs=runs)
     if json:
         emit(found.to_dict())
     else:
         console().print(str(found), soft_wrap=True)
+
+
+def _events(path: str) -> list[dict[str, Any]]:
+    """Return the events of a log with a JSON value a line.
+
+    Raises:
+        SourceError: the file cannot be read, or a line is no JSON object.
+    """
+    from json import loads
+
+    from brim.files.source import text_of
+
+    found = []
+    for number, line in enumerate(text_of(path, _MOST_LOG).splitlines(), 1):
+        try:
+            value = loads(line) if line.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise SourceError(path, f"not a JSON value: {error}", line=number) from error
+        if not isinstance(value, dict):
+            raise SourceError(path, "a line must be a JSON object", line=number)
+        found.append(value)
+    return found
 
 
 def _model(model: tuple[str | None, str | None, str | None, str], script: str | None, ids: list[str]) -> LanguageModel:

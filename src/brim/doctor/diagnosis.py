@@ -406,8 +406,10 @@ def _cut(run: _Run) -> Iterator[Finding]:
     older = [(step, row) for step in run.steps for row in step.steps[:-1] if row.get("state") == "cut"]
     newest = _newest_cut(run)
     newest += [(step, {}) for step in run.steps if step.truncated and not step.omitted and not step.steps]
+    # Longer older steps take the room of others: where steps are left out, they would cost some of those that stay.
+    crowded = any(step.omitted for step in run.steps)
     for key, which, cuts in ((RECENT, "the newest step", newest), (OLDER, "older steps", older)):
-        if cuts:
+        if cuts and not (crowded and key == OLDER):
             largest = max(_number(row.get("chars")) for _, row in cuts)
             size = f", the largest output {largest:,} chars" if largest else ""
             seen = f"{_CUT_MARK!r} on {which}: {len(cuts)} times in {len(run.steps)} packs{size}"

@@ -97,6 +97,29 @@ def safe(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RunProgress:
+    """How far the last run of a flow came."""
+
+    flow: str
+    done: int
+    """Steps that succeeded."""
+    planned: int
+    next_step: str | None = None
+    """The first step that did not succeed; `None` if the run is complete."""
+    resumed_at: tuple[str, ...] = ()
+    """The steps at which it continued after an end."""
+
+    def __str__(self) -> str:
+        again = f", resumed at step {' and '.join(self.resumed_at)}" if self.resumed_at else ""
+        if self.next_step is None:
+            return f"flow {self.flow}: complete, {self.done:,} of {self.planned:,} steps{again}"
+        return (
+            f"flow {self.flow}: incomplete, {self.done:,} of {self.planned:,} steps{again};"
+            f" step {self.next_step} is next: brim flow run --resume"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
     """The numbers of a run."""
 
@@ -118,6 +141,8 @@ class RunReport:
     """Calls with an HTTP 400 response."""
     failed: int = 0
     """Steps that failed."""
+    runs: Mapping[str, RunProgress] = field(default_factory=dict)
+    """How far the last run of each flow came, where that is known."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -129,6 +154,7 @@ class RunReport:
             f" the fullest used {100 * self.largest:.0f} %",
             f"{self.refused:,} calls refused with HTTP 400, {self.failed:,} steps failed",
         ]
+        lines += [str(run) for run in self.runs.values()]
         lines += [f"dropped {count:,} times: {name}" for name, count in self.dropped.items()]
         lines += [f"truncated {count:,} times: {name}" for name, count in self.cut.items()]
         return "\n".join(lines)
@@ -158,7 +184,8 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
             used, budget = item["used_tokens"], item["budget_tokens"]
             lost, shortened = (_named(item.get(f"sections_{state}", ())) for state in ("dropped", "truncated"))
         elif "context_truncation" in item and "used_chars" in item:
-            used, budget, rows = item["used_chars"], item["budget_chars"], item.get("sections", ())
+            rows, cut_to = item.get("sections", ()), item["context_truncation"]
+            used, budget = cut_to.get("chars_used", item["used_chars"]), item["budget_chars"]
             lost, shortened = ([row["name"] for row in rows if row["state"] == state] for state in ("dropped", "cut"))
         else:
             continue

@@ -6,6 +6,7 @@ that builds on half an answer would fail later.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,15 +15,19 @@ from time import monotonic
 from typing import Any, Literal
 
 from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, SourceError, UnknownName
+from brim.files.text_digest import text_digest
 from brim.flows.curator import Curator
 from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.receipts import receipt_paths, write_step_receipt
-from brim.flows.stages import complete_within, model_of
+from brim.flows.receipts import read_step_receipt, receipt_paths, write_step_receipt
+from brim.flows.run_state import RunState
+from brim.flows.stages import complete_within, is_mechanical, model_of
 from brim.flows.step_record import StepRecord
+from brim.history.compact.secrets import redact
 from brim.llm import LanguageModel, Reply, Usage, cost
 from brim.settings import load_config
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep
+from brim.settings.resolved import Resolved
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +46,8 @@ class StepOutcome:
     """The file of the receipt; empty if none is written."""
     event: dict[str, Any] = field(default_factory=dict, repr=False)
     """The `prompt_assembled` event of its pack."""
+    resumed: bool = False
+    """Whether it ran before this run, which continued after it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,8 +84,10 @@ def run_flow(
     artifacts: Sequence[str] = (),
     clock: Callable[[], float] = monotonic,
     watch: Callable[[StepOutcome], None] | None = None,
+    commit: Callable[[FlowStep, Sequence[StepRecord]], str] | None = None,
+    resume: bool = False,
 ) -> FlowOutcome:
-    """Run a flow and return its outcome; it ends at the first step that fails.
+    """Run a flow and return its outcome; it ends at the first step that fails, whatever the model raises.
 
     Args:
         config: the settings, with the flow.
@@ -93,6 +102,9 @@ def run_flow(
         artifacts: paths of files that earlier flows wrote, which every pack lists.
         clock: returns seconds.
         watch: called with each step when it has run.
+        commit: does the work of a step of the stage `Commit` and returns its output; no model is called for it.
+        resume: continue the last run below `run_base` after its last step that succeeded. A step whose entry in the
+            flow has changed runs again, and so do those after it.
 
     Raises:
         UnknownName: no flow or profile has that name.
@@ -103,23 +115,32 @@ def run_flow(
         raise InvalidType("artifacts", artifacts, "a list of paths")
     curated = Curator(config, flow=flow, profile=profile, model=curator, root=root, run_base=run_base, clock=clock)
     steps = config.flow(flow).steps
-    names = ((step.id, step.agent) for step in steps)
-    paths = {} if run_base is None else receipt_paths(os.fspath(run_base), flow, names)
+    base = None if run_base is None else os.fspath(run_base)
+    if resume and base is None:
+        raise InvalidValue("run_base", base, "the directory of the run to resume")
+    named = tuple((step.id, step.agent) for step in steps)
+    paths = {} if base is None else receipt_paths(base, flow, named)
+    state = None if base is None else RunState.begin(base, flow, named, resume=resume)
     done: list[StepOutcome] = []
     history: list[StepRecord] = []
     for step in steps:
-        settings = config.resolve(profile, flow, step.id)
-        outcome = _run_step(
-            step,
-            flow,
-            model=model_of(step.values.get("stage") or "", settings, model, models or {}),
-            seconds=settings.value("timeout_seconds"),
-            prepare=partial(curated.prepare, step, history, artifacts),
-            clock=clock,
-        )
-        if paths:
-            outcome = replace(outcome, path=paths[step.id])
-            write_step_receipt(outcome.path, outcome.receipt)
+        outcome = _resumed(step, paths[step.id], state) if resume and state is not None else None
+        if outcome is None:
+            if resume and state is not None and base is not None:
+                state, resume = state.resumed(base, step.id), False
+            outcome = _run_step(
+                step,
+                flow,
+                model=partial(model_of, model=model, models=models or {}),
+                settings=config.resolve(profile, flow, step.id),
+                prepare=partial(curated.prepare, step, history, artifacts),
+                commit=None if commit is None else partial(commit, step, tuple(history)),
+                clock=clock,
+            )
+            if state is not None:
+                outcome = replace(outcome, path=paths[step.id])
+                outcome.receipt.update(run=state.run, step_digest=_digest(step))
+                write_step_receipt(outcome.path, outcome.receipt)
         done.append(outcome)
         if watch is not None:
             watch(outcome)
@@ -157,33 +178,60 @@ def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | No
     return config, config.flows[0]
 
 
+def _digest(step: FlowStep) -> str:
+    """Return a digest of a step's entry in its flow; another one has other instructions."""
+    return text_digest(json.dumps(step.values, sort_keys=True, default=str), 8)
+
+
+def _resumed(step: FlowStep, path: str, state: RunState) -> StepOutcome | None:
+    """Return the outcome of a step that the run has done already; `None` if it has to run."""
+    if not os.path.exists(path):
+        return None
+    receipt = read_step_receipt(path)
+    same = receipt.get("run") == state.run and receipt.get("step_digest") == _digest(step)
+    if not same or receipt.get("status") != "ok" or not isinstance(output := receipt.get("output"), str):
+        return None
+    return StepOutcome(
+        step_id=step.id, agent=step.agent, status="ok", output=output, receipt=receipt, path=path, resumed=True
+    )
+
+
 def _run_step(
     step: FlowStep,
     flow: str,
     *,
-    model: LanguageModel,
-    seconds: float,
+    model: Callable[[str, Resolved], LanguageModel],
+    settings: Resolved,
     prepare: Callable[[], Pack],
+    commit: Callable[[], str] | None,
     clock: Callable[[], float],
 ) -> StepOutcome:
     """Return the outcome of a step whose receipt is not written yet."""
     begun = clock()
+    stage = step.values.get("stage") or ""
     receipt: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": flow}
     receipt |= {"step_id": step.id, "agent": step.agent}
     event: dict[str, Any] = {}
-    reply, status, problem = None, None, ""
+    chosen, reply, status, problem = None, None, None, ""
     try:
-        pack = prepare()
-        receipt |= pack.receipt
-        event = pack.event(flow=flow)
-        reply = complete_within(model, seconds, [{"role": "user", "content": pack.text}])
-        problem = _cut_off(reply)
+        if is_mechanical(stage):
+            reply = Reply(text="" if commit is None else commit())
+        else:
+            chosen = model(stage, settings)
+            pack = prepare()
+            receipt |= pack.receipt
+            event = pack.event(flow=flow)
+            seconds = settings.value("timeout_seconds")
+            reply = complete_within(chosen, seconds, [{"role": "user", "content": pack.text}])
+            problem = _cut_off(reply)
     except DoesNotFit as error:
         problem = f"no pack: {error}"
     except ModelError as error:
         problem, status = str(error), error.status
+    except Exception as error:  # The caller's model may raise anything; the run has an outcome and a receipt even so.
+        problem = f"{type(error).__name__}: {redact(str(error))}"
     reason = f"step {step.id} ({step.agent or 'agent'}): {problem}" if problem else ""
-    name, usage = getattr(model, "model", None), Usage() if reply is None else reply.usage
+    name, usage = getattr(chosen, "model", None), Usage() if reply is None else reply.usage
     output = "" if reply is None else reply.text
     receipt |= {
         "status": "failed" if reason else "ok",

@@ -23,7 +23,7 @@ class FlowStage:
     scope: str
     """How much it has to see: `wide`, `deep`, `narrow` or `none`."""
     tier: str | None
-    """One of `TIERS`; `None` for the model of the run."""
+    """One of `TIERS`; `None` for no model."""
 
 
 STAGES = {
@@ -34,6 +34,15 @@ STAGES = {
     "Commit": FlowStage(role="kernel: updates the ledger", scope="none", tier=None),
 }
 """The stages by name."""
+
+
+def is_mechanical(stage: str) -> bool:
+    """Return whether a step of a stage calls no model."""
+    return _stage(stage) is STAGES["Commit"]
+
+
+def _stage(name: str) -> FlowStage | None:
+    return next((each for known, each in STAGES.items() if known.casefold() == name.casefold()), None)
 
 
 def model_of(
@@ -48,7 +57,7 @@ def model_of(
     """
     for name in models:
         check_choice("a tier of models", name, TIERS)
-    known = next((each for name, each in STAGES.items() if name.casefold() == stage.casefold()), None)
+    known = _stage(stage)
     if known is None or known.tier is None:
         return model
     if known.tier in models:

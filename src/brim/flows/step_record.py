@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, check_choice
@@ -15,6 +15,7 @@ _TAGS = {
     **dict.fromkeys(("failed", "fail", "error"), "FAIL"),
 }
 _STEP_KEYS = tuple(STEP_KEYS)
+_OTHER_NAMES = {"step_id": "id", "agent_key": "agent", "teaching": "teaching_notes"}
 _AGENT = "agent"
 """The name of an agent without a name."""
 
@@ -75,40 +76,72 @@ class Task:
 
 
 def records(history: Sequence[Any]) -> tuple[StepRecord, ...]:
-    """Return the records of a history: `StepRecord`s, or mappings with the same keys.
+    """Return the records of a history: `StepRecord`s, or mappings and dataclasses with the same names.
+
+    A dataclass may have fields of its own besides. `agent_key` is another name of `agent`.
 
     Raises:
-        InvalidValue: a record is invalid, or has an unknown key.
+        InvalidValue: a record is invalid, or a mapping has an unknown key.
     """
     if isinstance(history, str | Mapping) or not isinstance(history, Sequence):
         raise InvalidType("history", history, "a list of steps")
-    for i, item in enumerate(history):
-        if isinstance(item, Mapping):
-            _check_keys(f"history[{i}]: a key", item, [slot.name for slot in fields(StepRecord)])
-            if "step_id" not in item:
-                raise InvalidValue(f"history[{i}]", dict(item), "a mapping with a step_id")
-        elif not isinstance(item, StepRecord):
-            raise InvalidType(f"history[{i}]", item, "a StepRecord or a mapping with step_id, agent and output")
-    return tuple(item if isinstance(item, StepRecord) else StepRecord(**item) for item in history)
+    return tuple(
+        item if isinstance(item, StepRecord) else _record(item, f"history[{i}]") for i, item in enumerate(history)
+    )
+
+
+def _record(item: Any, place: str) -> StepRecord:
+    values, is_open = _values(item, place, "a StepRecord, or a mapping or dataclass with step_id, agent and output")
+    values = _renamed(values, {"agent_key": "agent"})
+    known = [slot.name for slot in fields(StepRecord)]
+    if is_open:
+        values = {name: values[name] for name in known if values.get(name) is not None}
+    _check_keys(f"{place}: a key", values, known)
+    if "step_id" not in values:
+        raise InvalidValue(place, dict(values), "a mapping with a step_id")
+    if type(values["step_id"]) is int:
+        values["step_id"] = str(values["step_id"])
+    return StepRecord(**values)
+
+
+def _values(item: Any, place: str, expected: str) -> tuple[dict[str, Any], bool]:
+    """Return the values of a mapping or a dataclass by name, and whether it may have others that are not ours."""
+    if isinstance(item, Mapping):
+        return dict(item), False
+    if is_dataclass(item) and not isinstance(item, type):
+        return {slot.name: getattr(item, slot.name) for slot in fields(item)}, True
+    raise InvalidType(place, item, expected)
+
+
+def _renamed(values: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return values in which other names of a key are replaced by the key, unless it is there too."""
+    return {names.get(name, name) if names.get(name) not in values else name: value for name, value in values.items()}
 
 
 def task_of(step: Any) -> Task:
-    """Return the instructions of a step of the settings, or of a mapping with the same keys.
+    """Return the instructions of a step of the settings, or of a mapping or dataclass with the same names.
+
+    A dataclass may have fields of its own besides. `step_id`, `agent_key` and `teaching` are other names of `id`,
+    `agent` and `teaching_notes`.
 
     Raises:
-        InvalidValue: the step is invalid, or has an unknown key.
+        InvalidValue: the step is invalid, or a mapping has an unknown key.
     """
     if isinstance(step, FlowStep):
         values: Mapping[str, Any] = {**step.values, "id": step.id, "agent": step.agent}
-    elif isinstance(step, Mapping):
-        values = step
-        _check_keys("step: a key", step, _STEP_KEYS)
     else:
-        raise InvalidType("step", step, "a step of a flow, its id, or a mapping with id, agent and teaching_notes")
+        expected = "a step of a flow, its id, or a mapping or dataclass with id, agent and teaching_notes"
+        own, is_open = _values(step, "step", expected)
+        values = _renamed(own, _OTHER_NAMES)
+        if is_open:
+            values = {name: value for name, value in values.items() if name in _STEP_KEYS and value is not None}
+        _check_keys("step: a key", values, _STEP_KEYS)
     name, agent, stage = values.get("id"), values.get("agent"), values.get("stage")
     if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
         raise InvalidType("step: id", name, "a non-empty string")
     notes = values.get("teaching_notes") or {}
+    if is_dataclass(notes) and not isinstance(notes, type):
+        notes = {key: getattr(notes, key) for key in NOTES if getattr(notes, key, None) is not None}
     if not isinstance(notes, Mapping):
         raise InvalidType("step: teaching_notes", notes, f"a mapping with {', '.join(NOTES)}")
     _check_keys("step: teaching_notes: a key", notes, NOTES)

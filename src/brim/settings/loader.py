@@ -17,7 +17,7 @@ from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
 
 _RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
-"""The keys of `defaults` in a file of runtime defaults."""
+"""The keys of `defaults` and `budget_overrides` in a file of runtime defaults."""
 
 
 def load(
@@ -141,13 +141,18 @@ class _Files:
         reader.finish()
 
     def add_runtime(self, root: str) -> dict[str, Value]:
-        """Return the settings of the `defaults` in a project's `swarm/config/runtime.yaml`; other keys are not ours."""
+        """Return the budgets in a project's `swarm/config/runtime.yaml`; other keys are not ours.
+
+        Its `budget_overrides` come before its `defaults`.
+        """
         path = project.runtime_file(root)
         if path is None:
             return {}
         reader = self._reader(self.read(path, root))
-        block = reader.mapping(reader.mapping(reader.source.values).get("defaults"), "defaults")
-        own = reader.settings(block, "project", {}, "defaults", tree=_RUNTIME)
+        values = reader.mapping(reader.source.values)
+        own: dict[str, Value] = {}
+        for group in ("defaults", "budget_overrides"):
+            own |= reader.settings(reader.mapping(values.get(group), group), "project", {}, group, tree=_RUNTIME)
         reader.finish()
         return own
 

@@ -22,6 +22,7 @@ from brim.history.priority import AgentClasses
 from brim.history.result import Fitted
 from brim.meter import BaseMeter, meter_for
 from brim.meter import meter as meter_named
+from brim.meter.catalogue import lookup
 from brim.meter.units import UNITS
 from brim.meter.window import Window, answer_room, budget_of
 from brim.receipts.section import Section
@@ -208,14 +209,26 @@ class Resolved:
     def window(self) -> Window | None:
         """Return the window, or `None` if neither its size nor a model is set.
 
+        The window of the model bounds that of a profile. A size that the project, a flow, a flag or a variable sets is
+        used as it is: somebody knows of this server.
+
         Raises:
             SourceError: the settings of the window are invalid.
         """
-        size, model = self.value("window.size"), self.value("model")
+        return self._window_of(None)
+
+    def _window_of(self, asked: str | None) -> Window | None:
+        """Return the window, or that of a model which is asked for in place of the one that is set."""
+        size, model = self["window.size"], asked or self.value("model")
         options = {name: self.value(f"window.{name}") for name in _WINDOW}
+        if asked is not None and not self.is_set("window.reserve"):
+            options["reserve"] = None
         try:
-            if size is not None:
-                return Window(size, **options)
+            bound = None if model is None else _known_window(model)
+            if size.value is not None and (asked is None or bound is None):
+                if bound is None or bound >= size.value or size.origin != "profile":
+                    return Window(size.value, **{**options, "reserve": options["reserve"] or 0})
+                self.log(_over_model(size, str(model), bound))
             return None if model is None else Window.of(model, **options)
         except UnknownName as error:
             if self.value("unknown_model") != _ERROR:
@@ -262,6 +275,10 @@ class Resolved:
         # A rule of thumb is kept as it is: whoever names it wants its figure.
         return meter_named(other) if other in UNITS else meter_for(None, other)
 
+    def _is_unknown(self, model: str | None) -> bool:
+        """Return whether the catalogue lacks a model, and `unknown_model` names a meter for it."""
+        return model is not None and self.value("unknown_model") != _ERROR and lookup(model) is None
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about budgets that were moved to their bounds, or that are suspicious."""
@@ -278,15 +295,18 @@ class Resolved:
         margin = fraction("safety_margin", self.value("safety_margin") or "0%")
         return budget if meter.exact else int(budget * (1 - margin))
 
-    def _window_warnings(self) -> tuple[str, ...]:
-        window, total = self.window(), self[TOTAL]
+    def _window_warnings(self) -> Iterator[str]:
+        window, total, size, model = self.window(), self[TOTAL], self["window.size"], self.value("model")
+        bound = None if model is None else _known_window(model)
+        if bound is not None and size.value is not None and bound < size.value:
+            yield _over_model(size, model, bound)
         tokens = total.value // CHARS_A_TOKEN
         if window is None or not self.limits_history() or tokens <= _WIDE * window.size:
-            return ()
-        return (
+            return
+        yield (
             f"{total.where or total.origin}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
             f" {100 * tokens // window.size} % of the window of {window.size:,}: little is left for instructions and"
-            f" the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual",
+            f" the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual"
         )
 
     def _measured(
@@ -636,10 +656,12 @@ class Resolved:
 
         made = {name: self.value(key) for name, key in _SESSION.items() if self.is_set(key)}
         made["margin"] = self.value("safety_margin")
-        if "window" not in options and self.value("window.size") is not None:
+        size = self["window.size"]
+        if "window" not in options and size.value is not None and size.origin != "profile":
             made["window"] = self.window()
         elif "window" not in options:  # The model of the settings says nothing of the other models of a program.
-            made["limits"] = WindowLimits(**{name: self.value(f"window.{name}") for name in _WINDOW})
+            limits = {name: self.value(f"window.{name}") for name in _WINDOW}
+            made["limits"] = WindowLimits(size=size.value, yields=True, **limits)
         return Conversations(**self._shared(options), **{**made, **options})
 
     def loop(self, goal: str, act: Act, **options: Any) -> Loop:
@@ -668,7 +690,10 @@ class Resolved:
     def _arguments(self, table: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of a session or a loop."""
         made = {name: self.value(key) for name, key in table.items()}
-        return {**self._shared(options), **made, **options, "window": self._margined_window(options)}
+        made = {**self._shared(options), **made, **options, "window": self._margined_window(options)}
+        if made["meter"] is None and self._is_unknown(made["model"]):
+            made["meter"] = self.value("unknown_model")
+        return made
 
     def _shared(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of sessions, conversations and loops alike that are not among the options."""
@@ -690,7 +715,7 @@ class Resolved:
     def _margined_window(self, options: Mapping[str, Any]) -> Window:
         """Return the window of the options, of their model or of the settings, without the safety margin."""
         model = options.get("model")
-        window = options.get("window") or (self.window() if model is None else None)
+        window = options.get("window") or self._window_of(model)
         if window is None and model is None:
             raise InvalidValue("window.size", None, "set, or a model whose window is known: a session needs a window")
         window = SessionSettings.of(window, model).window
@@ -700,3 +725,16 @@ class Resolved:
         own = model is None and "meter" not in options
         meter = self.meter() if own else meter_for(chosen, model if chosen is None else None)
         return window if meter.exact else replace(window, limit=self.within_margin(window.budget, meter))
+
+
+def _known_window(model: str) -> int | None:
+    """Return the window that the catalogue has for a model; `None` if it has none."""
+    row = lookup(model)
+    return None if row is None else row.window or row.max_input
+
+
+def _over_model(size: Value, model: str, bound: int) -> str:
+    """Return the notice of a window that is larger than that of the model."""
+    where = size.where or size.origin
+    counts = f"so {bound:,} counts" if size.origin == "profile" else "and it counts: a longer prompt may be refused"
+    return f"{where}: window.size of {size.value:,} is more than the {bound:,} tokens of {model}, {counts}"

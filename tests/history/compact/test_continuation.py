@@ -47,7 +47,7 @@ def test_done_left_found_and_ruled_are_told_apart():
     assert made.remaining == ("TODO: notify the warehouse.", "Next, rename the queue.")
     kinds = {line.text: line.kind for line in made.lines}
     assert kinds["We decided to use queues instead of direct calls."] == "decision"
-    assert kinds["The limit is 37 MB."] == "found"
+    assert kinds["The limit is 37 MB."] == "said"
     assert kinds["Which queue carries refunds?"] == "question"
     assert {"The limit is 37 MB.", "Which queue carries refunds?"} <= {*made.findings}
     assert made.resources == ("services/pay/client.py", "lib/noise.py", "https://pay.example/docs")
@@ -61,7 +61,7 @@ def test_the_text_has_all_of_it_under_headings():
         "Left to do:",
         "Decisions:",
         "Done:",
-        "Findings:\n- The limit is 37 MB.",
+        "Said:\n- The limit is 37 MB.",
         "https://pay.example/docs",
         "Calls:\n- f → ERROR: TimeoutError in worker 7 at lib/noise.py",
     ):

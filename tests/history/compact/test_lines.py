@@ -67,7 +67,7 @@ def test_what_is_none_is_not_taken_for_one(kind, text):
 
 def test_a_tool_decides_and_asks_nothing_and_makes_no_rule():
     text = "We decided to stop.\nYou must pay.\nWhat now?\nERROR: no such file"
-    assert {line.kind for line in once(read_text("tool", text))} <= {"error", "found", "path"}
+    assert {line.kind for line in once(read_text("tool", text))} <= {"error", "printed", "path"}
     assert found(text, "tool", "error") == ["ERROR: no such file"]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from brim.amounts import units
 from brim.errors import InvalidType
 from brim.history.compact.lines import HEADINGS, Line, Said, read_messages, record, said_in, unfinished
+from brim.history.compact.nudge import is_nudge
 from brim.history.compact.picker import pick, worth_now
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
@@ -90,8 +91,8 @@ class Continuation:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Decisions, errors, open questions and other statements, the oldest first."""
-        return self.texts("decision", "error", "question", "told", "found")
+        """Decisions, failures, open questions and other statements, the oldest first."""
+        return self.texts("decision", "error", "question", "told", "said")
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -235,7 +236,7 @@ def context_texts(messages: Sequence[Any], previous: Continuation | None = None)
     turns = _turns(messages, None)
     said = [said_in(message) for message in turns.messages if message.role != "system"]
     told = [one if previous is None else one._replace(text=previous.outside(one.text)) for one in said if one]
-    return [one for one in told if one.text.strip()]
+    return [one for one in told if one.text.strip() and not is_nudge(one.text)]
 
 
 def _turns(messages: Sequence[Any], format: Format | None) -> Turns:

@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, check_choice
+from brim.history.compact.nudge import is_nudge
 from brim.history.compact.secrets import redact
+from brim.history.compact.sentence_kind import is_thought, sentence_kind
 from brim.history.excerpts import brief_arguments, parts_of
 from brim.history.note import is_note, is_written
 from brim.history.turns import Turns
@@ -27,13 +29,14 @@ HEADINGS = {
     "rule": "Rules",
     "todo": "Left to do",
     "decision": "Decisions",
-    "error": "Errors",
+    "error": "Failed",
     "question": "Open questions",
     "path": "Paths",
     "done": "Done",
     "running": "Running",
     "told": "Said by the user",
-    "found": "Findings",
+    "said": "Said",
+    "printed": "Printed",
     "call": "Calls",
 }
 """The kinds of lines, each with the heading under which a hand-over lists it, in order."""
@@ -69,12 +72,17 @@ _OUTCOME = 800
 _MARKS = 30
 """Characters of these for the mark of lines that are omitted."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-z\s])|(?<=[。！？；])")
+_SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
 _BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
 _CAPITAL = re.compile(r"(?<=[a-z0-9,;:] )[A-Z][\w'-]{1,40}|\b[A-Z]{2,12}\b")
 """A name: a word with a capital that does not begin its sentence."""
-_PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?…]*\Z")
+_UNSPACED = re.compile(r"[\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+"""Characters of scripts without spaces; each counts as a word."""
+_SHORTEST_UNSPACED = 10
+"""Characters below which a text in such a script is a name, unless it ends as a sentence does."""
+_STOPS = ("。", "！", "？", ".", "!", "?")
+_PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?…。！？]*\Z")
 _FILE = (
     r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
     r"|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|csv|tsv|log|db|sqlite|parquet|png|jpg|svg|pdf|ipynb|proto|tf"
@@ -91,48 +99,6 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """Longer than any name, such as an encoded file, in which a search for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
-_RULE = re.compile(
-    r"\b(?:must(?:n't)?|never|always|do not|don't|shall(?: not)?|required to|only use|no more than|not allowed"
-    r"|forbidden|under no circumstances|make sure|be sure to|keep in mind|remember that|important:)(?!\w)"
-    r"|必须|禁止|不得|不要|务必|绝不",
-    re.I,
-)
-_NO_RULE = re.compile(
-    r"\bmust (?:have|feel|be (?:so|quite|such|really|very|nice|hard|tough|great))\b"
-    r"|\b(?:i|i'm|i've|we|we're|we've|it|it's|is|are|was|were|has|have|had|and) (?:always|never)\b"
-    r"|\byou (?:don't|never) (?:have to|know)\b",
-    re.I,
-)
-"""What a rule's words mean in a conversation: a guess, or what somebody has always done."""
-_DECISION = re.compile(
-    r"\b(?:decid(?:ed|e) (?:to|on|that|against)|decisions?:|agreed (?:to|on|that|upon)|settled on|instead of"
-    r"|rather than|switch(?:ed|ing)? (?:from|to)|go(?:ing)? with|let's use|will use|i'll use|we chose|opted for"
-    r"|the plan is|approved)(?!\w)|决定|改用|选择了|采用",
-    re.I,
-)
-_TODO = re.compile(
-    r"\b(?:TODO|FIXME|XXX)\b|\[ \]|\b(?:still (?:need|have|must|to)|remaining|remains? to|next(?: steps?)?:|next,"
-    r"|next up|not yet|left to do|to[- ]do:|(?:we|i|you) (?:still )?need to|needs to be|follow[- ]up|outstanding"
-    r"|pending)(?!\w)|待办|还需要|下一步|尚未",
-    re.I,
-)
-_DONE = re.compile(
-    r"\b(?:done|fixed|created|added|implemented|completed|finished|wrote|updated|removed|deleted|merged|passed|passes"
-    r"|passing|deployed|resolved|verified|renamed|refactored|installed|migrated|tested|works now|closed|found)\b"
-    r"|\[x\]|✓|✅|已完成|完成了|修复了",
-    re.I,
-)
-_THOUGHT = re.compile(
-    r"(?:thought: ?)?(?:(?:but|and|so|now|then|ok|okay|actually|wait|hmm|well|first|next|also)[,. ]{1,2}){0,3}"
-    r"(?:(?:wait|if i|if we|maybe|perhaps|let me|let's (?!use)|let us|i'll (?!use)|i will (?!use)|i should|i need"
-    r"|i can|i could|i want|i'm going to|i am going to|we need|we should|we can|you can|please|what if|do i"
-    r"|should i)\b"
-    r"|(?:i am |i'm )?(?:now )?"
-    r"(?:read|open|runn|look|check|search|list|view|fetch|inspect|load|try|call|scann|print)ing\b"
-    r"|(?:that|this|it) took\b)",
-    re.I,
-)
-"""How a model thinks aloud, announces what it does next, or says how long it took."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
 wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
@@ -242,6 +208,7 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
         if message.role == "system":
             continue
         words = "\n".join(p.text for p in message.pieces if p.kind == "text" and not is_written(p.text))
+        words = "" if is_nudge(words) else words
         words = words if known is None else known.outside(words)
         if command is not None and turns.printed(at):
             found[command] = replace(found[command], outcome=_outcome(words))
@@ -335,11 +302,6 @@ def unfinished(lines: Iterable[Line]) -> list[Line]:
     return left[::-1]
 
 
-def is_thought(sentence: str) -> bool:
-    """Return whether a model thinks aloud in a sentence, or announces what it does next."""
-    return _THOUGHT.match(sentence) is not None
-
-
 def _line(role: str, text: str, at: int, beside: int) -> Line:
     """Return a sentence as a line; `beside` is how many its message has, for now in place of its worth."""
     return Line(role=role, kind=_kind(role, text), text=text, worth=-beside, at=at)
@@ -348,32 +310,20 @@ def _line(role: str, text: str, at: int, beside: int) -> Line:
 def _kind(role: str, sentence: str) -> str:
     """Return what kind of line a sentence is."""
     if role == "tool":
-        return "error" if reports_failure(sentence) else "found"
-    if sentence.endswith(("?", "？")):
-        return "question"
-    if role == "user" and _RULE.search(sentence) and not _NO_RULE.search(sentence):
-        return "rule"
-    thought = is_thought(sentence)
-    if not thought and _DECISION.search(sentence):
-        return "decision"
-    if _TODO.search(sentence):
-        return "todo"
-    if role == "assistant" and not thought and _DONE.search(sentence):
-        return "done"
-    if not thought and reports_failure(sentence):
-        return "error"
-    return "told" if role == "user" else "found"
+        return "error" if reports_failure(sentence) else "printed"
+    return sentence_kind(role, sentence)
 
 
 def _is_prose(role: str, sentence: str) -> bool:
-    """Return whether a sentence tells something in plain words, and is not code."""
-    if _kind(role, sentence) not in ("told", "found"):
+    """Return whether a sentence tells something in plain words, and is not code or a name."""
+    if _kind(role, sentence) not in ("told", "said"):
         return True
-    words = sentence.split()
-    if len(words) < _LEAST_PROSE and not sentence.isascii():
-        return True  # A script without spaces.
-    plain = sum(_PLAIN.match(word) is not None for word in words)
-    return plain >= _LEAST_PROSE and plain >= len(words) * _PROSE and len(set(terms(sentence)) - _IDLE) > 1
+    unspaced = sum(map(len, _UNSPACED.findall(sentence)))
+    if unspaced and len(sentence) < _SHORTEST_UNSPACED and not sentence.endswith(_STOPS):
+        return False
+    words = [word for word in sentence.split() if not _UNSPACED.search(word)]
+    plain = sum(_PLAIN.match(word) is not None for word in words) + unspaced
+    return plain >= _LEAST_PROSE and plain >= (len(words) + unspaced) * _PROSE and len(set(terms(sentence)) - _IDLE) > 1
 
 
 def _worth(line: Line, words: Collection[str], rare: Mapping[str, int]) -> int:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from brim.history.compact.lines import Line
 from brim.history.forms import level_of
 from brim.meter.base import BaseMeter
-from brim.meter.words import terms
 from brim.truncate import shortened
 
 _RULES = 0.2
@@ -25,8 +24,8 @@ _SENTENCES = 0.8
 """The share for the sentences that tell most; calls have the rest at least."""
 _PATHS = 0.05
 """The share for paths that no line names."""
-_KNOWN = 0.9
-"""A sentence is left out if this share of its words stands in lines that were chosen."""
+_STOPS = ".。!！ "
+"""What ends a sentence, and may differ where it is said again."""
 _PRINTED = 12
 """Paths that only a tool printed; more would be noise."""
 _ITEM = 2
@@ -56,7 +55,7 @@ def pick(
         write: makes the text of some lines, which are in their order.
         above: what the prompt shows already, and no line has to repeat.
     """
-    choice = _Choice(lines=lines, meter=meter, write=write, limit=limit, words=set(terms(above)), text=above)
+    choice = _Choice(lines=lines, meter=meter, write=write, limit=limit, text=above)
     groups = _groups(lines)
     room = limit - meter.load(write([]))
     for share, group in groups:
@@ -91,10 +90,8 @@ class _Choice:
     meter: BaseMeter
     write: Callable[[Sequence[Line]], str]
     limit: int
-    words: set[str]
-    """Words that stand in lines that are chosen."""
     text: str
-    """These lines."""
+    """What the prompt shows already, and the lines that are chosen."""
     spent: int = 0
     """About the tokens of them."""
     chosen: dict[int, Line] = field(default_factory=dict)
@@ -113,14 +110,12 @@ class _Choice:
             room -= cost
             self.spent += cost
             self.text += f"\n{line.text}"
-            self.words.update(terms(line.text))
 
     def _is_known(self, line: Line) -> bool:
-        """Return whether a line tells nothing that is not told already; a call was made each time."""
-        if line.kind == "path":
-            return line.text in self.text
-        words = set(terms(line.text))
-        return line.kind not in ("rule", "call") and len(words & self.words) >= len(words) * _KNOWN
+        """Return whether a line stands word for word in what is shown already; a call was made each time."""
+        if line.kind in ("rule", "call"):
+            return False
+        return line.text.rstrip(_STOPS) in self.text
 
     def fill(self, lines: Sequence[Line]) -> None:
         """Take more lines as long as there is room: what they count was estimated."""

@@ -47,6 +47,8 @@ class WindowLimits:
 
     size: int | None = None
     """Tokens that the model holds."""
+    yields: bool = False
+    """Whether a smaller window of the model counts instead of `size`, which is that of a profile then."""
     reserve: int = 0
     """Tokens kept free for the answer of a request that does not say how long it may be."""
     cap: float | str | None = None
@@ -153,15 +155,13 @@ class Windows:
     ) -> tuple[int, int | None] | None:
         """Return the window of a model, and a limit on the input if there is one."""
         refused = learned.size if learned is not None else None
-        if limits.size is not None:
+        if limits.size is not None and not limits.yields:
             return limits.size if refused is None else min(refused, limits.size), None
-        if refused is not None:
-            return refused, None
-        if (served := self.served(server, model)) is not None:
-            return served, None
-        row = known(model)
-        size = None if row is None else row.window or row.max_input
-        return None if row is None or size is None else (size, row.max_input)
+        size, most = refused, None
+        if size is None and (size := self.served(server, model)) is None and (row := known(model)) is not None:
+            size, most = row.window or row.max_input, row.max_input
+        sizes = [each for each in (size, limits.size) if each is not None]
+        return (min(sizes), most) if sizes else None
 
     def learned(self, model: str) -> LearnedWindow | None:
         """Return what refusals taught about a model, as long as they count."""

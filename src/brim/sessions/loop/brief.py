@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.history.compact.continuation import AS_ABOVE, HandOver
+from brim.history.compact.nudge import GO_ON, is_nudge, next_iteration
 from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
 from brim.sessions.loop.limits import Limits
@@ -18,17 +18,15 @@ from brim.sessions.loop.step import Step
 from brim.sessions.session import Session
 from brim.wire import format_of, wire
 
-GO_ON = "Go on."
 _RESULT = 300
 """Characters of each result; all of them are whole in the tick."""
 _SHARE = 4
 """Results may take one part in so many of a continuation's tokens."""
-_NUDGE = re.compile(r"Go on\.|Iteration [\d,]{1,12} of at most [\d,]{1,12}: go on towards the goal\.")
 _NAMED = {
     "rules": ("rule",),
     "open tasks": ("todo",),
     "reports": ("done",),
-    "findings": ("decision", "error", "question", "told", "found"),
+    "findings": ("decision", "error", "question", "told", "said"),
     "paths": ("path",),
     "processes and ports": ("running",),
     "calls": ("call",),
@@ -97,7 +95,7 @@ def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, lis
         if message.role != "user" or message.results or not all(piece.kind == "text" for piece in message.pieces):
             break
         said = message.text().strip()
-        if said and not _NUDGE.fullmatch(said):
+        if said and not is_nudge(said):
             text = f"{text}\n\n{said}"
         rest.pop(0)
     return text, rest
@@ -112,7 +110,7 @@ def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> l
         return []
     if step.end == "continue":
         return [GO_ON]
-    return [f"Iteration {progress.iterations + 1:,} of at most {limits.max_iterations:,}: go on towards the goal."]
+    return [next_iteration(progress.iterations + 1, limits.max_iterations)]
 
 
 def boundary(progress: Progress, made: Opening) -> str:

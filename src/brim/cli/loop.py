@@ -1,0 +1,67 @@
+"""`brim loop`: a loop with sub-ticks for programs in any language, by JSON lines."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer import Option
+
+from brim.cli import options
+from brim.cli.output import mute_settings
+from brim.cli.stores import HERE, store_url
+
+
+def run(
+    *,
+    id: Annotated[str, Option("--id", metavar="NAME", help="The name of the loop; one that is stored continues.")],
+    goal: Annotated[str | None, Option("--goal", metavar="TEXT", help="What it is for; needed to begin.")] = None,
+    model: options.Model = None,
+    window: Annotated[int | None, Option("--window", metavar="N", min=1, help="The window in tokens.")] = None,
+    system: Annotated[str | None, Option("--system", metavar="TEXT", help="The system prompt of every tick.")] = None,
+    max_iterations: Annotated[
+        int | None, Option("--max-iterations", metavar="N", min=1, help="The most iterations.")
+    ] = None,
+    max_sub_ticks: Annotated[
+        int | None, Option("--max-sub-ticks", metavar="N", min=0, help="The most sub-ticks of an iteration.")
+    ] = None,
+    store: options.Store = None,
+    config: options.Config = None,
+    profile: options.Profile = None,
+) -> None:
+    """Run a loop whose steps another program makes, by JSON lines on standard input and output.
+
+    Each line that it writes has an event: a tick (messages, iteration, sub_tick, state, results, used, budget,
+    continuation), a notice, or at the end the outcome. For each tick it reads one line: a step (messages, end, result,
+    state, usage, cost), or an error with the status and the words of the provider: a prompt that was too long is
+    shortened and asked again. Every step is stored before the next tick, and the same command continues a loop that
+    was killed. `brim status --json` reads the same store.
+
+    Example: brim loop --id explore --goal "Find the bug." --model gpt-5 --store sqlite:///brim.db
+    """
+    from brim.errors import InvalidValue, UnknownName
+    from brim.sessions.loop.peer_steps import PeerSteps, PeerGone
+    from brim.sessions.loop.loop import Loop
+    from brim.settings import load_config
+    from brim.store import open_store
+
+    mute_settings()
+    peer = PeerSteps(sys.stdin, sys.stdout)
+    flags = {name: value for name, value in (("model", model), ("window.size", window)) if value is not None}
+    limits: dict[str, Any] = {"max_iterations": max_iterations, "max_sub_ticks": max_sub_ticks}
+    limits = {name: value for name, value in limits.items() if value is not None}
+    own: dict[str, Any] = {"system": system, "on_notice": peer.notice}
+    with open_store(store_url(store, config) or HERE) as opened:
+        try:
+            loop = Loop.resume(id, act=peer, store=opened, **own, **limits)
+        except UnknownName:
+            if goal is None:
+                raise InvalidValue("--goal", "", f"set, since the store has no loop {id!r} to continue") from None
+            settings = load_config(config, flags=flags).resolve(profile=profile)
+            loop = settings.loop(goal, peer, store=opened, id=id, **own, **limits)
+        try:
+            peer.outcome(loop.run())
+        except PeerGone as error:
+            print(f"brim: {error}", file=sys.stderr)
+            raise typer.Exit(1) from error

@@ -1,0 +1,229 @@
+"""What the five authors met when they tried brim with data of their own: one test for each report.
+
+Each test opens with the author's words. A report that was refused instead is on the author's page, with its reason.
+"""
+
+import json
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import brim
+from brim.cli.flow import app
+from brim.flows import flow_of, run_flow
+from brim.llm import Reply
+from brim.testing import Scripted
+
+
+def resolved(profile=None, **flags):
+    return brim.load_config(environ={}, flags=flags).resolve(profile=profile)
+
+
+def messages(count, text="word " * 300):
+    spoken = [{"role": "user", "content": "Begin."}]
+    for _ in range(count):
+        spoken += [{"role": "assistant", "content": text}, {"role": "user", "content": "Go on."}]
+    return spoken
+
+
+# --- the window of a profile, and that of the model
+
+
+def test_a_profiles_window_never_beats_that_of_a_smaller_model(caplog):
+    """forge: "8,192-token model, budget 14,336: an overflow by our own hand"."""
+    caplog.set_level(logging.WARNING, "brim.settings")
+    made = resolved("forge", model="gpt-4")
+    assert made.window().size == 8_192
+    meter = brim.meter("gpt-4")
+    fitted = made.fit_messages(messages(60))
+    assert 6_000 < meter.count_messages(fitted.messages) <= 8_192
+    assert 7_000 < meter.count(made.fit({"rule": "R", "x": "word " * 40_000}, budget=14_336).text) <= 8_192
+    assert caplog.text.count("window.size of 16,384 is more than the 8,192 tokens of gpt-4, so 8,192 counts") == 1
+    assert "so 8,192 counts" in made.warnings[-1]
+
+
+def test_a_session_of_the_profile_keeps_to_the_window_of_its_model():
+    """session: "The profile's window of 1,000,000 beats gpt-4o's 128,000 (prompts of 150,018 and 270,311)"."""
+    made = resolved("session", model="gpt-4o")
+    assert (made.session().budget, made.loop("x", print).session.budget) == (25_600, 19_200)
+    asked = resolved("session").session(model="gpt-4o")
+    assert (asked.budget, asked.settings.window.warning) == (25_600, 19_200), "the cap is that of the profile"
+    meter = brim.meter("gpt-4o")
+    for conversations in (made.conversations(), resolved("session").conversations()):
+        request = conversations.request(messages(300), model="gpt-4o")
+        assert 10_000 < meter.count_messages(request.messages) <= 25_600
+
+
+@pytest.mark.parametrize("key", ["project", "flag"])
+def test_a_window_that_the_user_sets_counts_as_it_is_and_is_told(tmp_path, key):
+    """A server may hold more than the catalogue knows; a profile cannot know that, a project can."""
+    if key == "flag":
+        made = resolved("session", model="gpt-4o", **{"window.size": 300_000})
+    else:
+        (tmp_path / "brim.yaml").write_text("profile: session\nmodel: gpt-4o\nwindow: {size: 300000}\n")
+        made = brim.load_config(tmp_path, environ={}).resolve()
+    assert made.window().budget == 60_000
+    assert "300,000 is more than the 128,000 tokens of gpt-4o, and it counts" in made.warnings[-1]
+
+
+def test_a_session_takes_a_model_that_nobody_knows():
+    """session: "`unknown_model: other` raises in `session()`"."""
+    made = resolved("session", model="phantom-7b", unknown_model="other", **{"window.size": 4_000})
+    for session in (made.session(), made.session(meter=None), made.loop("x", print).session):
+        session.add({"role": "user", "content": "Hello there. " * 900})
+        assert session.prompt().used <= session.budget <= 800
+
+
+# --- flow: its runs
+
+
+def flow_project(tmp_path, steps=40, **more):
+    rows = "".join(f"  - {{id: '{i}', agent: fixer, task: Do part {i}.}}\n" for i in range(1, steps + 1))
+    (tmp_path / "long.yaml").write_text(f"flow: long\nsteps:\n{more.get('rows', rows)}")
+    return flow_of(str(tmp_path / "long.yaml"))
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def counting(asked, dies_at=None, raises=None):
+    def answer(messages):
+        asked.append(re.search(r"# Step (\d+)", str(messages))[1])
+        if asked[-1] == dies_at:
+            raise Killed
+        if raises and asked[-1] == raises:
+            raise KeyError("a model of our own")
+        return f"Output of part {asked[-1]}."
+
+    return Scripted(answer)
+
+
+def test_a_flow_of_40_steps_killed_at_25_resumes_at_26_and_its_report_says_so(tmp_path):
+    """ "No resume after a kill: three receipts hold outputs and all is run again; `flow report` does not say incomplete"."""
+    config, name = flow_project(tmp_path)
+    base = tmp_path / "runs"
+    whole = run_flow(config, name, counting([]), run_base=tmp_path / "other")
+    with pytest.raises(Killed):
+        run_flow(config, name, counting([], dies_at="26"), run_base=base)
+    report = CliRunner().invoke(app, ["report", str(base)]).output
+    assert "flow long: incomplete, 25 of 40 steps; step 26 is next: brim flow run --resume" in report
+    asked = []
+    outcome = run_flow(config, name, counting(asked), run_base=base, resume=True)
+    assert asked == [str(i) for i in range(26, 41)]
+    assert outcome.ok
+    assert [step.output for step in outcome.steps] == [step.output for step in whole.steps]
+    assert [step.resumed for step in outcome.steps] == [True] * 25 + [False] * 15
+    last, plain = (json.loads(Path(each.steps[-1].path).read_text()) for each in (outcome, whole))
+    assert last["context_truncation"] == plain["context_truncation"], "the pack is that of an undisturbed run"
+    report = CliRunner().invoke(app, ["report", str(base)]).output
+    assert "flow long: complete, 40 of 40 steps, resumed at step 26" in report
+
+
+def test_a_run_is_not_resumed_with_the_receipts_of_the_run_before_or_of_another_task(tmp_path):
+    config, name = flow_project(tmp_path, 6)
+    base = tmp_path / "runs"
+    run_flow(config, name, counting([]), run_base=base)
+    with pytest.raises(Killed):
+        run_flow(config, name, counting([], dies_at="3"), run_base=base)
+    (tmp_path / "long.yaml").write_text((tmp_path / "long.yaml").read_text().replace("Do part 2.", "Do it again."))
+    config, name = flow_of(str(tmp_path / "long.yaml"))
+    asked = []
+    assert run_flow(config, name, counting(asked), run_base=base, resume=True).ok
+    assert asked == ["2", "3", "4", "5", "6"]
+
+
+def test_an_exception_of_the_model_gives_an_outcome_and_a_receipt(tmp_path):
+    """ "A model's exception ends `run_flow` without outcome or receipt"."""
+    config, name = flow_project(tmp_path, 4)
+    outcome = run_flow(config, name, counting([], raises="3"), run_base=tmp_path)
+    assert (outcome.ok, len(outcome.steps), outcome.reason) == (
+        False,
+        3,
+        "step 3 (fixer): KeyError: 'a model of our own'",
+    )
+    assert json.loads(Path(outcome.steps[-1].path).read_text())["status"] == "failed"
+
+
+def test_a_commit_step_calls_no_model(tmp_path):
+    """ "`stage: Commit` calls the model": its tier is None, pure mechanics."""
+    rows = "  - {id: '1', agent: fixer}\n  - {id: '2', agent: kernel, stage: Commit}\n  - {id: '3', agent: fixer}\n"
+    config, name = flow_project(tmp_path, rows=rows)
+    asked = []
+    assert run_flow(config, name, counting(asked)).ok
+    assert asked == ["1", "3"]
+    outcome = run_flow(config, name, counting([]), commit=lambda step, done: f"ledger has {len(done)} entries")
+    assert outcome.steps[1].output == "ledger has 1 entries"
+
+
+@pytest.mark.parametrize("stop", ["max_tokens", "length", "MAX_TOKENS"])
+def test_an_answer_that_anthropics_limit_cut_off_fails_its_step(tmp_path, stop):
+    """ "Anthropic's `stop="max_tokens"` is no failure"."""
+    config, name = flow_project(tmp_path, 2)
+    outcome = run_flow(config, name, Scripted([Reply(text="Half of", stop=stop), "x"]))
+    assert (outcome.ok, len(outcome.steps)) == (False, 1)
+
+
+def test_budget_overrides_in_the_runtime_file_restore_v2_3(tmp_path):
+    """ "`budget_overrides` in `runtime.yaml`, the document's own "restore v2.3", is silently ignored"."""
+    (tmp_path / "swarm" / "config").mkdir(parents=True)
+    (tmp_path / "swarm" / "config" / "runtime.yaml").write_text(
+        "defaults:\n  context_budget_chars: 200000\n  timeout_seconds: 40\n"
+        "budget_overrides:\n  context_budget_chars: 400000\n  history_max_recent_chars: 120000\n"
+    )
+    made = brim.load_config(tmp_path, environ={}).resolve()
+    assert made.value("context_budget_chars") == 400_000
+    assert made.value("history_max_recent_chars") == 120_000
+    assert made.value("timeout_seconds") == 40
+    assert made["context_budget_chars"].where.endswith("runtime.yaml:5")
+
+
+@dataclass
+class StepOutput:
+    step_id: int
+    agent_key: str
+    output: str
+    duration_ms: int = 0
+
+
+@dataclass
+class Teaching:
+    inputs: list[str]
+    emphasizes: str | None = None
+
+
+@dataclass
+class StepConfig:
+    id: int
+    agent_key: str
+    teaching: Teaching
+    routing: str = "linear"
+
+
+def test_the_authors_own_step_objects_are_read():
+    """ "Dataclasses, int ids, `agent_key`, `teaching` are refused"."""
+    history = [StepOutput(1, "merge-decider", "We merge."), {"step_id": 2, "agent_key": "fixer", "output": "Fixed."}]
+    step = StepConfig(3, "test-author", Teaching(["requirements.json"], "edge cases"))
+    pack = brim.Curator(brim.load_config(environ={})).prepare(step, history)
+    assert pack.text.startswith(
+        "# Step 3: test-author\n\n## Inputs\n- requirements.json\n\n## Emphasizes\n- edge cases"
+    )
+    assert "## Step 1: merge-decider [OK]\nWe merge." in pack.text
+    assert [row["class"] for row in pack.receipt["steps"]] == ["CRITICAL", "MEDIUM"]
+
+
+def test_a_log_of_events_is_reported_on(tmp_path):
+    """forge: "`brim flow report run.jsonl` has no receipts"."""
+    log = tmp_path / "run.jsonl"
+    made = resolved("forge")
+    with log.open("w") as file:
+        for size in (10, 40_000):
+            made.fit({"rule": "R", "plan": "word " * size}, emit=lambda event: print(json.dumps(event), file=file))
+        print(json.dumps({"event": "answer", "status": 400}), file=file)
+    result = CliRunner().invoke(app, ["report", str(log)])
+    assert result.output.startswith("2 prompts, ")
+    assert "1 calls refused with HTTP 400" in result.output
