@@ -545,11 +545,11 @@ def _is_own(message: Message, piece: Piece) -> bool:
 
 
 def _is_pinned(piece: Piece) -> bool:
-    """Return whether an unknown part has to stay: what the provider made of the past, or a call of its own tools."""
+    """Return whether an unknown part has to stay: a call of the provider's own tools, or a change of what it offers."""
     return _PROVIDERS.search(piece.text) is not None
 
 
-_PROVIDERS = re.compile(r'"type":"(?:compaction|server_tool_use|\w{1,40}_tool_result)"')
+_PROVIDERS = re.compile(r'"type":"(?:server_tool_use|tool_addition|tool_removal|\w{1,40}_tool_result)"')
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:

@@ -138,7 +138,7 @@ class History:
         """
         turns, message = self.turns, system_message(system, self.turns.wire)
         apart = 0 if message is None else turns.chat.units(message)
-        offered, exact = turns.chat.tools(tools, system=bool(apart or turns.system))
+        offered, exact = turns.chat.tools(tools, system=bool(apart or turns.leading), loaded=turns.loaded)
         other, known = turns.chat.fields(fields)
         shown = {"fields": other} if other else {}
         return {"tools": offered, "system": apart, **shown, "reply": turns.chat.framing.reply}, exact and known

@@ -200,19 +200,26 @@ class HistoryFit:
         return [(starts[first], starts[last] if last < len(starts) else end) for first, last in self.spans]
 
     def essential(self) -> list[int]:
-        """Return the turns that always stay, in order: the task, the last instruction, pinned ones, the newest."""
-        stay = self.pinned | self.task() | self.instruction()
+        """Return the turns that always stay, in order: the task, the last instruction, pinned ones, the newest.
+
+        So does the turn in which the provider's compaction is.
+        """
+        stay = self.pinned | self.task() | self.instruction() | self.compaction()
         if self.weights:
             stay.add(self.newest)
         return sorted(stay)
 
     def task(self) -> set[int]:
         """Return the turn of the task, if there is one."""
-        return set() if self.turns.task is None else {self.turns.turn_of(self.turns.task)}
+        return self.turns.at(self.turns.task)
 
     def instruction(self) -> set[int]:
         """Return the turn of what the user said last, if there is one."""
-        return set() if self.turns.instruction is None else {self.turns.turn_of(self.turns.instruction)}
+        return self.turns.at(self.turns.instruction)
+
+    def compaction(self) -> set[int]:
+        """Return the turn of the provider's newest compaction, if that is not a message of its own."""
+        return self.turns.at(self.turns.compaction)
 
     def _cut(self, room: int, share: float = 1.0) -> None:
         """Select what stays of a history that is too big; older turns get a share of what always stays leaves.
@@ -401,7 +408,7 @@ class HistoryFit:
         Raises:
             DoesNotFit: even so they do not fit.
         """
-        every, floor, task = set(essential), self.forms.floor, self.task()
+        every, floor, task = set(essential), self.forms.floor, self.task() | self.compaction()
         first = pinned | task | set(essential[-1:])
         older = every - self.instruction() | first
         bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
@@ -524,7 +531,8 @@ class HistoryFit:
             changes.append(turns.starts[gap])
         if turns.repairs:
             altered = {repair.index for repair in turns.repairs if repair.action == "changed"}
-            changes += [at for at, index in enumerate(turns.indexes) if index != at or index in altered][:1]
+            places = enumerate(turns.indexes)
+            changes += [at for at, index in places if index != at + turns.skipped(at) or index in altered][:1]
         return min(changes, default=len(turns))
 
     # A cut that is held.
