@@ -329,9 +329,9 @@ class Exchange:
             actual = reported(usage)
         except ValueError:
             return
-        if actual.input is None or actual.passes != 1:
+        if actual.sent is None:
             return
-        learn = self.state.work(self.state.conversations.learn, request, plan.engine, actual.input)
+        learn = self.state.work(self.state.conversations.learn, request, plan.engine, actual)
         self.state.later(self._work.ask.model, learn)
 
     def _headers(self, outcome: FitOutcome) -> Headers:

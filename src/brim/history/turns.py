@@ -100,8 +100,6 @@ class Turns:
         self.system: list[int] = []
         """The positions of messages that always stay and are in no turn: the system messages before the first turn, and
         a compaction of the provider that is a message of its own."""
-        self.leading = 0
-        """How many system messages there are at the start."""
         self.compaction: int | None = None
         """The position of the message with the provider's newest compaction."""
         self.compacted = 0
@@ -122,12 +120,8 @@ class Turns:
         self.thinks = False
         """Whether any message has thinking that a provider may refuse after an edit."""
         self._reasoning: list[int] = []
-        self._late = LateResults()
         self._runs: list[int] = []
         """For each message the first of those that a provider reads as one with it: the model's, in a row."""
-        self._owns = False
-        """Whether the lists of turns are new since messages were added last, and may be changed."""
-        self._spoken = False
 
     def __len__(self) -> int:
         return len(self.raws)
@@ -164,10 +158,12 @@ class Turns:
         if first and any(message.any("compaction") for message in messages):
             self._reread(self.wire, [*self.source, *raws])  # What stands before it is not read any more.
             return
-        self._late, self._owns = LateResults(), False
-        read = still_read(messages, self.wire)
-        self.compacted += len(messages) - len(read)
-        for i in read:
+        self._late = LateResults()
+        self._owns = False
+        """Whether the lists of turns are new since messages were added last, and may be changed."""
+        shown = still_read(messages, self.wire)
+        self.compacted += len(messages) - len(shown)
+        for i in shown:
             add(messages[i], first + i)
         if self._late:
             self._move(self._late.order(len(self.raws)))
@@ -194,6 +190,11 @@ class Turns:
         self.source, self._copies = [], []
         self._reset(chosen)
         self._read(raws)
+
+    @property
+    def leading(self) -> int:
+        """How many system messages there are at the start."""
+        return sum(place == at != self.compaction for place, at in enumerate(self.system))
 
     def tokens(self, number: int) -> int:
         """Return about how many units of the meter so many tokens are."""
@@ -300,7 +301,7 @@ class Turns:
             if repaired is None:
                 return
             message = repaired
-        elif self.wire.pairs and not self._spoken and role == "assistant" and not message.any("compaction"):
+        elif self.wire.pairs and not self.starts and role == "assistant" and not message.any("compaction"):
             self._fault(message, index, "the user has to speak first", None)
             return
         at, units = len(self.raws), self.chat.units(message)
@@ -311,20 +312,17 @@ class Turns:
         goes_on = at > 0 and role == "assistant" == self.messages[at - 1].role and index == self.indexes[at - 1] + 1
         self._runs.append(self._runs[-1] if goes_on and self.wire.pairs else at)
         if message.any("compaction"):
-            self.compaction, self._spoken = at, True
-        if loaded := loaded_tools(message):
-            self.loaded |= loaded
+            self.compaction = at
+        self.loaded |= loaded_tools(message)
         alone = self.compaction == at and self.wire.batches
         if role == "system" and self.starts:  # A reminder in the middle leaves with the turn that it follows.
             self._place(at, units, at - 1)
             return
         if role == "system" or alone:
             self.fixed += units
-            self.leading += self.leading == at and not alone
             self.system.append(at)
             return
         if role == "user":
-            self._spoken = True
             if is_spoken(message) and not self.printed(at):
                 self.instruction = at
                 self.task = at if self.task is None else self.task

@@ -232,18 +232,18 @@ class SessionStep:
     def learn(self, usage: ReportedUsage) -> bool:
         """Learn from reported usage, and return whether the history was counted again."""
         state, recount, mix = self.state, False, None
-        if usage.input is not None and usage.passes == 1:
+        if usage.read is not None and usage.sent is not None:
             used = state.last.used if state.last is not None else None
-            state.counts.reported = usage.input
-            state.counts.drift = max(0, usage.input - used) if used is not None else 0
+            state.counts.reported = usage.read
+            state.counts.drift = max(0, usage.read - used) if used is not None else 0
             mix = state.model_meter.sent_size()
             if mix is not None:
-                recount = state.model_meter.record(mix, usage.input, used)
+                recount = state.model_meter.record(mix, usage.sent, used)
             if recount:
                 state.show(state.context.messages)
                 state.last = None if state.last is None else state.last._replace(units=state.context.units)
-            if usage.input >= state.settings.window.warning:
-                self.warn(usage.input)
+            if usage.read >= state.settings.window.warning:
+                self.warn(usage.read)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
         if usage.passes == 1:
             del body["passes"]

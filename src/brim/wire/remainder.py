@@ -64,7 +64,7 @@ BODY_LABELS: dict[str, str] = {
         ("responseformat.type", "text.format.type", "outputformat.type", "outputconfig.format.type"), _KIND
     ),
     **dict.fromkeys(("previousresponseid", "conversation", "prompt.id", "prompt.version", "container"), _STATE),
-    **dict.fromkeys(("thread", "diagnostics", "promptcacheoptions.comparisonresponseid"), _STATE),
+    **dict.fromkeys(("thread", "diagnostics"), _STATE),
 }
 """Fields of a body, by their path, whose texts are not counted up to the length of a label."""
 

@@ -89,8 +89,9 @@ WIRE = Responses()
 def _compaction(values: Mapping[str, Any]) -> Piece:
     """Return what the provider made of the past; one that is empty stands for nothing."""
     sealed = values.get("encrypted_content")
-    known = isinstance(sealed, str) and sealed
-    return Piece("compaction", sealed, (), name="sealed") if known else Piece("unread", "", ())
+    if not isinstance(sealed, str) or not sealed:
+        return Piece("unread", "", ())
+    return Piece("compaction", sealed, (), name="sealed")
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:

@@ -345,12 +345,13 @@ class Conversation:
         """Return how many tokens the meter may count, so that the corrected count is at most `tokens`."""
         return tokens if self.reported is None else self.reported.budget(tokens, len(messages))
 
-    def report(self, request: FittedRequest, tokens: int) -> None:
-        """Take the tokens that the provider reported for the newest prompt."""
+    def report(self, request: FittedRequest, tokens: int, cleared: int) -> None:
+        """Take the tokens that the provider reported for the newest prompt, and those that it cleared before."""
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
         asked = len(request.input.messages)
-        size = ReportedSize(counted=counted, reported=tokens, sent=sent, scale=self.meter, asked=asked)
+        scale = self.meter
+        size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=scale, asked=asked)
         self.reported = size.after(self.reported) if size.plausible else None
 
     def refused(self, overflow: Overflow) -> None:

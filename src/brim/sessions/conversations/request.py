@@ -54,8 +54,8 @@ class FittedRequest:
     """The tokens to ask for the answer in place of those that the caller asked for; `None` leaves them as they are."""
     retried: bool = False
     """Whether an earlier form of the request was refused."""
-    report: Callable[[FittedRequest, int], None] | None = field(default=None, repr=False)
-    """Takes the tokens that the provider reported for it, to correct the count of the next one."""
+    report: Callable[[FittedRequest, int, int], None] | None = field(default=None, repr=False)
+    """Takes the tokens that the provider reported for it, and those that it cleared, to correct the next count."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
 
