@@ -65,6 +65,8 @@ class GatewayMetrics:
         before, after = outcome.before or 0, outcome.after or 0
         self.tokens.see(before, route=route, stage="before")
         self.tokens.see(after, route=route, stage="after")
+        if outcome.request is not None and outcome.request.regret[0]:
+            self.metrics.regret(*outcome.request.regret, self.label(model))
         if outcome.edits:
             label = self.label(model)
             self.cut.add(route=route, model=label)

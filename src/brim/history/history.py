@@ -304,6 +304,7 @@ class History:
             meter=self._meter,
             stable=last.stable,
             anew=last.anew,
+            regret=last.regret,
             before=before,
             exact=exact and not turns.chat.estimated,
             captured=capture,

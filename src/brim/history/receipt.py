@@ -47,6 +47,8 @@ class HistoryRecord:
     """The lines, and the cut that was held before the fit."""
     anew: str
     """Why the cut that was held is not held any more; empty if it is."""
+    regret: Mapping[str, Any]
+    """What the cuts have cost; empty if nothing."""
     before: Mapping[str, Any]
     """The tools, the system prompt and the other fields of the request, which stand before the messages."""
     exact: bool
@@ -205,6 +207,7 @@ class HistoryRecord:
             "note": fit.note,
             **({"anew": self.anew} if self.anew else {}),
             **self._compaction(),
+            **({"regret": dict(self.regret)} if self.regret else {}),
             "repairs": [
                 {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units} for r in fit.repairs
             ],

@@ -108,6 +108,8 @@ class Metrics:
         self.warnings = family("brim_warnings_total", "counter", "Times that the warning line was crossed.")
         self.sub_ticks = family("brim_sub_ticks_total", "counter", "Times that a loop continued in a fresh context.")
         self.overflows = family("brim_overflows_total", "counter", "Prompts that a provider refused as too long.")
+        self.regrets = family("brim_regrets_total", "counter", "Calls made again after a cut had taken their results.")
+        self.regretted = family("brim_regret_tokens_total", "counter", "Tokens of these calls and their results.")
 
     def family(self, name: str, kind: str, help: str, bounds: Sequence[float] = ()) -> Family:  # noqa: A002
         """Return the metric of a name; it is created at the first call."""
@@ -135,6 +137,13 @@ class Metrics:
             self.warnings.add(model=model)
         elif event.name == "sub_tick":
             self.sub_ticks.add(model=model)
+        elif event.name == "regret":
+            self.regret(1, fields["regret_tokens"], model)
+
+    def regret(self, calls: int, tokens: int, model: str) -> None:
+        """Count calls that were made again because a cut had taken their results."""
+        self.regrets.add(calls, model=model)
+        self.regretted.add(tokens, model=model)
 
     def collect(self, others: Sequence[Mapping[str, Any]] = ()) -> Iterator[Metric]:
         """Yield the metrics for `prometheus_client`, with what `to_dict` of other processes has added to them."""

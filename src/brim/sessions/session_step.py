@@ -78,7 +78,11 @@ class SessionStep:
         sent = list(given)
         if limited:
             sent = [bounded(raw, had + i, format, cap, meter).raw for i, raw in enumerate(given)]
+        if state.taken is None:
+            state.take_held_results()
+        first = len(context.history.turns)
         context.extend(sent)
+        self.events += [("regret", charged) for charged in state.charge(first)]
         state.counts.messages += len(given)
         if self.number is None:
             return
@@ -132,6 +136,7 @@ class SessionStep:
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
         context, anew = state.context, state.last_fit.anew
+        state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else {})
         parts = _with_room(parts, state, budget)
         fitted = context.fit(
             max(0, budget - parts.room(context)),
@@ -149,6 +154,8 @@ class SessionStep:
             self._drop(fitted.messages, _identity(fitted))
         placed = parts.placed(fitted, context, budget)
         cut = self._tell_cut(placed, parts, budget, anew, left=left)
+        if cut is not None:
+            state.take_results(fitted.messages)
         self._note_saved(whole - placed.used, fitted, moved=cut is not None)
         state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, whole=not left)
@@ -203,8 +210,9 @@ class SessionStep:
         index = [text for name, text in compacted.texts.items() if name not in said]
         self.dropped += [("text", {"text": text}) for text in index]
         state.compacted, state.last = compacted, None
-        state.show(compacted.messages)
         state.counts.compactions += 1
+        state.take_results(compacted.messages)
+        state.show(compacted.messages)
         state.counts.wait = 0
         self.lines.append(("compaction", compaction_entry(state, trigger)))
         self._tell(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
@@ -222,6 +230,7 @@ class SessionStep:
         if self.recalls:
             self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
+        state.taken = {}
         state.show(list(messages))
         if trigger == "sub_tick":
             state.counts.sub_ticks += 1

@@ -196,6 +196,7 @@ class Conversation:
         """Return the request that fits, and what it brought."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
             self._know(self._read_log(), self.session.reloads)
+        had = step.state.counts.regrets()
         brought, state = self._add(step, request), step.state
         step.let_go(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
         start = self._start_change(state, request.messages, brought)
@@ -213,6 +214,8 @@ class Conversation:
             start=start,
             session=self.session if self.logged else None,
         )
+        regret = state.counts.regrets()
+        made.regret = regret["calls"] - had["calls"], regret["tokens"] - had["tokens"]
         made.before, made.exact = count + made.correction, exact and state.exact and not made.correction
         if self.logged or not fits or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
@@ -328,6 +331,7 @@ class Conversation:
             "before": made.before,
             "window": None if room is None else room.window,
             "cuts": state.counts.compactions,
+            "regret": state.counts.regrets(),
             "key": self.key.owner[0] if self.key.owner else "",
         }
         told = made.receipt if made.cut else None

@@ -45,6 +45,8 @@ class FittedRequest:
     """The name of its conversation; empty if it continues none."""
     cut: int = 0
     """The number of the cut that it made in its conversation, from 1; 0 if it is whole, or cut as the one before."""
+    regret: tuple[int, int] = (0, 0)
+    """Calls that it brings which were made again because a cut had taken their results, and the tokens of these."""
     session: Session | None = None
     """The session of the conversation, if it has one."""
     fitted: Fitted | None = field(default=None, repr=False)
