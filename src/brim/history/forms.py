@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
+from brim.history.media_limit import MediaIndex
 from brim.history.names import names_in
 from brim.history.note import note
 from brim.history.priority import NAMES
@@ -91,6 +92,7 @@ class Forms:
         self._turns = turns
         self.handles = False
         """Whether the mark in a shortened result shows its handle, since the model can ask for the whole."""
+        self.media = MediaIndex(turns)
         self._repeats = Repeats(turns)
         self._rooms: dict[tuple[int, int, bool], int] = {}
         self._parts = (0, dict[tuple[int, int], Part]())
@@ -391,6 +393,11 @@ class Forms:
         turns = self._turns
         raw = turns.wire.without(message, pieces)
         return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
+
+    def without_media(self, position: int) -> Form:
+        """Return a message with marks in place of its images, recordings and documents, where that is possible."""
+        media = [piece for piece in self._turns.messages[position].pieces if piece.kind in MEDIA]
+        return self._edited(position, [(piece, mark(1, piece.kind)) for piece in media])
 
     def without_thinking(self, position: int, form: Form) -> Form:
         """Return a form without the thinking in it; that before the last call stays.

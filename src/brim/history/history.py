@@ -128,6 +128,11 @@ class History:
     def show_handles(self, shown: bool) -> None:
         self._forms.handles = shown
 
+    @property
+    def has_surplus_media(self) -> bool:
+        """Whether it has more images or more bytes of media than a request may have."""
+        return bool(self._forms.media.surplus())
+
     def extra_units(
         self, tools: Tools | None = None, system: Any = None, fields: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, int], bool]:

@@ -84,6 +84,8 @@ class HistoryFit:
     repairs: list[Repair] = field(default_factory=list)
     dangling: Collection[int] = ()
     """The positions of messages with calls that have no result yet."""
+    media: Collection[int] = ()
+    """The positions of messages whose media are left out, since a request may not have so many."""
     pinned: set[int] = field(default_factory=set)
     """The turns that the caller pinned."""
     reasons: dict[int, str] = field(default_factory=dict)
@@ -150,6 +152,7 @@ class HistoryFit:
         self.repairs = list(turns.repairs)
         if turns.unfinished:
             self._without_dangling()
+        self._limit_media()
         self.spans = [(0, len(self.weights))] if self.weights else []
 
     @property
@@ -389,7 +392,7 @@ class HistoryFit:
             DoesNotFit: even so they do not fit.
         """
         capped = set(self.turns.members(self.newest)) if self.weights else set()
-        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
+        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in self.media or p in capped}
         pinned = self._uncut()
         forms, kept, left = self._squeezed(essential, pinned)
         self._keep(forms)
@@ -508,6 +511,21 @@ class HistoryFit:
         self.dangling = unfinished.forms.keys()
         for turn, units in unfinished.lost.items():
             self._weigh(turn, self.weights[turn] - units)
+
+    def _limit_media(self) -> None:
+        """Leave out the oldest media, if they are more than a request may have."""
+        turns, surplus = self.turns, self.forms.media.surplus()
+        if not surplus:
+            return
+        images = self.forms.media.limits.images
+        places = [at for at in surplus if at not in self.edits and turns.at(at)]
+        forms = {at: form for at in places if (form := self.forms.without_media(at)).raw is not turns.raws[at]}
+        for at, form in forms.items():
+            turn = turns.turn_of(at)
+            self.edits[at] = form
+            self._weigh(turn, self.weights[turn] + form.units - turns.units[at])
+            self.reasons[turn] = f"its media are left out: a request may have {images:,} images, and so many bytes"
+        self.media = forms.keys()
 
     def _unbind(self) -> None:
         """Leave out the thinking after the first change, of messages older than the change: a provider may refuse it.

@@ -204,7 +204,8 @@ class Conversation:
         beside, exact = parts.extra(state.context)
         count = brought.units + sum(beside.values()) + request.extra + start
         expected = state.estimate(parts) + request.extra + start
-        fits = most is None and expected + self.correction(expected, request.messages) <= room.fits
+        fits = most is None and not state.context.history.has_surplus_media
+        fits = fits and expected + self.correction(expected, request.messages) <= room.fits
         made = FittedRequest(
             messages=listed(request.messages),  # Not copied: there may be tens of thousands.
             places=range(len(request.messages)),
@@ -331,7 +332,7 @@ class Conversation:
             "before": made.before,
             "window": None if room is None else room.window,
             "cuts": state.counts.compactions,
-            "regret": state.counts.regrets(),
+            **({"regret": state.counts.regrets()} if state.counts.regret else {}),
             "key": self.key.owner[0] if self.key.owner else "",
         }
         told = made.receipt if made.cut else None
