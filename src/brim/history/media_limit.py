@@ -54,9 +54,7 @@ class MediaIndex:
     def limits(self) -> MediaLimits:
         """What the provider takes of the format, for the model if it is known."""
         images, size = _LIMITS[self._turns.wire.name]
-        known = (
-            lookup(self._turns.model) if self._turns.model is not None and images == _LIMITS["anthropic"][0] else None
-        )
+        known = lookup(self._turns.model) if self._turns.wire.provider == "anthropic" else None
         small = known is not None and known.window is not None and known.window <= _SMALL_WINDOW
         return MediaLimits(_FEWER if small else images, int(size * _SHARE))
 
