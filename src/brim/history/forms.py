@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
+from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
 from brim.history.names import names_in
 from brim.history.note import note
@@ -93,6 +94,7 @@ class Forms:
         self.handles = False
         """Whether the mark in a shortened result shows its handle, since the model can ask for the whole."""
         self.media = MediaIndex(turns)
+        self.ledger = Ledger(turns)
         self._repeats = Repeats(turns)
         self._rooms: dict[tuple[int, int, bool], int] = {}
         self._parts = (0, dict[tuple[int, int], Part]())
