@@ -40,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "likelihood": _later("likelihood"),
     "said": _later("said"),
     "recall": _later("recall"),
+    "values": _later("values"),
     "calibration": _later("calibration"),
     "handoff": _later("handoff"),
     "continuation": _later("continuation"),

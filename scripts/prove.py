@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+import compacted_histories
 import joint_requests
 import promise
 import traffic
@@ -28,6 +29,7 @@ PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
     "histories": (lambda seed: traffic.check(traffic.Case.of(seed)), 50_000),
     "histories of Gemini and Bedrock": (lambda seed: traffic.check(traffic.Case.of(seed, traffic.NEW_FORMATS)), 50_000),
     "growing histories": (traffic.check_stable, 20_000),
+    "histories that a provider has compacted": (compacted_histories.check, 10_000),
     "requests": (lambda seed: joint_requests.check(joint_requests.Case.of(seed, traffic.ALL_FORMATS)), 50_000),
     "growing histories of Gemini and Bedrock": (lambda seed: traffic.check_stable(seed, traffic.NEW_FORMATS), 10_000),
 }

@@ -43,6 +43,7 @@ from brim.history.compact.nudge import is_nudge
 from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.compact.sentence_kind import is_thought, sentence_kind
+from brim.history.ledger import values_in
 from brim.history.priority import words
 from brim.history.relevance import Relevance
 from brim.history.term_index import TermIndex
@@ -76,7 +77,8 @@ from brim.truncate.records import Records
 from brim.truncate.shape import kind_of
 from brim.wire import wire
 from brim.wire.base import Format
-from brim.wire.message import Piece
+from brim.wire.deferred_tools import loaded_tools
+from brim.wire.message import Message, Piece
 from brim.wire.overflow import is_overflow
 from gateway.conftest import parsed
 
@@ -292,7 +294,11 @@ READERS: dict[str, Read] = {
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
+    "history.ledger.values_in": values_in,
     "history.names.names_in": lambda text: [*names.names_in(text)],
+    "wire.deferred_tools.loaded_tools": lambda text: loaded_tools(
+        Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
+    ),
     "history.priority.words": words,
     "history.relevance.Relevance": _indexed(Relevance),
     "history.term_index.TermIndex": _indexed(TermIndex),

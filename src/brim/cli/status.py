@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,6 +104,8 @@ def _line(found: Overview) -> str:
     for name, noun in (("compactions", "compaction"), ("sub_ticks", "sub-tick"), ("overflows", "overflow")):
         if status[name]:
             parts.append(counted(status[name], noun))
+    if (regret := status.get("regret", {})).get("calls"):
+        parts.append(f"{counted(regret['calls'], 'call')} made again")
     return ", ".join(parts)
 
 
@@ -153,6 +155,8 @@ def _head(out: Console, row: SessionUse) -> None:
     )
     if status["reported"] is not None:
         out.print(f"the provider counted {status['reported']:,} for the last prompt", soft_wrap=True)
+    if (regret := status.get("regret", {})).get("calls"):
+        out.print(_regret(regret, status["unit"]), style="yellow", soft_wrap=True)
     if status["used"] >= status["warning"]:
         out.print(f"over the warning line of {status['warning']:,}", style="yellow", soft_wrap=True)
     if row.kind == "loop":
@@ -187,6 +191,9 @@ def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
     cuts = sum(row.cuts for row in rows)
     out.print()
     out.print(f"{counted(len(rows), 'conversation')} of a gateway, {counted(cuts, 'cut')}", soft_wrap=True)
+    for row in rows:
+        if row.regret["calls"]:
+            out.print(f"{row.id}: {_regret(row.regret, 'tokens')}", style="yellow", soft_wrap=True)
 
 
 def _recent(out: Console, found: Overview) -> None:
@@ -205,6 +212,12 @@ def _recent(out: Console, found: Overview) -> None:
         f" {counted(found.total('sub_ticks'), 'sub-tick')}, {counted(found.total('overflows'), 'overflow')}",
         soft_wrap=True,
     )
+
+
+def _regret(regret: Mapping[str, Any], unit: str) -> str:
+    """Return what cuts have cost, and which: the agent asked again for what they had taken."""
+    cuts = ", ".join(f"cut {cut}: {each['calls']:,}" for cut, each in regret["cuts"].items())
+    return f"{counted(regret['calls'], 'call')} made again after a cut, {regret['tokens']:,} {unit} ({cuts})"
 
 
 def _percent(value: float) -> str:

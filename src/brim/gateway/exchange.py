@@ -259,10 +259,10 @@ class Exchange:
     def _learn(self, answered: Answered) -> None:
         """Learn from an answer, after it was passed back."""
         fitted, engine = answered.sent.fitted, self._state.conversations
-        tokens = learned.learns_usage(engine, fitted, answered.usage)
+        usage = learned.learns_usage(engine, fitted, answered.usage)
         planned, request, model = fitted.planned, fitted.request, fitted.parsed.model
-        if tokens is not None and planned is not None and request is not None:
-            self._state.later(model, self._state.work(engine.learn, request, planned.engine, tokens))
+        if usage is not None and planned is not None and request is not None:
+            self._state.later(model, self._state.work(engine.learn, request, planned.engine, usage))
         if answered.stopped is not None:  # Too late to send it again; the next one is smaller.
             self._state.activity.overflow(fitted, answered.stopped, None)
             self._state.later(model, self._learn_refusal(fitted, answered.stopped))

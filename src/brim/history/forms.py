@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
+from brim.history.ledger import Ledger
+from brim.history.media_limit import MediaIndex
 from brim.history.names import names_in
 from brim.history.note import note
 from brim.history.priority import NAMES
@@ -91,6 +93,8 @@ class Forms:
         self._turns = turns
         self.handles = False
         """Whether the mark in a shortened result shows its handle, since the model can ask for the whole."""
+        self.media = MediaIndex(turns)
+        self.ledger = Ledger(turns)
         self._repeats = Repeats(turns)
         self._rooms: dict[tuple[int, int, bool], int] = {}
         self._parts = (0, dict[tuple[int, int], Part]())
@@ -392,6 +396,11 @@ class Forms:
         raw = turns.wire.without(message, pieces)
         return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
 
+    def without_media(self, position: int) -> Form:
+        """Return a message with marks in place of its images, recordings and documents, where that is possible."""
+        media = [piece for piece in self._turns.messages[position].pieces if piece.kind in MEDIA]
+        return self._edited(position, [(piece, mark(1, piece.kind)) for piece in media])
+
     def without_thinking(self, position: int, form: Form) -> Form:
         """Return a form without the thinking in it; that before the last call stays.
 
@@ -545,11 +554,11 @@ def _is_own(message: Message, piece: Piece) -> bool:
 
 
 def _is_pinned(piece: Piece) -> bool:
-    """Return whether an unknown part has to stay: what the provider made of the past, or a call of its own tools."""
+    """Return whether an unknown part has to stay: a call of the provider's own tools, or a change of what it offers."""
     return _PROVIDERS.search(piece.text) is not None
 
 
-_PROVIDERS = re.compile(r'"type":"(?:compaction|server_tool_use|\w{1,40}_tool_result)"')
+_PROVIDERS = re.compile(r'"type":"(?:server_tool_use|tool_addition|tool_removal|\w{1,40}_tool_result)"')
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:

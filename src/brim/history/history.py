@@ -128,6 +128,11 @@ class History:
     def show_handles(self, shown: bool) -> None:
         self._forms.handles = shown
 
+    @property
+    def has_surplus_media(self) -> bool:
+        """Whether it has more images or more bytes of media than a request may have."""
+        return bool(self._forms.media.surplus())
+
     def extra_units(
         self, tools: Tools | None = None, system: Any = None, fields: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, int], bool]:
@@ -138,7 +143,7 @@ class History:
         """
         turns, message = self.turns, system_message(system, self.turns.wire)
         apart = 0 if message is None else turns.chat.units(message)
-        offered, exact = turns.chat.tools(tools, system=bool(apart or turns.system))
+        offered, exact = turns.chat.tools(tools, system=bool(apart or turns.leading), loaded=turns.loaded)
         other, known = turns.chat.fields(fields)
         shown = {"fields": other} if other else {}
         return {"tools": offered, "system": apart, **shown, "reply": turns.chat.framing.reply}, exact and known
@@ -304,6 +309,7 @@ class History:
             meter=self._meter,
             stable=last.stable,
             anew=last.anew,
+            regret=last.regret,
             before=before,
             exact=exact and not turns.chat.estimated,
             captured=capture,

@@ -84,6 +84,8 @@ class HistoryFit:
     repairs: list[Repair] = field(default_factory=list)
     dangling: Collection[int] = ()
     """The positions of messages with calls that have no result yet."""
+    media: Collection[int] = ()
+    """The positions of messages whose media are left out, since a request may not have so many."""
     pinned: set[int] = field(default_factory=set)
     """The turns that the caller pinned."""
     reasons: dict[int, str] = field(default_factory=dict)
@@ -150,6 +152,7 @@ class HistoryFit:
         self.repairs = list(turns.repairs)
         if turns.unfinished:
             self._without_dangling()
+        self._limit_media()
         self.spans = [(0, len(self.weights))] if self.weights else []
 
     @property
@@ -200,19 +203,26 @@ class HistoryFit:
         return [(starts[first], starts[last] if last < len(starts) else end) for first, last in self.spans]
 
     def essential(self) -> list[int]:
-        """Return the turns that always stay, in order: the task, the last instruction, pinned ones, the newest."""
-        stay = self.pinned | self.task() | self.instruction()
+        """Return the turns that always stay, in order: the task, the last instruction, pinned ones, the newest.
+
+        So does the turn in which the provider's compaction is.
+        """
+        stay = self.pinned | self.task() | self.instruction() | self.compaction()
         if self.weights:
             stay.add(self.newest)
         return sorted(stay)
 
     def task(self) -> set[int]:
         """Return the turn of the task, if there is one."""
-        return set() if self.turns.task is None else {self.turns.turn_of(self.turns.task)}
+        return self.turns.at(self.turns.task)
 
     def instruction(self) -> set[int]:
         """Return the turn of what the user said last, if there is one."""
-        return set() if self.turns.instruction is None else {self.turns.turn_of(self.turns.instruction)}
+        return self.turns.at(self.turns.instruction)
+
+    def compaction(self) -> set[int]:
+        """Return the turn of the provider's newest compaction, if that is not a message of its own."""
+        return self.turns.at(self.turns.compaction)
 
     def _cut(self, room: int, share: float = 1.0) -> None:
         """Select what stays of a history that is too big; older turns get a share of what always stays leaves.
@@ -382,7 +392,7 @@ class HistoryFit:
             DoesNotFit: even so they do not fit.
         """
         capped = set(self.turns.members(self.newest)) if self.weights else set()
-        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in capped}
+        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in self.media or p in capped}
         pinned = self._uncut()
         forms, kept, left = self._squeezed(essential, pinned)
         self._keep(forms)
@@ -401,7 +411,7 @@ class HistoryFit:
         Raises:
             DoesNotFit: even so they do not fit.
         """
-        every, floor, task = set(essential), self.forms.floor, self.task()
+        every, floor, task = set(essential), self.forms.floor, self.task() | self.compaction()
         first = pinned | task | set(essential[-1:])
         older = every - self.instruction() | first
         bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
@@ -502,6 +512,21 @@ class HistoryFit:
         for turn, units in unfinished.lost.items():
             self._weigh(turn, self.weights[turn] - units)
 
+    def _limit_media(self) -> None:
+        """Leave out the oldest media, if they are more than a request may have."""
+        turns, surplus = self.turns, self.forms.media.surplus()
+        if not surplus:
+            return
+        images = self.forms.media.limits.images
+        places = [at for at in surplus if at not in self.edits and turns.at(at)]
+        forms = {at: form for at in places if (form := self.forms.without_media(at)).raw is not turns.raws[at]}
+        for at, form in forms.items():
+            turn = turns.turn_of(at)
+            self.edits[at] = form
+            self._weigh(turn, self.weights[turn] + form.units - turns.units[at])
+            self.reasons[turn] = f"its media are left out: a request may have {images:,} images, and so many bytes"
+        self.media = forms.keys()
+
     def _unbind(self) -> None:
         """Leave out the thinking after the first change, of messages older than the change: a provider may refuse it.
 
@@ -524,7 +549,8 @@ class HistoryFit:
             changes.append(turns.starts[gap])
         if turns.repairs:
             altered = {repair.index for repair in turns.repairs if repair.action == "changed"}
-            changes += [at for at, index in enumerate(turns.indexes) if index != at or index in altered][:1]
+            places = enumerate(turns.indexes)
+            changes += [at for at, index in places if index != at + turns.skipped(at) or index in altered][:1]
         return min(changes, default=len(turns))
 
     # A cut that is held.

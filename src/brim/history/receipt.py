@@ -25,6 +25,7 @@ from brim.wire import plain
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
 _WHOLE = "it fits whole"
+_COMPACTION = "the provider made it of all that stood before it"
 _CUT = "a part of it stays, the rest was left out to make room"
 
 _VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note")
@@ -46,6 +47,8 @@ class HistoryRecord:
     """The lines, and the cut that was held before the fit."""
     anew: str
     """Why the cut that was held is not held any more; empty if it is."""
+    regret: Mapping[str, Any]
+    """What the cuts have cost; empty if nothing."""
     before: Mapping[str, Any]
     """The tools, the system prompt and the other fields of the request, which stand before the messages."""
     exact: bool
@@ -120,7 +123,8 @@ class HistoryRecord:
             if name != "reply" and units:
                 yield _fixed_part(name, units, self.before[name])
         for position in self._system():
-            yield _fixed_part(self._name([position]), self.turns.units[position], [self.turns.raws[position]])
+            part = _fixed_part(self._name([position]), self.turns.units[position], [self.turns.raws[position]])
+            yield part._replace(reason=_COMPACTION) if position == self.turns.compaction else part
 
     def _system(self) -> list[int]:
         return [position for position in self.turns.system if position < self.length]
@@ -128,7 +132,7 @@ class HistoryRecord:
     def _turn_parts(self) -> Iterator[Part]:
         turns = self.turns
         kept = set(self.fit.kept_turns())
-        stay = {turns.turn_of(at) for at in (turns.task, turns.instruction) if at is not None} | {self.count - 1}
+        stay = turns.at(turns.task, turns.instruction, turns.compaction) | {self.count - 1}
         for turn, part in enumerate(self._dropped_parts()):
             if turn in kept:
                 yield self._kept_part(turn, part, required=turn in stay)
@@ -202,6 +206,8 @@ class HistoryRecord:
             "select": fit.options.select,
             "note": fit.note,
             **({"anew": self.anew} if self.anew else {}),
+            **self._compaction(),
+            **({"regret": dict(self.regret)} if self.regret else {}),
             "repairs": [
                 {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units} for r in fit.repairs
             ],
@@ -215,6 +221,13 @@ class HistoryRecord:
                 unit="chars" if self.turns.meter.unit == "chars" else "tokens",
             ),
         }
+
+    def _compaction(self) -> dict[str, Any]:
+        """Return where the provider's compaction stands, and how many messages before it are neither read nor sent."""
+        at = self.turns.compaction
+        if at is None or at >= self.length:
+            return {}
+        return {"compaction": {"index": self.turns.indexes[at], "messages": self.turns.compacted}}
 
     def _is_empty(self, members: list[int]) -> bool:
         """Return whether nothing is sent of a turn that was kept."""

@@ -23,6 +23,8 @@ from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
 from brim.wire import FORMATS, KEY_FORMATS, Format, format_of
 from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at, without_fields
+from brim.wire.compaction import still_read
+from brim.wire.deferred_tools import loaded_tools
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "fields", "framing")
@@ -221,6 +223,7 @@ class RequestBody:
         chat, framing = turns.chat, turns.chat.framing
         read = [turns.wire.read(raw, i) for i, raw in enumerate(self.messages)]
         apart = system_message(self.system, turns.wire)
+        read = [read[i] for i in still_read(read, turns.wire)]
         messages = read if apart is None else [apart, *read]
         parts = dict.fromkeys(PARTS, 0)
         parts["framing"] = framing.reply
@@ -232,7 +235,8 @@ class RequestBody:
             own = "tool results" if message.role == "tool" else message.role
             parts[own] += chat.units(message) - framed - results
         instructed = any(message.role == "system" for message in messages)
-        parts["tools"], exact = chat.tools(self.tools, system=instructed)
+        loaded = {name for message in read for name in loaded_tools(message)}
+        parts["tools"], exact = chat.tools(self.tools, system=instructed, loaded=loaded)
         parts["fields"], known = chat.fields(self.fields)
         return parts, exact and known and not chat.estimated
 

@@ -24,6 +24,8 @@ from brim.history.spans import Span
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, plain, wire
 from brim.wire.base import without
+from brim.wire.compaction import still_read
+from brim.wire.deferred_tools import loaded_tools
 from brim.wire.message import Message
 
 RepairMode = Literal["drop", "error"]
@@ -96,7 +98,14 @@ class Turns:
         self.fixed = 0
         """Tokens of the system messages."""
         self.system: list[int] = []
-        """The positions of the system messages before the first turn, which always stay."""
+        """The positions of messages that always stay and are in no turn: the system messages before the first turn, and
+        a compaction of the provider that is a message of its own."""
+        self.compaction: int | None = None
+        """The position of the message with the provider's newest compaction."""
+        self.compacted = 0
+        """How many messages stand before it that the provider does not read, and that are not among these."""
+        self.loaded: frozenset[str] = frozenset()
+        """The names of the deferred tools that messages have loaded."""
         self.task: int | None = None
         """The position of the user's first message."""
         self.instruction: int | None = None
@@ -111,12 +120,8 @@ class Turns:
         self.thinks = False
         """Whether any message has thinking that a provider may refuse after an edit."""
         self._reasoning: list[int] = []
-        self._late = LateResults()
         self._runs: list[int] = []
         """For each message the first of those that a provider reads as one with it: the model's, in a row."""
-        self._owns = False
-        """Whether the lists of turns are new since messages were added last, and may be changed."""
-        self._spoken = False
 
     def __len__(self) -> int:
         return len(self.raws)
@@ -150,9 +155,16 @@ class Turns:
     def _read(self, raws: Sequence[Any]) -> None:
         first, read, add = len(self.source), self.wire.read, self._add
         messages = [read(raw, i) for i, raw in enumerate(raws, first)]
-        self._late, self._owns = LateResults(), False
-        for i, message in enumerate(messages, first):
-            add(message, i)
+        if first and any(message.any("compaction") for message in messages):
+            self._reread(self.wire, [*self.source, *raws])  # What stands before it is not read any more.
+            return
+        self._late = LateResults()
+        self._owns = False
+        """Whether the lists of turns are new since messages were added last, and may be changed."""
+        shown = still_read(messages, self.wire)
+        self.compacted += len(messages) - len(shown)
+        for i in shown:
+            add(messages[i], first + i)
         if self._late:
             self._move(self._late.order(len(self.raws)))
         self.source.extend(raws)
@@ -179,6 +191,11 @@ class Turns:
         self._reset(chosen)
         self._read(raws)
 
+    @property
+    def leading(self) -> int:
+        """How many system messages there are at the start."""
+        return sum(place == at != self.compaction for place, at in enumerate(self.system))
+
     def tokens(self, number: int) -> int:
         """Return about how many units of the meter so many tokens are."""
         return number * _CHARS if self.meter.unit in ("chars", "bytes") else number
@@ -186,6 +203,15 @@ class Turns:
     def turn_of(self, position: int) -> int:
         """Return the turn that a message belongs to."""
         return bisect_right(self.starts, position) - 1
+
+    def at(self, *positions: int | None) -> set[int]:
+        """Return the turns of messages at some positions; a message that is in no turn has none."""
+        fixed = set(self.system)
+        return {self.turn_of(at) for at in positions if at is not None and at not in fixed}
+
+    def skipped(self, position: int) -> int:
+        """Return how many of the caller's messages before one at this position are not read, since a compaction is."""
+        return self.compacted if position >= self.leading else 0
 
     def pinned(self, pin: Pin) -> set[int]:
         """Return the turns of pinned messages.
@@ -248,7 +274,7 @@ class Turns:
 
     def fingerprint(self, length: int) -> str:
         """Return a fingerprint of the first messages, without a system prompt."""
-        return self._prints.of(self.messages, length, len(self.system))
+        return self._prints.of(self.messages, length, self.leading)
 
     def span(self, turn: int) -> tuple[int, int]:
         """Return the positions of a turn's first message and of the one after its last."""
@@ -275,7 +301,7 @@ class Turns:
             if repaired is None:
                 return
             message = repaired
-        elif self.wire.pairs and not self._spoken and role == "assistant":
+        elif self.wire.pairs and not self.starts and role == "assistant" and not message.any("compaction"):
             self._fault(message, index, "the user has to speak first", None)
             return
         at, units = len(self.raws), self.chat.units(message)
@@ -285,15 +311,18 @@ class Turns:
         self.indexes.append(index)
         goes_on = at > 0 and role == "assistant" == self.messages[at - 1].role and index == self.indexes[at - 1] + 1
         self._runs.append(self._runs[-1] if goes_on and self.wire.pairs else at)
-        if role == "system":
-            if self.starts:  # A reminder in the middle leaves with the turn that it follows.
-                self._place(at, units, at - 1)
-            else:
-                self.fixed += units
-                self.system.append(at)
+        if message.any("compaction"):
+            self.compaction = at
+        self.loaded |= loaded_tools(message)
+        alone = self.compaction == at and self.wire.batches
+        if role == "system" and self.starts:  # A reminder in the middle leaves with the turn that it follows.
+            self._place(at, units, at - 1)
+            return
+        if role == "system" or alone:
+            self.fixed += units
+            self.system.append(at)
             return
         if role == "user":
-            self._spoken = True
             if is_spoken(message) and not self.printed(at):
                 self.instruction = at
                 self.task = at if self.task is None else self.task

@@ -7,7 +7,7 @@ parts that every format has: each message, its texts, names and calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,8 @@ from brim.meter.catalogue import Framing, find
 from brim.meter.media import count_media
 from brim.meter.schemas import ToolCounts, tool_counts
 from brim.wire import format_of, instructions, wire
+from brim.wire.compaction import still_read
+from brim.wire.deferred_tools import loaded_tools
 from brim.wire.message import MEDIA, Message, Piece
 from brim.wire.remainder import LABEL, shown_fields
 from brim.wire.values import json_of
@@ -30,8 +32,9 @@ BARE = Framing(per_message=0, per_name=0, reply=0)
 _BARE_UNITS = ("chars", "bytes")
 _CALL = 3
 """Tokens for each call, in addition to its id, name and arguments."""
-_SEALED = 4
-"""Characters of encrypted thinking for each token."""
+_SEALED = {"thinking": 4, "compaction": 3}
+"""Characters for each token of what is encrypted. Eight compactions of pi-openai-server-compaction, with many ids and
+checksums, had 2.9 by the reported usage; prose has more."""
 
 Count = Callable[[str], int]
 
@@ -92,9 +95,11 @@ class RequestCounter:
             told = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
             self.estimated |= not told.exact
             return told.units
-        sealed = kind == "thinking" and piece.name == "sealed"
-        self.estimated |= sealed or kind in ("opaque", "remainder")
-        return -(-len(piece.text) // _SEALED) if sealed else count(piece.text)
+        if kind == "unread":
+            return 0
+        sealed = kind in _SEALED and piece.name == "sealed"
+        self.estimated |= sealed or kind in ("opaque", "remainder", "compaction")
+        return -(-len(piece.text) // _SEALED[kind]) if sealed else count(piece.text)
 
     def _id(self, id_: str) -> int:
         """Return the tokens of the id of a call: no id is longer than a label, so a longer one is a text."""
@@ -109,26 +114,31 @@ class RequestCounter:
         shown = shown_fields(fields) if fields else {}
         return sum(self.text(json_of({key: value}, f"fields {key}")) for key, value in shown.items()), not shown
 
-    def tools(self, tools: Sequence[Mapping[str, Any]] | None, *, system: bool = True) -> tuple[int, bool]:
+    def tools(
+        self, tools: Sequence[Mapping[str, Any]] | None, *, system: bool = True, loaded: Collection[str] = ()
+    ) -> tuple[int, bool]:
         """Return the tokens of the tools of a request, and whether the number is exact.
 
-        `system` says whether the request has a system message, to which some providers add the tools.
+        `system` says whether the request has a system message, to which some providers add the tools; `loaded` are the
+        names of the deferred tools that were loaded.
 
         Raises:
             InvalidValue: `tools` is not a list of tools, or a tool is invalid.
         """
         if tools is None:
             return 0, True
-        counts = self.each_tool(tools, system=system)
+        counts = self.each_tool(tools, system=system, loaded=loaded)
         return counts.total, counts.exact
 
-    def each_tool(self, tools: Sequence[Mapping[str, Any]], *, system: bool = True) -> ToolCounts:
+    def each_tool(
+        self, tools: Sequence[Mapping[str, Any]], *, system: bool = True, loaded: Collection[str] = ()
+    ) -> ToolCounts:
         """Return the tokens of each tool of a request.
 
         Raises:
             InvalidValue: `tools` is not a list of tools, or a tool is invalid.
         """
-        return tool_counts(tools, self.text, self.maker, model=self.model, system=system)
+        return tool_counts(tools, self.text, self.maker, model=self.model, system=system, loaded=loaded)
 
 
 def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
@@ -160,8 +170,10 @@ def request_counts(
     chosen = wire(format_of(messages) or "openai" if format is None else format)
     chat = counter(chosen.provider)
     read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
+    read = [read[i] for i in still_read(read, chosen)]
     if system:
         read.append(instructions(chosen, system))
     leads = bool(system) or any(message.role == "system" for message in read[:1])
-    offered, _ = chat.tools(tools, system=leads)
+    loaded = {name for message in read for name in loaded_tools(message)} if tools else set()
+    offered, _ = chat.tools(tools, system=leads, loaded=loaded)
     return sum(chat.units(message) for message in read) + offered + chat.fields(fields)[0] + chat.framing.reply

@@ -8,15 +8,16 @@ is longer than what OpenAI's models are shown, with what the provider adds to it
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.catalogue import fold, spellings
 from brim.wire import definitions
 from brim.wire.base import CACHE_MARKS
+from brim.wire.deferred_tools import NAMESPACE, is_deferred
 from brim.wire.remainder import LABEL
-from brim.wire.values import json_of
+from brim.wire.values import json_of, plain
 
 Count = Callable[[str], int]
 
@@ -93,13 +94,20 @@ class ToolCounts(NamedTuple):
 
 
 def tool_counts(
-    tools: Sequence[Mapping[str, Any]], count: Count, provider: str, *, model: str | None = None, system: bool = True
+    tools: Sequence[Mapping[str, Any]],
+    count: Count,
+    provider: str,
+    *,
+    model: str | None = None,
+    system: bool = True,
+    loaded: Collection[str] = (),
 ) -> ToolCounts:
     """Return the tokens of each tool of a request.
 
     The formats of all providers and of MCP are accepted for every provider. Without a model, OpenAI's rule is that of
     gpt-4o, and Anthropic's prompt is the longest one. `system` says whether the request has a system message: OpenAI
-    adds the tools to it, or to a message of their own.
+    adds the tools to it, or to a message of their own. A deferred tool counts once it is among the `loaded` ones;
+    before, OpenAI shows its name and description, and others nothing.
 
     Raises:
         InvalidValue: a tool is invalid; the message has its index and the problem.
@@ -110,21 +118,34 @@ def tool_counts(
     measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
     each: list[int] = []
     exact = system and measured is not None and provider == "openai"
+    function = _OLD_FUNCTION if measured is None else measured
     for i, entry in enumerate(tools):
         for raw in definitions([entry]):
-            tool = _Tool(f"tools[{i}]", raw, provider)
-            if provider != "openai":
-                each.append(tool.by_json(count, _WRAPPING, provider))
-                continue
-            function = _OLD_FUNCTION if measured is None else measured
-            each.append(tool.by_rule(count, function) if tool.regular else tool.by_json(count, function, provider))
-            exact = exact and tool.regular and tool.measured
+            known = [_Tool(f"tools[{i}]", shown, provider) for shown in _shown(raw, provider, loaded)]
+            each.append(sum(tool.units(count, function, provider) for tool in known))
+            exact = exact and all(tool.regular and tool.measured for tool in known)
     if not each:
         return ToolCounts(0, [], True)
     if provider == "openai":
         return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
     prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
     return ToolCounts(next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT, each, False)
+
+
+def _shown(raw: Any, provider: str, loaded: Collection[str]) -> list[Any]:
+    """Return the definitions that the model is shown of a tool: itself, those of a namespace, or only what it does."""
+    if not isinstance(raw, Mapping):
+        return [raw]
+    inner = next((each for key in ("function", "custom") if isinstance(each := raw.get(key), Mapping)), raw)
+    name = next((inner[key] for key in ("name", "server_label") if key in inner), None)
+    described = next((inner[key] for key in ("description", "server_description") if key in inner), None)
+    brief = [{"type": "function", "name": name, "description": described}] if provider == "openai" else []
+    if is_deferred(raw) and name not in loaded:
+        return brief
+    if raw.get("type") == NAMESPACE and isinstance(raw.get("tools"), list | tuple):
+        held = (plain(each) for each in raw["tools"])
+        return brief + [each for each in held if not isinstance(each, Mapping) or not is_deferred(each)]
+    return [raw]
 
 
 class _Tool:
@@ -181,6 +202,12 @@ class _Tool:
         found = (self.schema or {}).get("properties", {}).values()
         plain = all(each.get("description") and each["type"] in _FLAT_TYPES for each in found)
         return bool(self.description and self.schema) and plain
+
+    def units(self, count: Count, function: int, provider: str) -> int:
+        """Return its tokens; `function` are those for each function of OpenAI."""
+        if provider != "openai":
+            return self.by_json(count, _WRAPPING, provider)
+        return self.by_rule(count, function) if self.regular else self.by_json(count, function, provider)
 
     def by_rule(self, count: Count, function: int) -> int:
         """Return the tokens of a regular tool by OpenAI's rule; for what is nested, it is used again."""

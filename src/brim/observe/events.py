@@ -15,6 +15,7 @@ NAMES = (
     "warning",
     "sub_tick",
     "overflow",
+    "regret",
     "cut",
     "over",
     "refused",
@@ -22,7 +23,8 @@ NAMES = (
     "fault",
 )
 """The names of events: a prompt was assembled; older turns became a summary; the warning line was crossed; a loop
-continued in a fresh context; a provider refused a prompt as too long. Of the gateway alone: a conversation was cut; a
+continued in a fresh context; a provider refused a prompt as too long; a call was made again because a cut had taken its
+result. Of the gateway alone: a conversation was cut; a
 request over its budget was passed on; a request was refused; the window of a model became known; brim had an error."""
 
 

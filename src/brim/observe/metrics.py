@@ -47,6 +47,10 @@ class Metrics:
         self.overflows = self.counter(
             "brim_overflows_total", "Prompts that a provider refused as too long.", [*model, "retried"]
         )
+        self.regrets = self.counter(
+            "brim_regrets_total", "Calls made again after a cut had taken their results.", model
+        )
+        self.regretted = self.counter("brim_regret_tokens_total", "Tokens of these calls and their results.", model)
 
     def counter(self, name: str, told: str, labels: list[str]) -> Counter:
         """Return a new counter; `told` is one sentence on what it counts."""
@@ -82,6 +86,13 @@ class Metrics:
             self.warnings.labels(model).inc()
         elif event.name == "sub_tick":
             self.sub_ticks.labels(model).inc()
+        elif event.name == "regret":
+            self.regret(1, fields["regret_tokens"], model)
+
+    def regret(self, calls: int, tokens: int, model: str) -> None:
+        """Count calls that were made again because a cut had taken their results."""
+        self.regrets.labels(model).inc(calls)
+        self.regretted.labels(model).inc(tokens)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics for `prometheus_client`, without the times at which each was created."""

@@ -165,8 +165,8 @@ class Receipt:
     """Tokens at the start of the prompt in sections that are stable and whole; for messages, those that are identical
     to the last prompt."""
     history: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """For messages: how turns were selected, the note, why a held cut was made `anew` if it was, the repairs, and
-    `context_truncation`. Empty for sections."""
+    """For messages: how turns were selected, the note, why a held cut was made `anew` if it was, the provider's
+    `compaction`, the `regret` of the cuts, the repairs, and `context_truncation`. Empty for sections."""
     stages: tuple[str, ...] = ()
     """What the stages took before anything else was cut, a sentence each."""
     planned: bool = False
@@ -196,6 +196,9 @@ class Receipt:
             present, total = steps["steps_included"], steps["steps_total"]
             repaired = f", {repairs:,} repaired" if repairs else ""
             told = f"; {self.history['anew']}" if "anew" in self.history else ""
+            if regret := self.history.get("regret"):
+                calls = "1 call" if regret["calls"] == 1 else f"{regret['calls']:,} calls"
+                told += f"; {calls} made again after a cut, {regret['tokens']:,} {self.unit}"
         return (
             f"{self.used:,} of {self.budget:,} {self.unit} ({measured(self.meter, exact=self.exact)}),"
             f" {present:,} of {total:,} {'turn' if self.history else 'section'}{'' if total == 1 else 's'},"

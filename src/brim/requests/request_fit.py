@@ -76,8 +76,9 @@ class RequestFit:
         self.count_of_fields = chat.fields(self.fields)
         if self.tools is not None:
             # Without a system message, some providers make one for the tools.
-            sure = any(draft.required for draft in self._live("system")) or bool(self.history.turns.system)
-            self.counts_of_tools = _by_tool(self.tools, chat.each_tool(self.tools, system=sure))
+            sure = any(draft.required for draft in self._live("system")) or bool(self.history.turns.leading)
+            counts = chat.each_tool(self.tools, system=sure, loaded=self.history.turns.loaded)
+            self.counts_of_tools = _by_tool(self.tools, counts)
 
     def request(self) -> Request:
         """Return the request with its receipt.

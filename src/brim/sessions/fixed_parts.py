@@ -96,7 +96,7 @@ class FixedParts:
     def extra(self, context: Context) -> tuple[dict[str, int], bool]:
         """Return the tokens of a prompt besides messages and memory, by name, and whether they are exact."""
         turns = context.history.turns
-        key = (turns.chat, bool(turns.system))
+        key = (turns.chat, bool(turns.leading), turns.loaded)
         if key not in self._extra:
             self._extra[key] = context.history.extra_units(**self.before)
         return self._extra[key]

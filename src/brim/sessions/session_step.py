@@ -78,7 +78,11 @@ class SessionStep:
         sent = list(given)
         if limited:
             sent = [bounded(raw, had + i, format, cap, meter).raw for i, raw in enumerate(given)]
+        if state.taken is None:
+            state.take_held_results()
+        first = len(context.history.turns)
         context.extend(sent)
+        self.events += [("regret", charged) for charged in state.charge(first)]
         state.counts.messages += len(given)
         if self.number is None:
             return
@@ -132,6 +136,7 @@ class SessionStep:
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
         context, anew = state.context, state.last_fit.anew
+        state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else {})
         parts = _with_room(parts, state, budget)
         fitted = context.fit(
             max(0, budget - parts.room(context)),
@@ -149,6 +154,8 @@ class SessionStep:
             self._drop(fitted.messages, _identity(fitted))
         placed = parts.placed(fitted, context, budget)
         cut = self._tell_cut(placed, parts, budget, anew, left=left)
+        if cut is not None:
+            state.take_results(fitted.messages)
         self._note_saved(whole - placed.used, fitted, moved=cut is not None)
         state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, whole=not left)
@@ -203,8 +210,9 @@ class SessionStep:
         index = [text for name, text in compacted.texts.items() if name not in said]
         self.dropped += [("text", {"text": text}) for text in index]
         state.compacted, state.last = compacted, None
-        state.show(compacted.messages)
         state.counts.compactions += 1
+        state.take_results(compacted.messages)
+        state.show(compacted.messages)
         state.counts.wait = 0
         self.lines.append(("compaction", compaction_entry(state, trigger)))
         self._tell(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
@@ -222,6 +230,7 @@ class SessionStep:
         if self.recalls:
             self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
+        state.taken = {}
         state.show(list(messages))
         if trigger == "sub_tick":
             state.counts.sub_ticks += 1
@@ -232,18 +241,18 @@ class SessionStep:
     def learn(self, usage: ReportedUsage) -> bool:
         """Learn from reported usage, and return whether the history was counted again."""
         state, recount, mix = self.state, False, None
-        if usage.input is not None and usage.passes == 1:
+        if usage.read is not None and usage.sent is not None:
             used = state.last.used if state.last is not None else None
-            state.counts.reported = usage.input
-            state.counts.drift = max(0, usage.input - used) if used is not None else 0
+            state.counts.reported = usage.read
+            state.counts.drift = max(0, usage.read - used) if used is not None else 0
             mix = state.model_meter.sent_size()
             if mix is not None:
-                recount = state.model_meter.record(mix, usage.input, used)
+                recount = state.model_meter.record(mix, usage.sent, used)
             if recount:
                 state.show(state.context.messages)
                 state.last = None if state.last is None else state.last._replace(units=state.context.units)
-            if usage.input >= state.settings.window.warning:
-                self.warn(usage.input)
+            if usage.read >= state.settings.window.warning:
+                self.warn(usage.read)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
         if usage.passes == 1:
             del body["passes"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType
 from brim.history.compact.plan import Compacted, CompactionPlan
+from brim.history.prompt import sent_messages
+from brim.history.regret import answered_calls, shown_results
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, LastFit, Stable
 from brim.meter import DEFAULT, name_of
@@ -17,6 +19,7 @@ from brim.sessions.compaction import planned
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.model_meter import ModelMeter
+from brim.sessions.recall.recall_tool import NAME as RECALL
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
 
@@ -48,6 +51,18 @@ class Counts:
     """Tokens by which the cut that is held makes the prompt shorter than the history."""
     ceiling: int | None = None
     """The most tokens of a prompt after a provider refused one."""
+    regret: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """By the number of a cut: calls made again because it had taken their results, and the tokens of these."""
+
+    def regrets(self) -> dict[str, Any]:
+        """Return what the cuts have cost: calls made again, their tokens, and both by the number of the cut."""
+        cuts = {cut: dict(zip(("calls", "tokens"), each, strict=True)) for cut, each in self.regret.items()}
+        return {name: sum(each[name] for each in cuts.values()) for name in ("calls", "tokens")} | {"cuts": cuts}
+
+    def charge(self, cut: int, tokens: int) -> None:
+        """Charge a cut with a call that was made again."""
+        calls, before = self.regret.get(str(cut), (0, 0))
+        self.regret = {**self.regret, str(cut): [calls + 1, before + tokens]}
 
     def crosses(self, units: int, line: int) -> bool:
         """Return whether the warning line is crossed from below, and note where the use is now."""
@@ -100,6 +115,8 @@ class SessionState:
     """The turns that the log has as dropped."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that every prompt holds, by their handles."""
+    taken: Mapping[str, int] | None = None
+    """The calls whose results a cut has taken, and the number of the cut; `None` if that is not known yet."""
 
     @classmethod
     def new(
@@ -180,6 +197,35 @@ class SessionState:
         sums["framing"] = placed.used - sum(units for name, units in sums.items() if name != "framing")
         return {name: sums[name] for name in CATEGORIES if sums.get(name)}
 
+    def take_results(self, sent: Sequence[Any]) -> None:
+        """Note which results are not sent any more since the newest cut: whoever asks for one again regrets the cut."""
+        shown, taken = shown_results(self.context.history.turns, sent)
+        known = {key: cut for key, cut in (self.taken or {}).items() if key not in shown}
+        self.taken = known | {key: known.get(key, self.counts.compactions) for key in taken}
+
+    def take_held_results(self) -> None:
+        """Note the results that the cut has taken which an opened session holds."""
+        turns, held = self.context.history.turns, self.last_fit.held
+        self.taken = {}
+        if held is not None and held.budget and held.length <= len(turns):
+            self.take_results(sent_messages(turns, held.kept, held.edits, held.note, held.length).messages)
+
+    def charge(self, first: int) -> list[dict[str, Any]]:
+        """Charge the cuts with the calls that messages from a position on have made again; return what was charged.
+
+        A call that recalls a dropped text is charged to the newest cut.
+        """
+        charged: list[dict[str, Any]] = []
+        if not self.counts.compactions or self.taken is None:
+            return charged
+        for call in answered_calls(self.context.history.turns, first):
+            cut = self.counts.compactions if call.name == RECALL else self.taken.get(call.key)
+            if cut is not None:
+                self.counts.charge(cut, call.units)
+                self.taken = {key: each for key, each in self.taken.items() if key != call.key}
+                charged.append({"cut": cut, "call": call.name, "regret_tokens": call.units})
+        return charged
+
     def status(self, session: str) -> Status:
         """Return how full it is."""
         counts, settings, meter = self.counts, self.settings, self.model_meter.meter
@@ -203,6 +249,7 @@ class SessionState:
             overflows=counts.overflows,
             prompts=counts.prompts,
             messages=counts.messages,
+            regret=counts.regrets(),
             categories=categories,
         )
 

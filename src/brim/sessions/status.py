@@ -41,6 +41,8 @@ class Status:
     prompts: int
     messages: int
     """Messages of the whole session, including those no longer in the prompt."""
+    regret: Mapping[str, Any] = field(default_factory=dict)
+    """Calls that were made again because a cut had taken their results, the tokens of these, and both by cut."""
     categories: Mapping[str, int] = field(default_factory=dict)
     """What the used tokens are spent on; they add up to `used`."""
 
@@ -67,6 +69,6 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         """Return the status as JSON values."""
         told = {slot.name: getattr(self, slot.name) for slot in fields(self)}
-        told["categories"] = dict(self.categories)
+        told |= {"categories": dict(self.categories), "regret": dict(self.regret)}
         shares = {name: round(getattr(self, name), 6) for name in ("utilization", "peak_utilization", "use")}
         return {**told, **shares}

@@ -27,6 +27,8 @@ BLOCKS = {
     *("server_tool_use", "container_upload", "compaction"),
 }
 """Types of blocks that only this format has."""
+_TOP = 2
+"""Keys to a block of a message, not one inside another: the content, and the index."""
 _PRINTED = {
     "code_execution_result": ("stdout", "stderr"),
     "bash_code_execution_result": ("stdout", "stderr"),
@@ -55,7 +57,7 @@ class Anthropic(Wire):
         values = fields_of(raw, index)
         role = role_of(values, index, ROLES)
         pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
-        return message_of(role, _paired(ordered(pieces)), raw)
+        return message_of(role, _paired(ordered(_since_compaction(pieces))), raw)
 
 
 WIRE = Anthropic()
@@ -85,6 +87,8 @@ def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
         return [Piece("result", "", (*at, "content"), answered, place=at), *outputs]
     if sort == "thinking":
         return [Piece("thinking", text_at(values, "thinking", place), at)]
+    if sort == "compaction" and len(at) == _TOP:
+        return [_compaction(values, at, place)]
     if sort == "redacted_thinking":
         return [Piece("thinking", str(values.get("data") or ""), at, name="sealed")]
     source = plain(values.get("source"))
@@ -96,6 +100,23 @@ def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
     inner = _texts(values, at, place)
     pieces = framed(block, at, inner, place) if inner else [opaque(unmarked(block), at, place)]
     return [*pieces[:-1], pieces[-1]._replace(id=call)]
+
+
+def _compaction(values: Mapping[str, Any], at: Path, place: str) -> Piece:
+    """Return what the provider made of the past; without content it has failed, and the provider does not read it."""
+    content, changes = values.get("content"), plain(values.get("tool_changes"))
+    if not isinstance(content, str) or not content:
+        return Piece("unread", "", at)
+    return Piece("compaction", f"{content}{json_of(changes, place)}" if changes else content, at)
+
+
+def _since_compaction(pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces of a message; the blocks before the last compaction in it are not read."""
+    found = [i for i, piece in enumerate(pieces) if piece.kind == "compaction"]
+    if not found:
+        return pieces
+    blocks = dict.fromkeys(piece.at[:2] for piece in pieces[: found[-1]])
+    return [*(Piece("unread", "", at) for at in blocks), *pieces[found[-1] :]]
 
 
 def _is_text(source: Any) -> bool:

@@ -24,8 +24,9 @@ class Piece(NamedTuple):
 
     kind: str
     """`text`; `call` and its `result`; `output`, a text of a result, of a document, or of what the provider ran itself;
-    `thinking`; `image`, `audio`, `file`; `opaque`, a part of an unknown type; `remainder`, a field that the format does
-    not know, or what a part holds besides its texts."""
+    `thinking`; `image`, `audio`, `file`; `compaction`, what the provider made of all that stands before it; `unread`, a
+    part that the provider does not read; `opaque`, a part of an unknown type; `remainder`, a field that the format
+    does not know, or what a part holds besides its texts."""
     text: str
     """The counted text: a text, the arguments of a call, the JSON of an unknown part; for media, their source."""
     at: Path
@@ -33,7 +34,7 @@ class Piece(NamedTuple):
     id: str = ""
     """The id that joins a call to its result."""
     name: str = ""
-    """The called function; the detail of an image; `sealed` for encrypted thinking."""
+    """The called function; the detail of an image; `sealed` for what is encrypted: thinking, a compaction."""
     place: Path | None = None
     """The place to remove with the piece, if it is not `at`; empty for the whole message."""
 

@@ -24,6 +24,7 @@ _SOURCE = "the data or the address of an image, a recording or a document, which
 _CHOICE = "a choice among the provider's modes"
 _RECORDS = "kept for the caller's records and the provider's routing; the model does not read it"
 _SAMPLER = "steers the sampler; the model does not read it"
+_EDITS = "tells the provider what to compact or to clear, before or after the model reads the prompt"
 _STATE = "names what the provider stores, which nobody else can count"
 
 MESSAGE_LABELS: dict[str, str] = {
@@ -49,9 +50,10 @@ BODY_LABELS: dict[str, str] = {
     **dict.fromkeys(
         (
             *("toolchoice", "functioncall", "thinking", "reasoning", "reasoningeffort", "verbosity", "text.verbosity"),
-            *("truncation", "include", "modalities", "audio", "streamoptions", "contextmanagement"),
+            *("truncation", "include", "modalities", "audio", "streamoptions", "promptcacheoptions", "image"),
             *("outputconfig.effort", "servicetier", "speed", "inferencegeo", "performanceconfig", "safetysettings"),
             *("promptcacheretention", "moderation", "cachecontrol", "betas", "anthropicbeta", "anthropicversion"),
+            *("outputconfig.taskbudget", "accessprograms", "fallbacks"),
             *("generationconfig.responsemimetype", "generationconfig.responsemodalities"),
             *("generationconfig.thinkingconfig", "generationconfig.speechconfig", "generationconfig.mediaresolution"),
             *("toolconfig.functioncallingconfig.mode", "toolconfig.toolchoice"),
@@ -62,12 +64,16 @@ BODY_LABELS: dict[str, str] = {
         ("responseformat.type", "text.format.type", "outputformat.type", "outputconfig.format.type"), _KIND
     ),
     **dict.fromkeys(("previousresponseid", "conversation", "prompt.id", "prompt.version", "container"), _STATE),
+    **dict.fromkeys(("thread", "diagnostics"), _STATE),
 }
 """Fields of a body, by their path, whose texts are not counted up to the length of a label."""
 
 BODY_FIELDS: dict[str, str] = {
     **dict.fromkeys(("model", "modelid", "user", "metadata", "requestmetadata", "labels"), _RECORDS),
     **dict.fromkeys(("safetyidentifier", "promptcachekey", "guardrailconfig"), _RECORDS),
+    **dict.fromkeys(("userprofileid", "workspaceid", "fallbackcredittoken"), _RECORDS),
+    **dict.fromkeys(("compaction", "contextmanagement"), _EDITS),
+    "mcpservers": "addresses and keys of servers; the model is shown their tools",
     **dict.fromkeys(("stop", "stopsequences", "logitbias", "grammar", "guidedregex", "guidedgrammar"), _SAMPLER),
     **dict.fromkeys(("generationconfig.stopsequences", "inferenceconfig.stopsequences"), _SAMPLER),
     "additionalmodelresponsefieldpaths": "names fields of the answer",

@@ -15,7 +15,11 @@ from brim.wire.values import json_of, plain
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 PART_TYPES = {"input_text", "output_text", "input_image", "input_file"}
 """Types of parts that only this format has."""
-ITEM_TYPES = {"message", "reasoning", "item_reference", "compaction"}
+COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
+"""Types of items that stand for the past: as the API names it, and as Codex did."""
+TRIGGER = "compaction_trigger"
+"""The type of an item that asks for a compaction; it has to be the last one."""
+ITEM_TYPES = {"message", "reasoning", "item_reference", TRIGGER, *COMPACTIONS}
 """Types of items, besides all kinds of calls and their outputs."""
 _CALL_TEXTS = ("arguments", "input")
 _FREE_OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -59,6 +63,10 @@ class Responses(Wire):
             return message_of(role, _contents(values.get("content"), "content", "text", place), raw)
         if kind == "reasoning":
             return message_of("assistant", _reasoning(values, place), raw)
+        if kind in COMPACTIONS:
+            return message_of("assistant", [_compaction(values)], raw)
+        if kind == TRIGGER:
+            return message_of("system", [Piece("unread", "", ())], raw)
         if kind.endswith(_OUTPUT_SUFFIX) and (answered := _answered(values, kind, place)):
             return message_of("tool", _result(values, kind, answered, place), raw)
         if kind not in _TEXTS and (kind == "function_call" or values.get("call_id") is not None):
@@ -76,6 +84,14 @@ class Responses(Wire):
 
 
 WIRE = Responses()
+
+
+def _compaction(values: Mapping[str, Any]) -> Piece:
+    """Return what the provider made of the past; one that is empty stands for nothing."""
+    sealed = values.get("encrypted_content")
+    if not isinstance(sealed, str) or not sealed:
+        return Piece("unread", "", ())
+    return Piece("compaction", sealed, (), name="sealed")
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:

@@ -11,7 +11,7 @@ from brim.gateway.fit.planned import plan
 from brim.gateway.http.problem import HttpProblem
 from brim.meter.window import answer_room
 from brim.sessions.conversations import Conversations
-from brim.sessions.learning.usage import reported
+from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.wire.overflow import Overflow
 
 
@@ -67,8 +67,8 @@ def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overf
         return None
 
 
-def learns_usage(engine: Conversations, fitted: FittedBody, usage: Any) -> int | None:
-    """Return the tokens that a usage reports for a prompt, if the model's meter can be corrected by them."""
+def learns_usage(engine: Conversations, fitted: FittedBody, usage: Any) -> ReportedUsage | None:
+    """Return the usage of an answer, if the model's meter can be corrected by it."""
     planned, request = fitted.planned, fitted.request
     if usage is None or request is None or planned is None:
         return None
@@ -79,4 +79,4 @@ def learns_usage(engine: Conversations, fitted: FittedBody, usage: Any) -> int |
         actual = reported(usage)
     except ValueError:
         return None
-    return actual.input if actual.passes == 1 else None
+    return actual if actual.sent is not None else None

@@ -65,6 +65,8 @@ class GatewayMetrics:
         before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
         self.tokens.labels(route, "before").observe(before)
         self.tokens.labels(route, "after").observe(after)
+        if fitted.request is not None and fitted.request.regret[0]:
+            self.metrics.regret(*fitted.request.regret, self.label(fitted.parsed.label))
         if fitted.edits:
             where = (route, self.label(fitted.parsed.label))
             self.cut.labels(*where).inc()

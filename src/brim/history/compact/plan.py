@@ -274,7 +274,7 @@ def _split(
 
     Fewer of the newest stay if all that stays counts more than `room`.
     """
-    pinned = pinned if turns.task is None else pinned | {turns.turn_of(turns.task)}
+    pinned = pinned | turns.at(turns.task, turns.compaction)
     alone = {
         turns.turn_of(at)
         for at in summaries

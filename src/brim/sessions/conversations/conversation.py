@@ -196,6 +196,7 @@ class Conversation:
         """Return the request that fits, and what it brought."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
             self._know(self._read_log(), self.session.reloads)
+        had = step.state.counts.regrets()
         brought, state = self._add(step, request), step.state
         step.let_go(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
         start = self._start_change(state, request.messages, brought)
@@ -203,7 +204,8 @@ class Conversation:
         beside, exact = parts.extra(state.context)
         count = brought.units + sum(beside.values()) + request.extra + start
         expected = state.estimate(parts) + request.extra + start
-        fits = most is None and expected + self.correction(expected, request.messages) <= room.fits
+        fits = most is None and not state.context.history.has_surplus_media
+        fits = fits and expected + self.correction(expected, request.messages) <= room.fits
         made = FittedRequest(
             messages=listed(request.messages),  # Not copied: there may be tens of thousands.
             places=range(len(request.messages)),
@@ -213,6 +215,8 @@ class Conversation:
             start=start,
             session=self.session if self.logged else None,
         )
+        regret = state.counts.regrets()
+        made.regret = regret["calls"] - had["calls"], regret["tokens"] - had["tokens"]
         made.before, made.exact = count + made.correction, exact and state.exact and not made.correction
         if self.logged or not fits or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
@@ -328,6 +332,7 @@ class Conversation:
             "before": made.before,
             "window": None if room is None else room.window,
             "cuts": state.counts.compactions,
+            **({"regret": state.counts.regrets()} if state.counts.regret else {}),
             "key": self.key.owner[0] if self.key.owner else "",
         }
         told = made.receipt if made.cut else None
@@ -345,12 +350,13 @@ class Conversation:
         """Return how many tokens the meter may count, so that the corrected count is at most `tokens`."""
         return tokens if self.reported is None else self.reported.budget(tokens, len(messages))
 
-    def report(self, request: FittedRequest, tokens: int) -> None:
-        """Take the tokens that the provider reported for the newest prompt."""
+    def report(self, request: FittedRequest, tokens: int, cleared: int) -> None:
+        """Take the tokens that the provider reported for the newest prompt, and those that it cleared before."""
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
         asked = len(request.input.messages)
-        size = ReportedSize(counted=counted, reported=tokens, sent=sent, scale=self.meter, asked=asked)
+        scale = self.meter
+        size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=scale, asked=asked)
         self.reported = size.after(self.reported) if size.plausible else None
 
     def refused(self, overflow: Overflow) -> None:

@@ -30,7 +30,7 @@ from brim.sessions.learning.meters import Meters, RequestSize
 from brim.sessions.learning.model_meter import SentPrompt
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
-from brim.sessions.learning.usage import reported
+from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.sessions.options import SessionOptions, check_options
@@ -283,10 +283,11 @@ class Conversations:
                 # Better less room for the answer than no request.
                 return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
 
-    def learn(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
-        """Learn how a model counts from the tokens that its provider reported for a request that it accepted."""
-        self._accepted(request, tokens)
-        self._calibrate(request, plan, tokens)
+    def learn(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
+        """Learn how a model counts from the usage that its provider reported for a request that it accepted."""
+        if usage.sent is not None:
+            self._accepted(request, usage)
+            self._calibrate(request, plan, usage.sent)
 
     def _recount(self, conversation: Conversation, plan: RequestPlan) -> None:
         """Count the newest prompt of a conversation again if its meter has changed."""
@@ -294,9 +295,10 @@ class Conversations:
         if known is not None and known.scale is not scale:
             conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens + it.extra, scale)
 
-    def _accepted(self, request: FittedRequest, tokens: int) -> None:
+    def _accepted(self, request: FittedRequest, usage: ReportedUsage) -> None:
+        tokens = usage.read or 0
         if request.report is not None:
-            request.report(request, tokens)
+            request.report(request, tokens, usage.cleared)
         self.windows.took(request.input.model, request.used or 0)
         if request.room is not None and request.answer is None:
             self.windows.accepted(request.input.model, tokens, request.input.answer, request.room.window)
@@ -312,7 +314,7 @@ class Conversations:
         """Learn from a refusal how many tokens the model takes, and how it counts."""
         model, window = request.input.model, request.room.window if request.room is not None else None
         if request.report is not None:
-            request.report(request, overflow.sent or 0)
+            request.report(request, overflow.sent or 0, 0)
         learns = overflow.sent is not None and self.meters.learns(model, plan.chosen)
         if learns and overflow.sent:
             self._calibrate(request, plan, overflow.sent)
@@ -348,16 +350,15 @@ class Conversations:
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
     ) -> None:
         actual, logged = reported(usage), False
-        tokens = actual.input if actual.passes == 1 else None
-        if tokens is not None:
-            self._accepted(request, tokens)  # Before the session learns from it, and counts by another meter.
+        if actual.sent is not None:
+            self._accepted(request, actual)  # Before the session learns from it, and counts by another meter.
         if conversation is not None:
             with conversation.lock:
                 logged = conversation.answered(request, usage)
         if logged and request.session is not None:
             self.meters.adopt(request.input.model, plan.chosen, request.session.calibration)
-        elif tokens is not None:
-            self._calibrate(request, plan, tokens)
+        elif actual.sent is not None:
+            self._calibrate(request, plan, actual.sent)
 
     def _find(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room

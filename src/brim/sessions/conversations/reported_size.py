@@ -40,6 +40,8 @@ class ReportedSize:
     scale: BaseMeter
     """The meter that counted it."""
 
+    cleared: int = 0
+    """Tokens that the provider cleared of it before it counted; it will clear them of the next one too."""
     asked: int = 0
     """Messages of the request that it was made of."""
     least: ReportedSize | None = None
@@ -50,7 +52,7 @@ class ReportedSize:
     @property
     def plausible(self) -> bool:
         """Whether both numbers can mean the same prompt."""
-        return _alike(self.counted, self.reported)
+        return _alike(self.counted, self.reported + self.cleared)
 
     @property
     def _agrees(self) -> bool:

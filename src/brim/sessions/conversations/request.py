@@ -45,6 +45,8 @@ class FittedRequest:
     """The name of its conversation; empty if it continues none."""
     cut: int = 0
     """The number of the cut that it made in its conversation, from 1; 0 if it is whole, or cut as the one before."""
+    regret: tuple[int, int] = (0, 0)
+    """Calls that it brings which were made again because a cut had taken their results, and the tokens of these."""
     session: Session | None = None
     """The session of the conversation, if it has one."""
     fitted: Fitted | None = field(default=None, repr=False)
@@ -54,8 +56,8 @@ class FittedRequest:
     """The tokens to ask for the answer in place of those that the caller asked for; `None` leaves them as they are."""
     retried: bool = False
     """Whether an earlier form of the request was refused."""
-    report: Callable[[FittedRequest, int], None] | None = field(default=None, repr=False)
-    """Takes the tokens that the provider reported for it, to correct the count of the next one."""
+    report: Callable[[FittedRequest, int, int], None] | None = field(default=None, repr=False)
+    """Takes the tokens that the provider reported for it, and those that it cleared, to correct the next count."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
 

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple, TypeVar
 from brim.errors import StoreError
 from brim.meter import BaseMeter, meter
 from brim.meter.calibration import Calibrated, Calibration
-from brim.meter.chat import RequestCounter
+from brim.meter.chat import RequestCounter, request_counts
 from brim.meter.estimate import OTHER
 from brim.sessions.learning.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.store.base import Store
-from brim.wire import format_of, instructions, wire
+from brim.wire import Wire, format_of, instructions, wire
+from brim.wire.deferred_tools import loaded_tools
 
 _MOST = 256
 """Models that are remembered: a client can name any."""
@@ -116,7 +117,7 @@ class Meters:
         """
         format = wire(request.format or format_of(request.messages) or "openai")
         counter = self.counter(scale, format.provider)
-        tokens, instructed = counter.framing.reply, False
+        tokens, instructed, loaded = counter.framing.reply, False, set[str]()
         frames = {role: counter.frame(role) for role in _SPEAKERS}
         for i, raw in enumerate(request.messages):
             if type(raw) is dict and len(raw) == 2:
@@ -125,12 +126,15 @@ class Meters:
                     tokens += frames[role] + counter.text(text)  # As `read` would, without its objects.
                     continue
             message = format.read(raw, i)
+            if message.any("compaction"):  # What stands before it does not count.
+                return RequestSize(_read_count(request, format, counter), exact=False)
+            loaded |= loaded_tools(message)
             tokens += counter.units(message)
             instructed = instructed or message.role == "system"
         if request.system and format.name != "openai":
             tokens += counter.units(instructions(format, request.system))
             instructed = True
-        offered, exact = counter.tools(request.tools, system=instructed)
+        offered, exact = counter.tools(request.tools, system=instructed, loaded=loaded)
         other, known = counter.fields(request.fields)
         return RequestSize(tokens + offered + other, exact and known and scale.exact and not counter.estimated)
 
@@ -154,6 +158,13 @@ class Meters:
         if found is None:
             found = self._bounds[scale.name] = Calibrated(scale)
         return found
+
+
+def _read_count(request: RequestInput, format: Wire, counter: RequestCounter) -> int:
+    """Return the tokens of a request of which the provider does not read all messages."""
+    apart = request.system if format.name != "openai" else None
+    sent = request.messages, request.tools
+    return request_counts(lambda _: counter, *sent, system=apart, fields=request.fields, format=format.name)
 
 
 def warm() -> None:

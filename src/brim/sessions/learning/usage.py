@@ -1,12 +1,13 @@
 """The usage that a provider reports for a call, as OpenAI, Anthropic, Gemini and Bedrock report it.
 
 OpenAI and Gemini include cached tokens in the input, the others do not; here the input is the whole prompt either way.
+A provider may have cleared or compacted a part of the prompt before the model read it, and says so in its answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.amounts import units
@@ -20,6 +21,9 @@ _ANTHROPIC = ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_c
 _KEYS = ("usage", "usageMetadata")
 _AROUND = ("message", "response", "metadata")
 """Where an answer or an event has its usage, and what may stand around it."""
+_EDITS, _REASON, _COMPACTED = "context_management", "stop_reason", "compaction"
+"""Where an answer lists what was cleared, where it says why it ended, and the value of both and of blocks for a
+compaction."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,10 +39,35 @@ class ReportedUsage:
     """Tokens of the prompt that were put into the cache."""
     passes: int = 1
     """How many calls it is the sum of; with more than one it is not the size of a prompt."""
+    first: int | None = None
+    """Tokens of the prompt of the first of these calls, if they are listed."""
+    edits: tuple[Mapping[str, Any], ...] = ()
+    """What the provider cleared of the prompt, as it lists it."""
+    compacted: bool = False
+    """Whether the provider compacted the conversation: what it read is not the prompt that was sent."""
+
+    @property
+    def cleared(self) -> int:
+        """Tokens of the prompt that the provider cleared before the model read it."""
+        return sum(edit["cleared_input_tokens"] for edit in self.edits)
+
+    @property
+    def read(self) -> int | None:
+        """Tokens of the prompt that the model read first; `None` if that is not known, or not what was sent."""
+        if self.compacted:
+            return None
+        return self.input if self.passes == 1 else self.first
+
+    @property
+    def sent(self) -> int | None:
+        """Tokens of the prompt as it was sent; `None` if that is not known."""
+        return None if self.read is None else self.read + self.cleared
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {name: getattr(self, name) for name in ("input", "output", "cached", "written", "passes")}
+        told = {name: getattr(self, name) for name in ("input", "output", "cached", "written", "passes")}
+        edits: dict[str, Any] = {"edits": [dict(edit) for edit in self.edits]} if self.edits else {}
+        return told | edits | ({"compacted": True} if self.compacted else {})
 
 
 def reported(
@@ -67,7 +96,12 @@ def reported(
             if value is not None:
                 units(name, value)
         return ReportedUsage(input=input_tokens, output=output_tokens, cached=cached_tokens)
-    values = _values(usage)
+    found, values = _edits(usage), _values(usage)
+    return replace(_reported(values), **found) if found else _reported(values)
+
+
+def _reported(values: Mapping[str, Any]) -> ReportedUsage:
+    """Return the usage of a call by its fields."""
     if "input" in values and "input_tokens" not in values:  # As brim's own LLM client writes it.
         return ReportedUsage(input=_count(values, "input"), output=_count(values, "output"))
     if "prompt_tokens" not in values and "input_tokens" in values and any(key in values for key in _ANTHROPIC):
@@ -85,27 +119,60 @@ def reported(
         return _gemini(values)
     if "inputTokens" in values:
         return _bedrock(values)
-    raise InvalidType("usage", usage, "one with input_tokens or prompt_tokens, as answers have it")
+    raise InvalidType("usage", values, "one with input_tokens or prompt_tokens, as answers have it")
 
 
 def usage_in(values: Any) -> Mapping[str, Any] | None:
-    """Return the usage that a whole answer, or an event of a stream, reports; `None` if it reports none."""
+    """Return the usage that a whole answer, or an event of a stream, reports; `None` if it reports none.
+
+    What the provider cleared or compacted is added to it, as `reported` reads it.
+    """
     if not isinstance(values, Mapping):
         return None
     below = [values, *(values[key] for key in _AROUND if isinstance(values.get(key), Mapping))]
-    return next((found for each in below for key in _KEYS if isinstance(found := each.get(key), Mapping)), None)
+    found = next((found for each in below for key in _KEYS if isinstance(found := each.get(key), Mapping)), None)
+    edits = {} if found is None else _edits(values)
+    if found is None or not edits:
+        return found
+    listed = {_EDITS: {"applied_edits": edits["edits"]}} if "edits" in edits else {}
+    return {**found, **listed, **({_REASON: _COMPACTED} if "compacted" in edits else {})}
+
+
+def _edits(answer: Any) -> dict[str, Any]:
+    """Return what an answer, an event or a usage tells of edits of the prompt: those applied, and a compaction."""
+    values = _fields(answer)
+    around = [values, *(inner for key in (*_AROUND, "delta") if isinstance(inner := plain(values.get(key)), Mapping))]
+    told: dict[str, Any] = {}
+    for each in around:
+        applied = _below(each, _EDITS).get("applied_edits") if each.get(_EDITS) is not None else None
+        edits = [_fields(edit) for edit in applied] if isinstance(applied, list | tuple) else []
+        known = tuple(edit for edit in edits if isinstance(edit.get("cleared_input_tokens"), int))
+        blocks = (plain(block) for key in ("content", "output") for block in _listed(each.get(key)))
+        compacts = any(isinstance(block, Mapping) and block.get("type") == _COMPACTED for block in blocks)
+        told |= {"edits": known} if known else {}
+        told |= {"compacted": True} if compacts or each.get(_REASON) == _COMPACTED else {}
+    return told
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
     read, written = _count(values, "cache_read_input_tokens"), _count(values, "cache_creation_input_tokens")
     fresh = _count(values, "input_tokens")
-    passes = values.get("iterations")
+    listed = _listed(values.get("iterations"))
+    passes = [found for each in listed if isinstance(found := plain(each), Mapping)]
+    size = None if fresh is None else fresh + (read or 0) + (written or 0)
+    compacted = any(each.get("type") == _COMPACTED for each in passes)
     return ReportedUsage(
-        input=None if fresh is None else fresh + (read or 0) + (written or 0),
+        input=size,
         output=_count(values, "output_tokens"),
         cached=read,
         written=written,
-        passes=max(1, len(passes)) if isinstance(passes, list | tuple) else 1,
+        passes=max(1, len(listed)),
+        first=None if compacted or not passes else _anthropic({**passes[0], "iterations": None}).input,
+        compacted=compacted,
     )
 
 

@@ -52,6 +52,8 @@ class GatewayUse:
     window: int | None
     cuts: int
     """How often the conversation was cut; 0 if that was not recorded."""
+    regret: Mapping[str, Any]
+    """Calls that were made again because a cut had taken their results, the tokens of these, and both by cut."""
 
     @classmethod
     def of(cls, name: str, updated: float, values: Mapping[str, Any]) -> GatewayUse:
@@ -60,6 +62,7 @@ class GatewayUse:
             slot.name: values.get(slot.name) for slot in fields(cls) if slot.name not in ("id", "updated")
         }
         known |= {"model": known["model"] or "", "key": known["key"] or "", "cuts": known["cuts"] or 0}
+        known["regret"] = known["regret"] or {"calls": 0, "tokens": 0, "cuts": {}}
         return cls(id=name, updated=updated, **known)
 
     def to_dict(self) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
             pending = edit
         if entry.kind == "compaction" and edit is not None:
             edits.append(edit)
+    _charge(edits, row.status.get("regret") or {})
     prompts = workspace.index.session(store, session, row.status.get("model"))
     scale = _meter(row.status.get("model"))
     for each in edits:
@@ -89,6 +90,13 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
         reason = "The history did not fit the budget, so this prompt has fewer turns."
         return {**edit, "kind": "dropped", "before": body["units"], "after": body["used"], "reason": reason}
     return None
+
+
+def _charge(edits: list[dict[str, Any]], regret: Mapping[str, Any]) -> None:
+    """Add to each cut what it has cost: calls that were made again because it had taken their results."""
+    cuts = [edit for edit in edits if edit["kind"] == "compaction"]
+    for number, cut in enumerate(cuts, start=1):
+        cut["regret"] = regret.get("cuts", {}).get(str(number))
 
 
 def _meter(model: str | None) -> BaseMeter:

@@ -1,0 +1,121 @@
+"""An agent that asks again for what a cut had taken: the cut is charged with it."""
+
+import json
+
+import pytest
+
+import brim
+from brim.observe.metrics import Metrics
+from brim.sessions.log.overview import overview
+from brim.studio.views.ledger import _charge
+from brim.testing import MemoryStore
+
+
+def read(at, path):
+    """Return a call that reads a file, and its result."""
+    call = {"name": "read", "arguments": json.dumps({"path": path})}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{at}", "type": "function", "function": call}]},
+        {"role": "tool", "tool_call_id": f"c{at}", "content": " ".join(f"{path}:{line}" for line in range(120))},
+    ]
+
+
+def run(files, **options):
+    """Send a request for each file that an agent reads; return the engine and the last request."""
+    engine = brim.Conversations(brim.Window(3_000), meter="o200k_base", **options)
+    history, last = [{"role": "user", "content": "Fix the bug."}], None
+    for at, path in enumerate(files):
+        history += read(at, path)
+        last = engine.request(list(history))
+    return engine, last
+
+
+FILES = [f"f{at}.py" for at in range(8)]
+
+
+@pytest.mark.parametrize("log", [True, False], ids=["logged", "cuts alone"])
+def test_a_file_that_is_read_again_is_charged_to_the_cut_that_took_it(log):
+    store = MemoryStore()
+    _, before = run(FILES, log=log, store=store)
+    assert before.regret == (0, 0)
+    assert "regret" not in before.receipt.to_dict()["history"]
+    store = MemoryStore()
+    engine, last = run([*FILES, "f1.py"], log=log, store=store)
+    calls, tokens = last.regret
+    assert calls == 1
+    assert tokens > 400
+    told = last.receipt.to_dict()["history"]["regret"]
+    assert told == {"calls": 1, "tokens": tokens, "cuts": {"1": {"calls": 1, "tokens": tokens}}}
+    assert "1 call made again after a cut" in last.receipt.headline
+    shown = overview(store)
+    assert (shown.current.status["regret"] if log else shown.gateway[0].regret) == told
+    engine.close()
+
+
+def test_a_file_that_is_still_in_the_prompt_is_read_again_for_nothing():
+    engine, last = run([*FILES, FILES[-1]])
+    assert last.regret == (0, 0)
+    assert engine.sessions[0].status().regret["calls"] == 0
+
+
+def test_the_same_call_counts_once_for_each_time_that_its_result_was_taken():
+    engine, _ = run([*FILES, "f1.py", "f1.py"])
+    assert engine.sessions[0].status().regret["calls"] == 1
+
+
+def test_arguments_may_be_written_in_another_order():
+    call = {"name": "read", "arguments": '{"b": 1,  "a": 2}'}
+    again = {"name": "read", "arguments": '{"a":2,"b":1}'}
+    session = brim.Session(2_000, meter="o200k_base")
+    session.add({"role": "user", "content": "Fix the bug."})
+    for at, each in enumerate([call, *({"name": "read", "arguments": str(n)} for n in range(5)), again]):
+        calls = [{"id": f"c{at}", "type": "function", "function": each}]
+        session.add({"role": "assistant", "content": None, "tool_calls": calls})
+        session.add({"role": "tool", "tool_call_id": f"c{at}", "content": " ".join(f"{at}.{n}" for n in range(150))})
+        session.prompt()
+    assert session.status().regret["calls"] == 1
+
+
+def test_a_session_that_is_opened_again_knows_what_its_cut_has_taken():
+    store = MemoryStore()
+    session = brim.Session(3_000, meter="o200k_base", store=store, id="s")
+    session.add({"role": "user", "content": "Fix the bug."})
+    for at, path in enumerate(FILES):
+        for raw in read(at, path):
+            session.add(raw)
+        session.prompt()
+    opened = brim.Session.open("s", store=store)
+    for raw in read(99, "f1.py"):
+        opened.add(raw)
+    assert opened.status().regret["calls"] == 1
+    assert brim.Session.open("s", store=store).status().regret == opened.status().regret
+
+
+def test_a_recall_is_charged_to_the_newest_cut():
+    session = brim.Session(3_000, meter="o200k_base")
+    session.add({"role": "user", "content": "Fix the bug."})
+    for at, path in enumerate(FILES):
+        for raw in read(at, path):
+            session.add(raw)
+        session.prompt()
+    call = {"name": "brim_recall", "arguments": '{"query": "f1.py"}'}
+    session.add(
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "r", "type": "function", "function": call}]}
+    )
+    session.add({"role": "tool", "tool_call_id": "r", "content": session.answer_recall({"query": "f1.py"})})
+    cut = session.status().compactions
+    assert list(session.status().regret["cuts"]) == [str(cut)]
+
+
+def test_the_metrics_count_what_was_asked_for_again():
+    metrics = Metrics()
+    run([*FILES, "f1.py"], observers=[metrics])
+    assert "brim_regrets_total" in metrics.text()
+    assert metrics.regrets.total() == 1
+    assert metrics.regretted.total() > 400
+
+
+def test_the_ledger_of_the_studio_has_it_beside_each_cut():
+    edits = [{"kind": "compaction"}, {"kind": "shortened"}, {"kind": "compaction"}]
+    _charge(edits, {"cuts": {"2": {"calls": 1, "tokens": 9}}})
+    assert [edit.get("regret") for edit in edits] == [None, None, {"calls": 1, "tokens": 9}]
