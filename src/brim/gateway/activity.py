@@ -132,14 +132,14 @@ class Activity:
         room, model = plan.engine.room, outcome.request.input.model if outcome.request is not None else ""
         if room is None:
             return ""
-        learned = self._windows.learned(model)
+        learned = self._windows.learned(plan.engine.scope)
         if learned is not None and room.target == learned.ceiling:
             return "ceiling"
         if room.window == plan.engine.limits.size:
             return "setting"
         if learned is not None and room.window == learned.size:
             return "refusal"
-        if room.window == self._windows.served(plan.engine.server, model):
+        if room.window == self._windows.served(plan.engine.scope.server, model):
             return "server"
         return "catalogue" if known(model) is not None else "header"
 

@@ -27,6 +27,7 @@ from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.conversations.request_plan import RequestPlan
 from brim.sessions.learning.meters import RequestSize
 from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits
 from brim.settings.spec import Spec
 from brim.settings.values import POLICIES
@@ -52,6 +53,8 @@ class Decision:
     ask: ClientRequest
     rule: RequestRule | None = None
     plan: GatewayPlan | None = None
+    owner: tuple[str, ...] = ()
+    """Whose request it is; what it teaches holds for no other."""
     added: AddedSections | None = None
     """The sections that the rule adds, as they are sent; `None` if it adds none."""
     _input: RequestInput | None = None
@@ -107,7 +110,8 @@ class Decision:
         if most is None:
             return "; the tokens of its images and files are unknown"
         fits = room.fits
-        if self.ask.answer is not None and self.state.conversations.windows.answer_counts(self.ask.model) is not False:
+        counts = self.state.conversations.windows.answer_counts(plan.engine.scope)
+        if self.ask.answer is not None and counts is not False:
             fits = min(fits, room.window - self.ask.answer)
         if most > fits:
             return f"; its body may take {most:,} tokens, and {fits:,} fit"
@@ -122,11 +126,13 @@ class Decision:
             return FitOutcome(body=ask.raw, policy=policy, passed="partial")
         await self._probe()
         await self.state.learned(ask.model)
+        self.owner = await self._tagged()
         if ask.request is None:
             return await self._fault("unreadable", ValueError(ask.problem), HttpProblem(400, ask.problem))
         engine, given = self.state.conversations, self.input()
         small = len(ask.raw) <= INLINE and len(given.messages) <= _MESSAGES and not self.state.keeps
-        ready = not self.state.keeps and engine.meters.ready(ask.model, self._rule().meter)
+        scope = LearningScope(ask.model, given.owner, self.settings.base(ask.route))
+        ready = not self.state.keeps and engine.meters.ready(scope, self._rule().meter)
         self.plan = plan = self._plan(policy) if ready else await self.state.work(self._plan, policy)
         if self._spec is not None:
             await self.state.work(self._add_whole)
@@ -144,8 +150,19 @@ class Decision:
             recall = bool(self._rule().recall) and recall_offer.is_offered(
                 ask.route, incoming.path, incoming.query, ask.values
             )
-            self._input = ask.input(pin=self._pinned(), recall=recall)
+            self._input = replace(ask.input(pin=self._pinned(), recall=recall), owner=self.owner)
         return self._input
+
+    async def _tagged(self) -> tuple[str, ...]:
+        """Return whose request it is: the name of its key here, the route, and a tag of any other keys that it sends.
+
+        The first tag of a client takes long, so it is made in a thread.
+        """
+        owners, incoming = self.state.owners, self.incoming
+        tag = owners.known(incoming.credentials)
+        if tag is None:
+            tag = await self.state.work(owners.tag, incoming.credentials)
+        return (incoming.key, self.ask.route, tag) if tag else (incoming.key, self.ask.route)
 
     @property
     def _spec(self) -> Spec | None:
@@ -317,11 +334,9 @@ class Decision:
             DoesNotFit: what has to stay is too long.
         """
         ask, incoming = self.ask, self.incoming
-        tag = self.state.owners.tag(incoming.credentials)
-        owner = (incoming.key, ask.route, tag) if tag else (incoming.key, ask.route)
-        name = identity.named(incoming.header(identity.HEADER), ask.values, ".".join(owner), incoming.shown)
+        name = identity.named(incoming.header(identity.HEADER), ask.values, ".".join(self.owner), incoming.shown)
         given = replace(self.input(), size=ask.size)
-        return self.state.conversations.fit(given, plan, name=name, owner=owner, most=most)
+        return self.state.conversations.fit(given, plan, name=name, most=most)
 
     def shrinks(self, last: FitOutcome) -> bool:
         """Return whether a smaller request may be sent if this one is refused as too long."""
@@ -352,8 +367,8 @@ class Decision:
     def _learn(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> int | None:
         """Learn from a refusal, and return the window that it states, if that is new."""
         engine = self.state.conversations
-        before = engine.windows.learned(self.ask.model)
+        before = engine.windows.learned(plan.scope)
         engine.refused(request, overflow, plan)
-        after = engine.windows.learned(self.ask.model)
+        after = engine.windows.learned(plan.scope)
         size = after.size if after is not None else None
         return None if before is not None and before.size == size else size

@@ -30,7 +30,10 @@ def refused(raw: bytes, asked: int | None) -> Overflow | None:
     if not isinstance(values, Mapping):
         return None
     found = is_overflow(values)
-    return None if found is None else stopped(found, values.get("usage"), asked)
+    if found is None:
+        return None
+    # What an accepted request brought may stand in its answer: only the usage has numbers that are the provider's own.
+    return stopped(found.without_numbers(), values.get("usage"), asked)
 
 
 def stopped(found: Overflow, usage: Any, asked: int | None) -> Overflow:

@@ -323,7 +323,7 @@ class Exchange:
         if usage is None or request is None or plan is None:
             return
         if outcome.method == "exact" and not plan.engine.over(request):
-            self.state.conversations.windows.took(self.incoming.model, outcome.after or 0)
+            self.state.conversations.windows.took(plan.engine.scope, outcome.after or 0)
             return
         try:
             actual = reported(usage)

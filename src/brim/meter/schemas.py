@@ -64,6 +64,9 @@ _BUILT_IN = 1_000
 _BUILT_INS = {"bash": 245, "text": 700, "computer": 735}
 """Anthropic's published numbers, by the first word of the type."""
 
+_CLIENT_RUN = (*_BUILT_INS, "memory", "local", "shell", "apply", "cachePoint")
+"""First words of the types of tools that a provider defines and the client runs."""
+
 _MOST_UNITS = 1_000_000_000
 """Maximum count of a definition that uses other definitions."""
 _MOST_LEVELS = 100
@@ -85,6 +88,8 @@ class ToolCounts(NamedTuple):
     """Tokens of each tool."""
     exact: bool
     """Whether a published rule makes the numbers exact."""
+    served: bool = False
+    """Whether the provider runs one of them itself, and adds what it returns to the prompt."""
 
     @property
     def total(self) -> int:
@@ -109,10 +114,12 @@ def tool_counts(
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]
     measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
     each: list[int] = []
+    served = False
     exact = system and measured is not None and provider == "openai"
     for i, entry in enumerate(tools):
         for raw in definitions([entry]):
             tool = _Tool(f"tools[{i}]", raw, provider)
+            served = served or bool(tool.kind and tool.kind.partition("_")[0] not in _CLIENT_RUN)
             if provider != "openai":
                 each.append(tool.by_json(count, _WRAPPING, provider))
                 continue
@@ -122,9 +129,9 @@ def tool_counts(
     if not each:
         return ToolCounts(0, [], True)
     if provider == "openai":
-        return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
+        return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact, served)
     prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
-    return ToolCounts(next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT, each, False)
+    return ToolCounts(next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT, each, False, served)
 
 
 class _Tool:

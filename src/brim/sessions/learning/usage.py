@@ -99,13 +99,13 @@ def usage_in(values: Any) -> Mapping[str, Any] | None:
 def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
     read, written = _count(values, "cache_read_input_tokens"), _count(values, "cache_creation_input_tokens")
     fresh = _count(values, "input_tokens")
-    passes = values.get("iterations")
+    passes, served = values.get("iterations"), _below(values, "server_tool_use")
     return ReportedUsage(
         input=None if fresh is None else fresh + (read or 0) + (written or 0),
         output=_count(values, "output_tokens"),
         cached=read,
         written=written,
-        passes=max(1, len(passes)) if isinstance(passes, list | tuple) else 1,
+        passes=max(1, len(passes)) if isinstance(passes, list | tuple) else 1 + any(served.values()),
     )
 
 
