@@ -360,6 +360,7 @@ WITH_ANSWER = {
     "ollama": ("prompt too long; exceeded max context length by 4072 tokens", (None, None, None)),
     "ollama, embeddings": ("the input length exceeds the context length", (None, None, None)),
     "groq": ("Please reduce the length of the messages or completion.", (None, None, None)),
+    "a limit alone": ("maximum context length is 1,025 tokens", (1_025, None, None)),
     "qwen": ("Range of input length should be [1, 129024]", (129_024, None, None)),
     "minimax": ("invalid params, context window exceeds limit (2013)", (None, None, None)),
     "xai, flat": (

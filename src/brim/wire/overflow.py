@@ -27,7 +27,8 @@ CODES = (
 )
 """Values of a `code`, a `type`, a stop reason, or the class name of an error."""
 
-_N = r"(\d(?:[\d,_.]{0,30}\d)?)"
+_N = r"(?<!\d)(\d(?:[\d,_.]{0,30}\d)?)(?![,_.]?\d)"
+"""A whole number, never a part of one."""
 _MOST = rf"maximum context length is (?P<limit>{_N})(?: tokens)?"
 _PHRASES = tuple(
     re.compile(pattern, re.IGNORECASE)
