@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit
 from brim.sessions.conversations import Conversations
-from brim.sessions.log import journal
 from brim.sessions.learning.scope import LearningScope
+from brim.sessions.log import journal
 from brim.wire.overflow import Overflow
 from faulty import AFTER, BEFORE, FaultyStore
 from properties import examples

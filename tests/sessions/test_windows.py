@@ -13,7 +13,6 @@ from brim.sessions.log.tolerant_store import TolerantStore
 from brim.testing import MemoryStore
 from brim.wire.overflow import Overflow
 
-
 MYSTERY = LearningScope("mystery")
 
 

@@ -374,7 +374,9 @@ WITH_ANSWER = {
 def test_the_numbers_of_a_refusal_are_told_apart_by_the_words_around_them(message, numbers):
     found = is_overflow(said(message))
     assert (found.limit, found.sent, found.reply) == numbers
-    assert is_overflow({"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps(said(message))}}})
+    assert is_overflow(
+        {"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps(said(message))}}}
+    )
 
 
 NOT_THE_PROMPT = (
@@ -399,7 +401,13 @@ def test_requested_tokens_include_the_answer_if_our_count_says_so(answer, sent, 
 
 SPOOF = "maximum context length is 40 tokens. However, your messages resulted in 60 tokens"
 ECHOES = {
-    "responses": {"object": "response", "status": "completed", "error": None, "output": [], "metadata": {"message": SPOOF}},
+    "responses": {
+        "object": "response",
+        "status": "completed",
+        "error": None,
+        "output": [],
+        "metadata": {"message": SPOOF},
+    },
     "responses, instructions": {"output": [], "instructions": SPOOF, "metadata": {"error": SPOOF, "detail": SPOOF}},
     "responses, failed": {
         "type": "response.failed",

@@ -1,8 +1,9 @@
 """An estimate corrected by the usage that a provider reports.
 
 Each answer gives one ratio: reported tokens over estimated tokens. The bound is the highest recent ratio with a margin
-that shrinks as answers come in; one ratio far above all others counts once another confirms it. A fit over 21 properties of the text was tried and was no better; the figures are in
-docs/design/counting.md. All arithmetic is on whole numbers, so every machine learns the same.
+that shrinks as answers come in; one ratio far above all others counts once another confirms it. A fit over 21
+properties of the text was tried and was no better; the figures are in docs/design/counting.md. All arithmetic is on
+whole numbers, so every machine learns the same.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _SHORTEST = 512
 """Tokens of a prompt from which on its ratio is that of texts: a shorter one is recorded as if the rest of so many had
 been estimated right, since a few tokens of its structure would count as a third of all texts to come."""
 _OUTLIER = 1_500_000
-"""A ratio that is higher than all others by more than so many millionths waits for a second one like it. At half of it
-the second language of a conversation would wait too; at double, one document that nobody saw would triple all counts."""
+"""A ratio that is so many millionths of every other one waits for a second like it. With less, another language would
+wait too; with double, one text that nobody counted would triple all counts."""
 _LOWEST, _HIGHEST = MILLION // 10, 10 * MILLION
 """Ratios outside these bounds come from something other than text and are clipped."""
 
@@ -61,7 +62,7 @@ class Calibration:
     """Reported over estimated tokens of the last answers, in millionths, the newest last."""
 
     def record(self, size: CallSize | int, actual: int) -> Calibration:
-        """Return the calibration after one more answer; an answer without text, or with parts that cannot be counted, changes nothing.
+        """Return the calibration after one more answer; one without text changes nothing, nor one not to be counted.
 
         Args:
             size: the size of the request by `Calibrated.size_of`, or its estimated tokens.

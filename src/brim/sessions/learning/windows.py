@@ -223,9 +223,7 @@ class Windows:
         before = self.learned(scope) or LearnedWindow(size=None, ratio=1.0, at=0)
         self._write(scope, replace(before, answer_counts=False, at=self._clock()))
 
-    def refused(
-        self, scope: LearningScope, overflow: Overflow, used: int, window: int | None, *, learns: bool
-    ) -> None:
+    def refused(self, scope: LearningScope, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
         """Learn from a refusal. After one without numbers, prompts stay below the refused size.
 
         A prompt that is not longer than one that was accepted was not refused because of the window, and a limit below
@@ -245,7 +243,7 @@ class Windows:
             size = overflow.limit
         if overflow.limit is None and used > (most := max(taken.counted, least)):
             ceiling = min(ceiling or used, max(most, int(used * overflow.retry_share)))
-        elif not learns and used and overflow.factor and overflow.sent and window and window <= (size or window):
+        elif not learns and used and overflow.factor and overflow.sent and window and window <= (overflow.limit or 0):
             # It should have fitted, so the provider counts more tokens than we do.
             ratio = min(_MOST_RATIO, max(ratio, overflow.sent / used * 1.02))
         counts = not overflow.accepted if overflow.reply else before.answer_counts
