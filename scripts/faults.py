@@ -903,12 +903,21 @@ AREAS = (
             ),
             ("the limits of the program are ignored", "if limits.limit is not None:", "if limits.limit == 0:"),
             ("a margin is kept for exact counts too", "if not exact and limits.margin:", "if limits.margin:"),
-            ("a refusal raises a window that is set", "min(refused, limits.size), None", "refused, None"),
+            (
+                "a refusal lowers a window that is set without end",
+                "max(refused or limits.size, limits.size // _LOWERED)",
+                "(refused or limits.size)",
+            ),
+            (
+                "a limit below an accepted prompt is believed",
+                "overflow.limit >= max(taken.reported, least)",
+                "overflow.limit >= least",
+            ),
             ("a refusal counts for ever", "and now - found.at < _LASTS else None", "else None"),
             (
                 "other processes learn nothing",
-                "self._store.save(KIND, _id(model), asdict(learned)",
-                "(KIND, _id(model), asdict(learned)",
+                "self._store.save(KIND, scope.id, asdict(learned)",
+                "(KIND, scope.id, asdict(learned)",
             ),
             ("a provider that counts more gets as much", "share /= ratio", "share /= 1"),
             ("a server is never asked again", "self._clock() - self._served[server][0] < _SERVER_INTERVAL", "True"),
@@ -1101,15 +1110,15 @@ AREAS = (
         (
             (
                 "owners share their conversations",
-                "ConversationKey(request.model, request.format, owner)",
+                "ConversationKey(request.model, request.format, request.owner)",
                 "ConversationKey(request.model, request.format)",
             ),
             (
                 "a refusal teaches the program nothing",
-                "self.windows.refused(model, overflow",
-                "(lambda *_, **__: None)(model, overflow",
+                "self.windows.refused(plan.scope, overflow",
+                "(lambda *_, **__: None)(plan.scope, overflow",
             ),
-            ("what a session learned stays there", "self.meters.adopt(request.input.model", "(request.input.model"),
+            ("what a session learned stays there", "self.meters.adopt(plan.scope", "(request.input.model"),
             (
                 "a refused request is sent again as it was",
                 "most=plan.ceiling(request, overflow)",

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
@@ -13,6 +14,9 @@ settings.load_profile("quick")
 # Every server of the tests is on loopback: a client reads no authorities, which takes longer than most tests.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.path.dirname(__file__)
+
+# The projects of the tests are trusted; `tests/settings/test_trust.py` has those that are not.
+os.environ["BRIM_TRUST"] = os.pathsep.join([tempfile.gettempdir(), os.path.dirname(os.path.dirname(__file__))])
 
 pytest_plugins = ["projects"]
 

@@ -21,7 +21,8 @@ def project(tmp_path):
             path = path.with_name(path.name + ".yaml")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(content))
-        return brim.load_config(tmp_path, environ=environ or {}, flags=flags)
+        trusted = {"BRIM_TRUST": str(tmp_path)}
+        return brim.load_config(tmp_path, environ={**trusted, **(environ or {})}, flags=flags)
 
     load.root = tmp_path
     return load

@@ -1,4 +1,5 @@
 import json
+import os
 import threading
 import time
 from types import SimpleNamespace
@@ -46,7 +47,7 @@ Write the tests.
 
 def config(tmp_path, text=""):
     (tmp_path / "brim.yaml").write_text(text)
-    return brim.load_config(tmp_path, environ={})
+    return brim.load_config(tmp_path, environ=dict(os.environ))
 
 
 def budgets(total=12_000, recent=5_000, older=1_000, more=""):

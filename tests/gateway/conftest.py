@@ -15,6 +15,7 @@ from brim.gateway.http.admitted import admit
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings
 from brim.hosts import Access, Secrets
+from brim.sessions.learning.scope import LearningScope
 from model_server import ModelServer, running
 
 
@@ -139,3 +140,9 @@ def counted(text):
         elif letter in ",[{" and not inside:
             found += 1
     return found
+
+
+def learned_window(app, model, route="chat", owner=()):
+    """Return what refusals taught a gateway about a model, for a client without keys."""
+    scope = LearningScope(model, owner or ("", route), app.state.settings.base(route))
+    return app.state.conversations.windows.learned(scope)

@@ -17,6 +17,7 @@ from brim.sessions.context import Context
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.conversation import Conversation
 from brim.sessions.learning.meters import Meters
+from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, Windows
 from brim.sessions.recall import recall_tool as session_recall
 from gateway.conftest import asked, conversation, metric, post
@@ -117,7 +118,7 @@ def test_what_brim_cannot_read_is_passed_on_only_if_it_fits_for_certain(gateway,
     assert post(url, asked([said]))[1]["x-brim-passthrough"] == "unreadable"
     assert upstream.bodies == [asked([said])]
     body = asked([said, said])
-    most, fits = app.state.conversations.meters.meter("gpt-4o").upper(body.decode()), upstream.window
+    most, fits = app.state.conversations.meters.meter(LearningScope("gpt-4o")).upper(body.decode()), upstream.window
     status, _, answer = post(url, body)
     assert (status, len(upstream.bodies)) == (400, 1)
     assert f"its body may take {most:,} tokens, and {fits:,} fit" in json.loads(answer)["error"]["message"]

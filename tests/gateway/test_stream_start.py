@@ -9,7 +9,7 @@ from brim.gateway.http import connection
 from brim.gateway.http.connection import KEEPALIVE
 from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
 from brim.gateway.upstream.stream_start import StreamStart
-from gateway.conftest import conversation, metric
+from gateway.conftest import conversation, learned_window, metric
 from gateway.scripted import EVENTS, JSON, opened, played, split
 from gateway.test_relay import settled
 from model_server import events, sse
@@ -142,8 +142,8 @@ def test_a_refusal_after_content_reaches_the_client_and_is_learned(gateway, upst
     with played(gateway, (200, EVENTS, [said])) as (url, model, app):
         with opened(url, PATHS[RESPONSES], asked(RESPONSES)) as found:
             assert found.read() == said
-        assert settled(lambda: app.state.conversations.windows.learned("gpt-4o"))
-        assert app.state.conversations.windows.learned("gpt-4o").ceiling > 0
+        assert settled(lambda: learned_window(app, "gpt-4o", "responses"))
+        assert learned_window(app, "gpt-4o", "responses").ceiling > 0
     assert len(model.bodies) == 1
 
 

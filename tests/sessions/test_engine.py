@@ -11,6 +11,7 @@ from brim import meter, open_store
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.conversation import ConversationKey, beginnings
 from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import WindowLimits
 from brim.testing import MemoryStore
 from sessions.test_conversations import TOO_LONG, history, legal
@@ -150,9 +151,9 @@ def test_beginnings_ignore_marks_for_the_cache_and_tell_owners_apart():
 @LOGS
 def test_conversations_of_different_owners_share_nothing(log):
     engine = Conversations(2_000, model="gpt-4o", log=log)
-    request = RequestInput(messages=history(30), model="gpt-4o")
     for owner in (("a",), ("b",), ("a",)):
-        engine.fit(request, engine.plan(request), owner=owner)
+        request = RequestInput(messages=history(30), model="gpt-4o", owner=owner)
+        engine.fit(request, engine.plan(request))
     assert len(engine) == 2
 
 
@@ -167,7 +168,7 @@ def test_what_a_refusal_teaches_holds_for_the_next_conversation(log):
     other = engine.request([{"role": "user", "content": "Another task."}, *history(40)[2:]])
     assert other.room.window == 1_200
     assert 400 < other.used <= 1_200
-    assert engine.windows.learned("mystery-1").size == 1_200
+    assert engine.windows.learned(LearningScope("mystery-1")).size == 1_200
 
 
 @LOGS
@@ -188,7 +189,7 @@ def test_a_refused_request_becomes_smaller_though_a_longer_one_was_accepted(log)
     smaller = request.refused({"error": {"code": "context_length_exceeded", "message": "too long"}})
     assert 250 < smaller.used <= request.used * 0.75
     assert legal(smaller.messages)
-    assert engine.windows.learned("gpt-4o").ceiling is None
+    assert engine.windows.learned(LearningScope("gpt-4o")) is None
 
 
 @LOGS

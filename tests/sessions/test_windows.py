@@ -7,10 +7,13 @@ import pytest
 import brim
 from brim.meter.catalogue import find
 from brim.meter.window import Window, answer_room
+from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.testing import MemoryStore
 from brim.wire.overflow import Overflow
+
+MYSTERY = LearningScope("mystery")
 
 
 class Clock:
@@ -25,7 +28,7 @@ def windows(store=None, clock=None):
 
 
 def room(of, model="mystery", answer=None, *, exact=True, server="", **limits):
-    return of.room(model, WindowLimits(**limits), answer, exact=exact, server=server)
+    return of.room(LearningScope(model, server=server), WindowLimits(**limits), answer, exact=exact)
 
 
 def test_nobody_knows_the_window_of_an_unknown_model():
@@ -55,11 +58,11 @@ def test_what_is_set_holds_and_an_answer_of_unknown_length_gets_room(limits, ans
 def test_an_answer_that_counts_is_reserved_whole_and_one_that_does_not_gets_a_small_part():
     of, whole = windows(), Room(window=8_000, fits=6_000, target=6_000, most=8_000)
     assert room(of, answer=3_000, size=8_000) == whole
-    of.refused("mystery", Overflow(reason="both", limit=8_000, sent=6_000, reply=3_000), 6_000, 8_000, learns=True)
+    of.refused(MYSTERY, Overflow(reason="both", limit=8_000, sent=6_000, reply=3_000), 6_000, 8_000, learns=True)
     assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=5_000, target=5_000, most=5_000, answer=3_000)
     lowered = room(of, answer=3_000, size=8_000, lower_answer=True)
     assert lowered == Room(window=8_000, fits=7_000, target=7_000, most=8_000, answer=3_000)
-    of.accepted("mystery", 6_000, 3_000, 8_000)
+    of.accepted(MYSTERY, 6_000, 3_000, 8_000)
     assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=7_000, target=7_000, most=8_000)
     assert room(of, answer=300, size=8_000).fits == 7_700
 
@@ -67,8 +70,8 @@ def test_an_answer_that_counts_is_reserved_whole_and_one_that_does_not_gets_a_sm
 @pytest.mark.parametrize(("used", "answer"), [(6_000, None), (4_000, 3_000), (100, 9_000)])
 def test_an_answer_that_would_have_fitted_teaches_nothing(used, answer):
     of = windows()
-    of.accepted("mystery", used, answer, 8_000)
-    assert of.answer_counts("mystery") is None
+    of.accepted(MYSTERY, used, answer, 8_000)
+    assert of.answer_counts(MYSTERY) is None
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,7 @@ def test_an_answer_that_would_have_fitted_teaches_nothing(used, answer):
     ],
 )
 def test_the_models_whose_servers_check_the_prompt_alone_are_known(model, counts):
-    assert windows().answer_counts(model) is counts
+    assert windows().answer_counts(LearningScope(model)) is counts
 
 
 def test_a_margin_is_kept_only_where_the_count_is_an_estimate():
@@ -103,10 +106,11 @@ def test_the_catalogue_states_windows_and_its_limit_on_the_input():
 def test_a_refusal_teaches_the_window_for_an_hour():
     clock = Clock()
     of = windows(clock=clock)
-    of.refused("mystery", Overflow(reason="too long", limit=4_096, sent=5_000), 4_900, None, learns=False)
+    of.refused(MYSTERY, Overflow(reason="too long", limit=4_096, sent=5_000), 4_900, None, learns=False)
     assert room(of).window == 4_096
     assert room(of, size=2_000).window == 2_000
-    assert room(of, size=9_000).window == 4_096
+    assert room(of, size=8_000).window == 4_096
+    assert room(of, size=9_000).window == 4_500
     assert room(of, "another") is None
     clock.now += 3_601
     assert room(of) is None
@@ -114,9 +118,9 @@ def test_a_refusal_teaches_the_window_for_an_hour():
 
 def test_a_provider_that_counts_more_than_we_do_leaves_less_room():
     of = windows()
-    of.refused("mystery", Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=False)
+    of.refused(MYSTERY, Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=False)
     assert room(of, size=4_000).fits == int(4_000 / (1.1 * 1.02))
-    of.refused("other", Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=True)
+    of.refused(LearningScope("other"), Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=True)
     assert room(of, "other", size=4_000).fits == 4_000
 
 
@@ -124,22 +128,22 @@ def test_a_provider_that_counts_more_than_we_do_leaves_less_room():
 @pytest.mark.parametrize("size", [4_000, None])
 def test_after_a_refusal_without_numbers_no_prompt_is_as_long_as_the_refused_one(size, learns):
     of, before = windows(), 4_000
-    for _ in range(3):
-        of.refused("mystery", Overflow(reason="too long"), before, size, learns=learns)
+    for _ in range(2 if size else 4):
+        of.refused(MYSTERY, Overflow(reason="too long"), before, size, learns=learns)
         now = room(of, size=size, answer=10)
         assert now.fits == now.target == now.most == before * 3 // 4
         before = now.fits
-    of.refused("mystery", Overflow(reason="too long"), 3_999, size, learns=learns)
+    of.refused(MYSTERY, Overflow(reason="too long"), 3_999, size, learns=learns)
     assert room(of, size=size).fits == before
 
 
 def test_a_prompt_shorter_than_one_that_was_accepted_was_refused_for_another_reason():
     of = windows()
-    of.refused("mystery", Overflow(reason="too long"), 256, 4_000, learns=True)
-    of.took("mystery", 3_000)
-    of.refused("mystery", Overflow(reason="too long"), 2_900, 4_000, learns=True)
+    of.refused(MYSTERY, Overflow(reason="too long"), 256, 4_000, learns=True)
+    of.took(MYSTERY, 3_000)
+    of.refused(MYSTERY, Overflow(reason="too long"), 2_900, 4_000, learns=True)
     assert room(of, size=4_000).fits == 4_000
-    of.refused("mystery", Overflow(reason="too long"), 3_200, 4_000, learns=True)
+    of.refused(MYSTERY, Overflow(reason="too long"), 3_200, 4_000, learns=True)
     assert room(of, size=4_000).fits == 3_000
 
 
@@ -148,7 +152,7 @@ def test_processes_that_share_a_store_learn_from_each_other():
         clock = Clock()
         one, other = windows(store, clock), windows(store, clock)
         assert room(other) is None
-        one.refused("mystery", Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
+        one.refused(MYSTERY, Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
         clock.now += 61
         assert room(other).window == 4_096
 
@@ -192,7 +196,7 @@ def test_a_store_that_fails_is_counted_and_done_without(tmp_path):
     store.close()
     tolerant = TolerantStore(store)
     of = Windows(tolerant, Clock())
-    of.refused("mystery", Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
+    of.refused(MYSTERY, Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
     assert room(of).window == 4_096
     assert tolerant.failures
 

@@ -275,3 +275,152 @@ def test_a_refused_prompt_that_fits_was_refused_for_the_answer_beside_it():
         (Overflow(reason="too long", limit=1_000, sent=540, accepted=True), 600),
     )
     assert all(overflow.beside(answer) is overflow for overflow, answer in unchanged)
+
+
+WITH_ANSWER = {
+    "vllm, a long answer": (
+        "'max_tokens' or 'max_completion_tokens' is too large: 131072. This model's maximum context length is 32768"
+        " tokens and your request has 15014 input tokens (131072 > 32768 - 15014). None",
+        (32_768, 15_014, 131_072),
+    ),
+    "vllm, the input alone": (
+        "This model's maximum context length is 32768 tokens. However, your request has 40014 input tokens. Please"
+        " reduce the length of the input messages.",
+        (32_768, 40_014, None),
+    ),
+    "vllm, output before input": (
+        "This model's maximum context length is 32768 tokens. However, you requested 131072 output tokens and your"
+        " prompt contains at least 15015 input tokens, for a total of at least 146087 tokens.",
+        (32_768, 15_015, 131_072),
+    ),
+    "vllm, passed and requested": (
+        "You passed 15014 input tokens and requested 131072 output tokens. However, the model's context length is only"
+        " 32768 tokens, resulting in a maximum input length of 0 tokens. Please reduce the length of the input prompt.",
+        (32_768, 15_014, 131_072),
+    ),
+    "openai, an answer longer than the window": (
+        "This model's maximum context length is 32768 tokens. However, you requested 146086 tokens (15014 in the"
+        " messages, 131072 in the completion). Please reduce the length of the messages or completion.",
+        (32_768, 15_014, 131_072),
+    ),
+    "openai, with functions": (
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (4000 in the messages,"
+        " 1000 in the functions, and 4000 in the completion). Please reduce the length of the messages, functions, or"
+        " completion.",
+        (8_192, 5_000, 4_000),
+    ),
+    "openai, completions": (
+        "This model's maximum context length is 4097 tokens, however you requested 5360 tokens (1360 in your prompt;"
+        " 4000 for the completion). Please reduce your prompt; or completion length.",
+        (4_097, 1_360, 4_000),
+    ),
+    "openai, configured": (
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 509178 tokens. Please"
+        " reduce the length of the messages.",
+        (272_000, 509_178, None),
+    ),
+    "openrouter, with tools": (
+        "This endpoint's maximum context length is 131072 tokens. However, you requested about 138668 tokens (67000 of"
+        " text input, 328 of tool input, 71340 in the output). Please reduce the length of either one.",
+        (131_072, 67_328, 71_340),
+    ),
+    "sglang": (
+        "Requested token count exceeds the model's maximum context length of 64000 tokens. You requested a total of"
+        " 71897 tokens: 7897 tokens from the input messages and 64000 tokens for the completion. Please reduce the"
+        " number of tokens in the input messages or the completion to fit within the limit.",
+        (64_000, 7_897, 64_000),
+    ),
+    "sglang and together": (
+        "The input (250000 tokens) is longer than the model's context length (200000 tokens).",
+        (200_000, 250_000, None),
+    ),
+    "sglang, another server": (
+        "Input length (265330) exceeds model's maximum context length (262144).",
+        (262_144, 265_330, None),
+    ),
+    "poolside": (
+        "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
+        (131_040, 131_393, None),
+    ),
+    "litellm": (
+        "litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError: OpenAIException -"
+        " This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+        (8_192, 9_000, None),
+    ),
+    "lm studio": (
+        "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded with context"
+        " length of only 32768 tokens, which is not enough. Try to load the model with a larger context length.",
+        (32_768, 111_490, None),
+    ),
+    "lm studio, in the middle": ("Context size has been exceeded.", (None, None, None)),
+    "llama.cpp": (
+        "request (9001 tokens) exceeds the available context size (8192 tokens), try increasing it",
+        (8_192, 9_001, None),
+    ),
+    "ollama": ("prompt too long; exceeded max context length by 4072 tokens", (None, None, None)),
+    "ollama, embeddings": ("the input length exceeds the context length", (None, None, None)),
+    "groq": ("Please reduce the length of the messages or completion.", (None, None, None)),
+    "a limit alone": ("maximum context length is 1,025 tokens", (1_025, None, None)),
+    "qwen": ("Range of input length should be [1, 129024]", (129_024, None, None)),
+    "minimax": ("invalid params, context window exceeds limit (2013)", (None, None, None)),
+    "xai, flat": (
+        "maximum context length is 256000 tokens, but the request has 300000 tokens",
+        (256_000, 300_000, None),
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "numbers"), WITH_ANSWER.values(), ids=WITH_ANSWER)
+def test_the_numbers_of_a_refusal_are_told_apart_by_the_words_around_them(message, numbers):
+    found = is_overflow(said(message))
+    assert (found.limit, found.sent, found.reply) == numbers
+    assert is_overflow(
+        {"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps(said(message))}}}
+    )
+
+
+NOT_THE_PROMPT = (
+    "max_tokens is too large: 131072. This model supports at most 16384 completion tokens, whereas you provided 131072.",
+    "max_tokens: 131072 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-5",
+    "'max_tokens' must be at least 1, got 0.",
+)
+
+
+@pytest.mark.parametrize("message", NOT_THE_PROMPT)
+def test_an_answer_that_is_too_long_for_the_model_is_no_long_prompt(message):
+    assert is_overflow(said(message)) is None
+
+
+@pytest.mark.parametrize(("answer", "sent", "reply"), [(1_000, 4_000, 1_000), (None, 5_000, None)])
+def test_requested_tokens_include_the_answer_if_our_count_says_so(answer, sent, reply):
+    found = is_overflow(said("This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."))
+    split = found.beside(answer, 3_900)
+    assert (split.sent, split.reply) == (sent, reply)
+    assert found.beside(answer, 4_900).sent == 5_000
+
+
+SPOOF = "maximum context length is 40 tokens. However, your messages resulted in 60 tokens"
+ECHOES = {
+    "responses": {
+        "object": "response",
+        "status": "completed",
+        "error": None,
+        "output": [],
+        "metadata": {"message": SPOOF},
+    },
+    "responses, instructions": {"output": [], "instructions": SPOOF, "metadata": {"error": SPOOF, "detail": SPOOF}},
+    "responses, failed": {
+        "type": "response.failed",
+        "response": {"output": [], "error": {"code": "server_error", "message": "x"}, "metadata": {"message": SPOOF}},
+    },
+    "chat": {"choices": [{"finish_reason": "stop", "message": {"content": SPOOF}}], "metadata": {"message": SPOOF}},
+    "messages": {"type": "message", "stop_reason": "end_turn", "content": [{"text": SPOOF}], "detail": SPOOF},
+    "gemini": {"candidates": [{"content": {"parts": [{"text": SPOOF}]}}], "details": [{"message": SPOOF}]},
+    "a refused value": {"detail": [{"loc": ["body", "user"], "msg": "Input should be a number", "input": SPOOF}]},
+}
+
+
+@pytest.mark.parametrize("body", ECHOES.values(), ids=ECHOES)
+def test_what_a_client_wrote_and_an_answer_repeats_is_no_refusal(body):
+    assert is_overflow(body) is None
+    assert is_overflow(json.dumps(body)) is None

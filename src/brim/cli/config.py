@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,6 +53,7 @@ def show_settings(
     for key, value in settings.items():
         below = settings.below(key)
         values[key] = {**asdict(value), "override": value.is_override, "over": below and asdict(below)}
+        values[key]["trusted"] = not settings.is_withheld(key)
     more = {"preset": settings.preset, "warnings": settings.warnings, "files": loaded.files}
     emit(masked({"values": values, **more}))
 
@@ -68,7 +70,8 @@ def _show(config: Config, settings: Resolved) -> None:
         below = settings.below(key)
         over = "" if below is None or below.origin == "defaults" else f"{_text(below.value)} ({below.origin})"
         star = "*" if value.is_override else ""
-        made.add_row(star, *masked([key, _text(value.value), value.origin, _near(value.where), over]))
+        origin = f"{value.origin} (not trusted)" if settings.is_withheld(key) else value.origin
+        made.add_row(star, *masked([key, _text(value.value), origin, _near(value.where), over]))
     show(out, made)
     read = ", ".join(map(_near, config.files)) or "no file, so the defaults"
     out.print(f"\nPreset: {settings.preset or 'none'}. Read: {read}.", soft_wrap=True)
@@ -213,16 +216,43 @@ def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, jso
     """Plan a change of one setting, make it unless this is a dry run, and print it."""
     from brim.settings import load_config
     from brim.settings.changes import plan
+    from brim.settings.trust import trust
 
     change = plan(load_config(load), {key: value}, **place)
     if not dry_run:
+        new = not os.path.lexists(change.path)
         change.make()
+        if new:  # The user has written it, and nobody else.
+            with suppress(SourceError):
+                trust(change.path, os.environ)
     if json:
         changed = change.before != change.after
         values = {"path": change.path, "key": change.key, "changed": changed, "made": not dry_run}
         emit(masked({**values, "diff": change.diff()}))
         return
     emit_text(masked(change.diff() or f"{change.path}: {change.key} is already {_text(change.value)}\n"))
+
+
+@app.command("trust")
+def trust_project(
+    *,
+    path: Annotated[str, Argument(metavar="PATH", help="The folder of the project, or its brim.yaml.")] = ".",
+    json: options.Json = False,
+) -> None:
+    """Let a project name endpoints, keys, stores and files.
+
+    Without it such settings do not count, and files that others own or may write are not read. It is noted in your own
+    folder, with the owner of the files.
+
+    Example: brim config trust ~/work/shop
+    """
+    from brim.settings.trust import trust
+
+    place = trust(path, os.environ)
+    if json:
+        emit({"trusted": place})
+    else:
+        console().print(f"trusted {place}", soft_wrap=True)
 
 
 @app.command()

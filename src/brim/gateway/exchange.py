@@ -14,7 +14,7 @@ from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import Parsed, parse, unread
 from brim.gateway.fit import learned
 from brim.gateway.fit.fitted import FittedBody, doubt, passed
-from brim.gateway.fit.planned import plan, rule_of
+from brim.gateway.fit.planned import Planned, plan, rule_of
 from brim.gateway.fit.rules import PASS, RequestRule
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
@@ -28,6 +28,7 @@ from brim.gateway.upstream.answered import Answered, pass_back
 from brim.gateway.upstream.client import BrokenAnswer
 from brim.gateway.upstream.sent import Sent, send
 from brim.observe.uncaught import log_error
+from brim.sessions.learning.scope import LearningScope
 from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")
@@ -47,6 +48,7 @@ class Exchange:
         self._admitted = admitted
         self._route = route
         self._client = client
+        self._owner = state.owner(admitted, route)
         self._sent: Sent | None = None
         self.label = ""
         """The name of its model as it may be shown; empty until the body was read."""
@@ -115,10 +117,9 @@ class Exchange:
             if parsed.request is None:
                 why = parsed.problem
                 return await self._faulty(parsed, policy, "unreadable", ValueError(why), HttpProblem(400, why))
-            engine = self._state.conversations
-            inline = (
-                len(parsed.body) <= INLINE and not self._state.keeps and engine.meters.ready(parsed.model, rule.meter)
-            )
+            scope = LearningScope(parsed.model, self._owner, self._settings.base(parsed.route))
+            is_ready = self._state.conversations.meters.ready(scope, rule.meter)
+            inline = len(parsed.body) <= INLINE and not self._state.keeps and is_ready
             job = partial(self._planned_and_fitted, parsed)
             return job() if inline else await self._state.work(job)
         except HttpProblem:
@@ -132,7 +133,7 @@ class Exchange:
             return await self._faulty(parsed, policy, "fault", error, refusal)
 
     def _planned_and_fitted(self, parsed: Parsed) -> FittedBody:
-        return self._state.fitter.fit(plan(parsed, self._settings, self._state.conversations))
+        return self._state.fitter.fit(self._planned(parsed))
 
     async def _faulty(
         self, parsed: Parsed, policy: str, why: str, error: Exception, refusal: HttpProblem
@@ -155,9 +156,12 @@ class Exchange:
         return passed(parsed, policy, why)
 
     def _doubt(self, parsed: Parsed) -> str | None:
-        engine = self._state.conversations
-        counts = engine.windows.answer_counts(parsed.model) is not False
-        return doubt(parsed, plan(parsed, self._settings, engine), answer_counts=counts)
+        planned = self._planned(parsed)
+        counts = self._state.conversations.windows.answer_counts(planned.engine.scope) is not False
+        return doubt(parsed, planned, answer_counts=counts)
+
+    def _planned(self, parsed: Parsed) -> Planned:
+        return plan(parsed, self._settings, self._state.conversations, self._owner)
 
     async def _ask_windows(self, parsed: Parsed, rule: RequestRule) -> None:
         """Ask the server for the windows of its models, unless the window is set or it was asked lately."""

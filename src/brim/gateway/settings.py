@@ -163,22 +163,27 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
         SourceError: a file that a rule names cannot be read.
     """
     own = {key.removeprefix("gateway."): key for key in SETTINGS if key.startswith("gateway.")}
-    values = {name: settings.value(key) for name, key in (own | _SHARED).items()}
-    values |= {name: value for name, value in options.items() if value is not None}
+    chosen = {name: value for name, value in options.items() if value is not None}
+    values = {name: chosen[name] if name in chosen else settings.value(key) for name, key in (own | _SHARED).items()}
+    values |= chosen
     if values["upstream"] is None:
         expected = "set, or given by --upstream: the base URL of the API, such as http://host/v1"
         raise InvalidValue("gateway.upstream", None, expected)
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
     lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths")}
-    sections = {name: _read(os.path.join(root, name)) for rule in rules if (name := rule.sections) is not None}
+    within = root if settings["gateway.rules"].origin not in ("user", "env", "flags") else ""
+    sections = {name: _read(os.path.join(root, name), within) for rule in rules if (name := rule.sections) is not None}
     return GatewaySettings(**{**values, **lists}, default=default, rules=rules, sections=sections)
 
 
-def _read(path: str) -> Spec:
+def _read(path: str, root: str) -> Spec:
     """Return the sections of a file; what reads them is loaded only if a rule names one."""
     from brim.gateway.fit.added_sections import read_sections
+    from brim.settings.spec import check_files
 
+    if root:
+        check_files(path, root)
     return read_sections(path)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from brim.gateway.client.owner_tags import OwnerTags
 from brim.gateway.fit.fitted import Fitter
 from brim.gateway.fit.held_sections import HeldSections
-from brim.gateway.http.admitted import ONCE
+from brim.gateway.http.admitted import ONCE, Admitted
 from brim.gateway.http.key_mask import spellings
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.report.activity import Activity
@@ -64,9 +64,9 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
+        self._owners = OwnerTags(self.conversations.store)
         self.fitter = Fitter(
             engine=self.conversations,
-            owners=OwnerTags(self.conversations.store),
             sections=HeldSections(settings.sessions),
             keeps=self.keeps,
         )
@@ -151,6 +151,14 @@ class GatewayState:
             return problem.message
         return f"upstream answered {status}" if status in _DOWN else ""
 
+    def owner(self, admitted: Admitted, route: str) -> tuple[str, ...]:
+        """Return whose request it is: the name of its key here, the route, and a tag of any other keys that it sends.
+
+        What it teaches, and its conversation, are that owner's alone.
+        """
+        tag = self._owners.tag(admitted.credentials)
+        return (admitted.key, route, tag) if tag else (admitted.key, route)
+
     def status(self, key: str) -> dict[str, Any]:
         """Return the sums of this process, and the conversations of the clients with a key, the newest first."""
         worker = {} if self.worker is None else {"worker": self.worker}
@@ -160,6 +168,7 @@ class GatewayState:
         """Load what counting needs."""
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
+        await self.work(self._owners.tag, ["any"])  # The salt is read from the store once.
         if self.keeps:
             self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
         self.ready = True

@@ -20,6 +20,7 @@ from brim.integrations.content import data_uri, json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
+from brim.sessions.learning.scope import LearningScope
 from brim.wire import plain
 
 try:
@@ -197,7 +198,7 @@ class BrimMemory(BaseChatStoreMemory):
         stored = {"chat_store": chat_store or SimpleChatStore(), "chat_store_key": chat_store_key}
         super().__init__(window=size, model=model, session=session, extra_tokens=extra_tokens, **stored)
         self._conversations = conversations or configured(window, model=model, **settings)
-        self._meter = self._conversations.meters.meter(model or "", settings.get("meter"))
+        self._meter = self._conversations.meters.meter(LearningScope(model or ""), settings.get("meter"))
         self._tools = [each if isinstance(each, Mapping) else each.metadata.to_openai_tool() for each in tools]
 
     @classmethod

@@ -1,8 +1,9 @@
 """An estimate corrected by the usage that a provider reports.
 
 Each answer gives one ratio: reported tokens over estimated tokens. The bound is the highest recent ratio with a margin
-that shrinks as answers come in. A fit over 21 properties of the text was tried and was no better; the figures are in
-docs/design/counting.md. All arithmetic is on whole numbers, so every machine learns the same.
+that shrinks as answers come in; one ratio far above all others counts once another confirms it. A fit over 21
+properties of the text was tried and was no better; the figures are in docs/design/counting.md. All arithmetic is on
+whole numbers, so every machine learns the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from brim.amounts import units
 from brim.errors import InvalidType
 from brim.meter.base import BaseMeter
-from brim.meter.chat import request_counts
+from brim.meter.chat import RequestCounter, request_counts
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import CLASSES, vocabulary
 
@@ -30,6 +31,9 @@ _FIRST, _LEAST = 250_000, 30_000
 _SHORTEST = 512
 """Tokens of a prompt from which on its ratio is that of texts: a shorter one is recorded as if the rest of so many had
 been estimated right, since a few tokens of its structure would count as a third of all texts to come."""
+_OUTLIER = 1_500_000
+"""A ratio that is so many millionths of every other one waits for a second like it. With less, another language would
+wait too; with double, one text that nobody counted would triple all counts."""
 _LOWEST, _HIGHEST = MILLION // 10, 10 * MILLION
 """Ratios outside these bounds come from something other than text and are clipped."""
 
@@ -42,6 +46,8 @@ class CallSize:
     """Estimated tokens of its texts, tool schemas included."""
     fixed: int = 0
     """Tokens that do not depend on text: framing and media."""
+    whole: bool = True
+    """Whether all of its parts can be counted; others teach nothing: a document by its address, a search."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +62,7 @@ class Calibration:
     """Reported over estimated tokens of the last answers, in millionths, the newest last."""
 
     def record(self, size: CallSize | int, actual: int) -> Calibration:
-        """Return the calibration after one more answer; an answer without text changes nothing.
+        """Return the calibration after one more answer; one without text changes nothing, nor one not to be counted.
 
         Args:
             size: the size of the request by `Calibrated.size_of`, or its estimated tokens.
@@ -67,7 +73,7 @@ class Calibration:
         """
         sent = size if isinstance(size, CallSize) else CallSize(estimate=units("estimated", size))
         took = units("actual", actual) - sent.fixed
-        if took < 1 or sent.estimate < 1:
+        if took < 1 or sent.estimate < 1 or not sent.whole:
             return self
         rest = max(0, _SHORTEST - sent.estimate)
         ratio = min(max((took + rest) * MILLION // (sent.estimate + rest), _LOWEST), _HIGHEST)
@@ -81,7 +87,15 @@ class Calibration:
     @property
     def rate(self) -> int:
         """Millionths of a token to count for each estimated token, so that the count is an upper bound."""
-        return max(self.ratios, default=MILLION) * (MILLION + self.margin) // MILLION
+        return self._highest * (MILLION + self.margin) // MILLION
+
+    @property
+    def _highest(self) -> int:
+        """The highest recent ratio, unless it is an outlier."""
+        if len(self.ratios) < 2:
+            return min(*self.ratios, _OUTLIER) if self.ratios else MILLION
+        second, first = sorted(self.ratios)[-2:]
+        return first if first * MILLION <= second * _OUTLIER else second
 
     def upper(self, size: CallSize) -> int:
         """Return the tokens that a request should not exceed."""
@@ -154,8 +168,15 @@ class Calibrated(BaseMeter):
             InvalidValue: a message or a tool is invalid.
         """
         count = partial(request_counts, messages=messages, tools=tools, system=system, fields=fields, format=format)
-        fixed = count(partial(self.counter, count=lambda _: 0))
-        return CallSize(estimate=count(partial(self.counter, count=self._estimate)) - fixed, fixed=fixed)
+        made: list[RequestCounter] = []
+
+        def bare(provider: str) -> RequestCounter:
+            made.append(self.counter(provider, count=lambda _: 0))
+            return made[0]
+
+        fixed = count(bare)
+        estimate = count(partial(self.counter, count=self._estimate)) - fixed
+        return CallSize(estimate=estimate, fixed=fixed, whole=not made[0].uncounted)
 
 
 def _times(estimate: int, rate: int) -> int:

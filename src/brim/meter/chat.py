@@ -19,7 +19,7 @@ from brim.wire import format_of, instructions, wire
 from brim.wire.compaction import still_read
 from brim.wire.deferred_tools import loaded_tools
 from brim.wire.message import MEDIA, Message, Piece
-from brim.wire.remainder import LABEL, shown_fields
+from brim.wire.remainder import LABEL, adds_unseen, shown_fields
 from brim.wire.values import json_of
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
@@ -66,6 +66,8 @@ class RequestCounter:
         """Whether ids count: only OpenAI's format is known to leave them out."""
         self.estimated = framing is None
         """Whether any count so far, the framing included, is an estimate."""
+        self.uncounted = False
+        """Whether any part so far takes tokens that only the provider knows, as a document by its address."""
 
     def fresh(self) -> RequestCounter:
         """Return a copy that tracks `estimated` on its own."""
@@ -94,11 +96,13 @@ class RequestCounter:
         if kind in MEDIA:
             told = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
             self.estimated |= not told.exact
+            self.uncounted |= not told.exact
             return told.units
         if kind == "unread":
             return 0
         sealed = kind in _SEALED and piece.name == "sealed"
         self.estimated |= sealed or kind in ("opaque", "remainder", "compaction")
+        self.uncounted |= kind == "opaque"
         return -(-len(piece.text) // _SEALED[kind]) if sealed else count(piece.text)
 
     def _id(self, id_: str) -> int:
@@ -112,6 +116,7 @@ class RequestCounter:
             InvalidValue: `fields` is not a mapping of JSON values.
         """
         shown = shown_fields(fields) if fields else {}
+        self.uncounted |= adds_unseen(fields or {})
         return sum(self.text(json_of({key: value}, f"fields {key}")) for key, value in shown.items()), not shown
 
     def tools(
@@ -128,6 +133,7 @@ class RequestCounter:
         if tools is None:
             return 0, True
         counts = self.each_tool(tools, system=system, loaded=loaded)
+        self.uncounted |= counts.served
         return counts.total, counts.exact
 
     def each_tool(

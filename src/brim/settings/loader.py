@@ -14,6 +14,7 @@ from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_p
 from brim.settings.keys import TOP_KEYS, TREE
 from brim.settings.overrides import from_environ, from_flags
 from brim.settings.reader import Reader
+from brim.settings.trust import is_trusted
 from brim.settings.values import Value, Values
 
 _RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
@@ -36,7 +37,8 @@ def load(
         InvalidValue: a flag is invalid.
     """
     found = project.find(path)
-    files = _Files(replaced)
+    files = _Files(replaced, environ)
+    named = path if path is not None and found.path == path else ""
     source = files.read(found.path, found.root) if found.path else None
     if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
@@ -52,6 +54,8 @@ def load(
     users = files.add(files.read(user), "user") if user else {}
     runtime = files.add_runtime(found.root) if found.root else {}
     variables, unknown = from_environ(environ)
+    own_files = {named, user or ""}
+    withheld = [each for each in files.paths if each not in own_files and not is_trusted(each, found.root, environ)]
     config = Config(
         files=tuple(files.paths),
         path=found.path,
@@ -63,6 +67,7 @@ def load(
         _profiles=files.profiles,
         ignored=(*unknown, *files.warnings),
         entry=files.entry,
+        _withheld=frozenset(withheld),
     )
     config.check()
     return config
@@ -95,8 +100,9 @@ def _flow_name(source: Source) -> str | None:
 class _Files:
     """The files that were read, with their flows and profiles."""
 
-    def __init__(self, replaced: Mapping[str, str] | None = None) -> None:
+    def __init__(self, replaced: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._replaced = replaced or {}
+        self._environ = os.environ if environ is None else environ
         self.paths: list[str] = []
         self.warnings: list[str] = []
         self.flows: dict[str, Flow] = {}
@@ -110,7 +116,7 @@ class _Files:
         """Return the content of a file, or of the text that replaces it."""
         if path in self._replaced:
             return parse(self._replaced[path], path, project.MOST_VALUES)
-        return project.read(path, root)
+        return project.read(path, root, self._environ)
 
     def add(self, source: Source, layer: str) -> dict[str, Value]:
         """Read a file of settings with its profiles and flows, and return its own settings."""

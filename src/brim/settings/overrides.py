@@ -10,6 +10,7 @@ from brim.errors import InvalidValue, SourceError, nearest, shown
 from brim.files.source import parse
 from brim.settings.keys import BARE, SETTINGS, Setting, name_of, setting_of
 from brim.settings.reader import with_preset
+from brim.settings.trust import VARIABLE
 from brim.settings.values import Value
 
 PREFIX = "BRIM_"
@@ -17,8 +18,8 @@ SWARM = "SWARM_"
 """The prefix of a flow's own program, whose names of budgets are accepted."""
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """Endings of variables that are no settings: the settings name them, and they have a key."""
-_BROWSER = "BRIM_CHROMIUM"
-"""The browser that draws the pictures of the documentation."""
+_OTHERS = ("BRIM_CHROMIUM", VARIABLE)
+"""Variables that are no settings: the browser that draws the pictures of the documentation, and what is trusted."""
 _TYPO = 0.8
 """How similar a variable is to a known one if it is a typo."""
 
@@ -36,7 +37,7 @@ def from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[str
     flat: dict[str, Value] = {}
     warnings: list[str] = []
     for variable in sorted(environ):
-        if not variable.startswith((PREFIX, SWARM)) or not environ[variable] or variable == _BROWSER:
+        if not variable.startswith((PREFIX, SWARM)) or not environ[variable] or variable in _OTHERS:
             continue
         if variable.endswith(_SECRETS) and "__" not in variable:
             continue

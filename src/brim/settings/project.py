@@ -1,7 +1,8 @@
 """Where settings are searched: the project's file, the user's file, and the project's flows and profiles.
 
 A file of the project must be inside it: a link that leads out of it is refused, since `brim config set` writes the
-files that are read.
+files that are read. The search upward ends at the root of a repository, at the home folder, and before a folder of
+another user.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import dataclass
 
 from brim.errors import SourceError
 from brim.files.source import Source, load
+from brim.settings import trust
 from brim.settings.pyproject import NAME as PYPROJECT
 from brim.settings.pyproject import read_pyproject
+from brim.settings.trust import check_file
 
 NAME = "brim.yaml"
 
@@ -76,10 +79,20 @@ def above(folder: str) -> ProjectFiles:
 def _upward(folder: str) -> Iterator[str]:
     """Yield a directory as it is named, and those above it."""
     yield folder
-    at = os.path.abspath(folder)
-    while (upper := os.path.dirname(at)) != at:
+    at, home = os.path.abspath(folder), os.path.expanduser("~")
+    while (upper := os.path.dirname(at)) != at and at != home and not os.path.lexists(os.path.join(at, ".git")):
+        if not _is_own(upper):
+            return
         yield upper
         at = upper
+
+
+def _is_own(folder: str) -> bool:
+    """Return whether a folder belongs to the user; where folders have no owner, all do."""
+    try:
+        return not hasattr(os, "geteuid") or os.stat(folder).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def runtime_file(root: str) -> str | None:
@@ -117,14 +130,15 @@ def _mentions(path: str) -> bool:
     return b"tool.brim" in text or (b"brim" in text and b"[tool]" in text)
 
 
-def read(path: str, root: str | None = None) -> Source:
-    """Return the content of a file of settings; a file of a project must be inside `root`.
+def read(path: str, root: str | None = None, environ: Mapping[str, str] = os.environ) -> Source:
+    """Return the content of a file of settings; a file of a project must be inside `root`, and the user's own.
 
     Raises:
-        SourceError: the file cannot be read, is invalid, or is outside the project.
+        SourceError: the file cannot be read, is invalid, is outside the project, or others may write it.
     """
     if root is not None:
         check_inside(path, root)
+        check_file(path, root, environ)
     if path.endswith(".toml"):
         return read_pyproject(path) or Source(path, {}, {})
     return load(path, MOST_VALUES)
@@ -138,17 +152,21 @@ def check_inside(path: str, root: str) -> None:
     """
     if not (os.path.islink(path) or os.path.islink(os.path.dirname(path) or ".")):
         return
+    if not is_inside(path, root):
+        raise SourceError(path, "a link that leads out of the project; put the file itself there", line=1)
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Return whether a file is inside the project, or the repository that it is in, once links are followed."""
     inside, real = os.path.realpath(root), os.path.realpath(path)
     top = next((each for each in _upward(inside) if os.path.lexists(os.path.join(each, ".git"))), inside)
-    if os.path.commonpath([top, real]) != top:
-        raise SourceError(path, "a link that leads out of the project; put the file itself there", line=1)
+    return os.path.commonpath([top, real]) == top
 
 
 def user_file(environ: Mapping[str, str]) -> str | None:
     """Return the file of settings of the user, or `None`."""
-    home = environ.get("HOME") or environ.get("USERPROFILE")  # Windows has the second only.
-    folder = environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
-    path = os.path.join(folder, "brim", NAME) if folder else ""
+    folder = trust.folder(environ)
+    path = os.path.join(folder, NAME) if folder else ""
     return path if path and os.path.lexists(path) else None
 
 

@@ -48,6 +48,7 @@ from brim.settings.prompt import (
     remaining,
     with_template,
 )
+from brim.settings.trust import GUARDED, METERS, is_guarded, withheld
 from brim.settings.values import MOST, Value, Values, error_at
 from brim.wire import format_of, wire
 
@@ -96,17 +97,42 @@ _LOOP["tool_limit"] = "session.tool_limit"
 class Resolved:
     """The settings of a profile, a flow and a step."""
 
-    __slots__ = ("_bounded", "_layers", "_logged", "flow", "profile", "step")
+    __slots__ = ("_bounded", "_layers", "_logged", "_root", "_withheld", "flow", "profile", "step")
 
     def __init__(
-        self, layers: tuple[Values, ...], place: tuple[str | None, str | None, str | int | None], logged: set[str]
+        self,
+        layers: tuple[Values, ...],
+        place: tuple[str | None, str | None, str | int | None],
+        logged: set[str],
+        untrusted: frozenset[str] = frozenset(),
+        root: str = "",
     ) -> None:
         self._layers = layers
+        self._withheld, self._root = untrusted, root
         self._logged = logged
         self._bounded: BoundedBudgets | None = None
         self.profile, self.flow, self.step = place
 
     def __getitem__(self, key: str) -> Value:
+        found = self._at(key)
+        if self.is_withheld(key):
+            raise self._untrusted(key)
+        return found
+
+    def is_withheld(self, key: str) -> bool:
+        """Return whether a setting does not count, since it is that of a project which the user has not trusted."""
+        found = self._at(key)
+        return found.where.rpartition(":")[0] in self._withheld and is_guarded(key, found.value)
+
+    def withheld(self) -> list[str]:
+        """Return a line for each setting that does not count until the project is trusted."""
+        return [str(self._untrusted(key)) for key in (*GUARDED, *METERS) if self.is_withheld(key)]
+
+    def _untrusted(self, key: str) -> SourceError:
+        path, _, line = self._at(key).where.rpartition(":")
+        return withheld(path, int(line), key, self._root)
+
+    def _at(self, key: str) -> Value:
         full = BARE.get(key, key)
         return self._budgets().values[full] if full in LEAST else self._found(full)
 
@@ -126,26 +152,28 @@ class Resolved:
     def items(self) -> Iterator[tuple[str, Value]]:
         """Yield all settings with their values."""
         for key in self:
-            yield key, self[key]
+            yield key, self._at(key)
 
     def value(self, key: str) -> Any:
         """Return the value of a setting.
 
         Raises:
             UnknownName: no setting has that key.
+            SourceError: it is set by a project that the user has not trusted, and names an address, a variable, a store
+                or a file.
         """
         return self[key].value
 
     def below(self, key: str) -> Value | None:
         """Return the value without the layer that sets it, or `None` if only the defaults do."""
-        full, first = BARE.get(key, key), self[key]
+        full, first = BARE.get(key, key), self._at(key)
         star = getattr(setting_of(full), "key", full)
         found = [value for each in dict.fromkeys((full, star)) for layer in self._layers if (value := layer.get(each))]
         return next((value for value in found if value.origin != first.origin or value.where != first.where), None)
 
     def is_set(self, key: str) -> bool:
         """Return whether any layer but the defaults sets it."""
-        return self[key].origin != "defaults"
+        return self._at(key).origin != "defaults"
 
     @property
     def preset(self) -> str | None:
@@ -167,9 +195,9 @@ class Resolved:
 
     def blame(self, key: str, error: BrimError) -> BrimError:
         """Return an error with the file and line of the setting that caused it."""
-        if key not in self or not self[key].where:
+        if key not in self or not self._at(key).where:
             return error
-        return error_at(self[key].where, f"{key}: {error}")
+        return error_at(self._at(key).where, f"{key}: {error}")
 
     def _section_keys(self) -> dict[str, None]:
         return dict.fromkeys(key for layer in self._layers[:-1] for key in layer if key.startswith("sections."))

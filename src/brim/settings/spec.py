@@ -23,6 +23,7 @@ from brim.requests.request import Request
 from brim.requests.terms import PAGES, RequestTerms
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
+from brim.settings.project import is_inside
 from brim.settings.prompt import OPTIONS
 
 if TYPE_CHECKING:
@@ -214,6 +215,25 @@ def read_spec(path: str, text: str | None = None) -> Spec:
     pages = {section.name: row["page"] for section, row in zip(sections, rows, strict=True) if "page" in row}
     terms, file = _terms(source, values)
     return Spec(source, {"sections": sections, **arguments}, pages, terms, file)
+
+
+def check_files(path: str, root: str) -> None:
+    """Pass if a file that describes a prompt, and every file that it names, is inside a project.
+
+    Raises:
+        SourceError: one is not.
+    """
+    if not is_inside(path, root):
+        raise SourceError(path, f"outside of the project {root}")
+    source = load(path)
+    rows = source.values.get("sections") if isinstance(source.values, dict) else None
+    for i, row in enumerate(rows if isinstance(rows, list) else ()):
+        named = row if isinstance(row, dict) else {}
+        patterns = named.get("files") if isinstance(named.get("files"), list) else [named.get("files")]
+        for value in (named.get("file"), *(patterns or ())):
+            found = [_path(source, value), *matching(_path(source, value))] if isinstance(value, str) else []
+            if not all(is_inside(each, root) for each in found):
+                raise source.error(f"sections[{i}] names a file outside of the project", "sections", i)
 
 
 def _terms(source: Source, values: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:

@@ -27,15 +27,32 @@ CODES = (
 )
 """Values of a `code`, a `type`, a stop reason, or the class name of an error."""
 
-_N = r"(\d(?:[\d,_.]{0,30}\d)?)"
+_N = r"(?<!\d)(\d(?:[\d,_.]{0,30}\d)?)(?![,_.]?\d)"
+"""A whole number, never a part of one."""
+_MOST = rf"maximum context length is (?P<limit>{_N})(?: tokens)?"
 _PHRASES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"prompt is too long(?:: (?P<sent>{_N}) tokens > (?P<limit>{_N}) maximum)?",
         rf"input length and `?max_tokens`? exceed context limit"
         rf"(?:: (?P<sent>{_N}) \+ (?P<reply>{_N}) > (?P<limit>{_N}))?",
-        rf"maximum context length is (?P<limit>{_N}) tokens(?:[^\d]{{0,60}}"
-        rf"(?P<sent>{_N}) (?:input )?tokens(?: \((?P<input>{_N}) [^)]{{0,80}}?(?P<reply>{_N})?[^)\d]{{0,80}}\))?)?",
+        rf"{_MOST} and your request has (?P<sent>{_N}) input tokens(?: \((?P<reply>{_N}) > )?",
+        rf"{_MOST}\W{{1,3}}however,? you requested (?P<reply>{_N}) output tokens and your prompt contains"
+        rf" (?:at least )?(?P<sent>{_N}) input",
+        rf"{_MOST}\W{{1,3}}however,? you requested (?:about )?(?P<total>{_N}) tokens"
+        rf" \([^)]{{0,120}}\D(?P<reply>{_N}) (?:in|for) the (?:completion|output)",
+        rf"{_MOST}\W{{1,3}}however,? you requested (?:about )?(?P<total>{_N}) tokens",
+        rf"{_MOST}\D{{0,60}}(?P<sent>{_N}) (?:input )?tokens",
+        rf"{_MOST}",
+        rf"maximum context length of (?P<limit>{_N}) tokens\. You requested a total of {_N} tokens:"
+        rf" (?P<sent>{_N}) tokens from the input messages and (?P<reply>{_N}) tokens for the completion",
+        rf"passed (?P<sent>{_N}) input tokens and requested (?P<reply>{_N}) output tokens\."
+        rf".{{0,40}}context length is only (?P<limit>{_N})",
+        rf"input \((?P<sent>{_N}) tokens\) is longer than the model's context length \((?P<limit>{_N}) tokens\)",
+        rf"input length \(?(?P<sent>{_N})\)? exceeds (?:the |model's )?maximum"
+        rf" (?:allowed input|context) length (?:of |\()(?P<limit>{_N})",
+        rf"input tokens exceed the configured limit of (?P<limit>{_N}) tokens"
+        rf"(?:\. Your messages resulted in (?P<sent>{_N}) tokens)?",
         rf"maximum prompt length is (?P<limit>{_N}) but the request contains (?P<sent>{_N}) tokens",
         rf"prompt contains (?P<sent>{_N}) tokens.{{0,60}}?(?P<limit>{_N}) maximum context length",
         rf"input token count(?: \((?P<sent>{_N})\)| of (?P<sent2>{_N}))?"
@@ -48,8 +65,13 @@ _PHRASES = tuple(
         rf" and (?P<reply>{_N}))?",
         rf"`inputs` must have less than (?P<limit>{_N}) tokens(?:\. Given: (?P<sent>{_N}))?",
         rf"request \((?P<sent>{_N}) tokens\) exceeds the available context size \((?P<limit>{_N}) tokens\)",
+        rf"keep the first (?P<sent>{_N}) tokens when .{{0,20}}overflows\."
+        rf".{{0,60}}context length of only (?P<limit>{_N})",
+        rf"range of input length should be \[1, (?P<limit>{_N})\]",
         r"exceeds? the available context size",
         r"exceeds? (?:the |this model's |its )?context (?:window|length|size|limit)",
+        r"context (?:size|length) has been exceeded",
+        r"exceeded max context length",
         r"\b(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)\w*+\b.{0,80}\bcontext window",
         r"\bcontext window\b.{0,80}\b(?:exceed|too |large|full|fit|beyond|reduce|maximum|over)",
         r"input is too long",
@@ -64,7 +86,7 @@ _PHRASES = tuple(
         r"maximum sequence length",
     )
 )
-"""Phrases of real answers, those with numbers first."""
+"""Phrases of real answers, those with numbers first. `total` is a prompt and the answer that was asked for."""
 
 _RATE = re.compile(
     r"rate.?limit|tokens per (?:min|day)|per.?minute|\b[TR]P[MD]\b|quota|throttl|too many requests|billing",
@@ -72,9 +94,14 @@ _RATE = re.compile(
 )
 """Phrases of rate limits, which a shorter prompt does not solve."""
 _TOLD = ("message", "code", "type", "error_code", "detail", "status", "reason", "error", "msg")
-_BELOW = ("error", "details", "response", "body", "detail", "errors", "metadata", "incomplete_details")
+_BELOW = ("error", "details", "response", "body", "detail", "errors", "incomplete_details")
+_ANSWER = ("choices", "content", "output", "candidates")
+"""Fields of an answer, which repeats what the client sent, as `metadata` and instructions: only its error is read."""
+_OF_ANSWER = ("error", "incomplete_details")
 _STOPS = ("stop_reason", "finish_reason", "native_finish_reason", "stopReason", "finishReason")
 _DEEPEST = 6
+_REASON = 120
+"""Characters of a phrase that are kept."""
 _LONGEST = 4_000
 """Characters of one message that are searched."""
 
@@ -97,6 +124,8 @@ class Overflow:
     """The tokens of the prompt, if the error states them."""
     reply: int | None = None
     """The tokens that were reserved for the reply and counted, if the error states them."""
+    summed: bool = False
+    """Whether the tokens of the prompt may include those of the reply: "you requested 9,000 tokens"."""
     accepted: bool = False
     """Whether the prompt was accepted, and the answer ended because the window was full."""
 
@@ -113,12 +142,24 @@ class Overflow:
         """The share of the refused prompt to send again: by its numbers with a margin, or three quarters."""
         return _NO_NUMBERS if self.factor is None else self.factor * _MARGIN
 
-    def beside(self, answer: int | None) -> Overflow:
-        """Return the overflow with the answer that was asked for, if the prompt exceeds the window only with it."""
+    def beside(self, answer: int | None, counted: int | None = None) -> Overflow:
+        """Return the overflow with the answer that was asked for, if the prompt exceeds the window only with it.
+
+        Args:
+            answer: the tokens that the request asked for the answer.
+            counted: the tokens of the refused prompt by our count, which tell whether a sum is one of both.
+        """
         if answer is None or self.reply or not self.limit or not self.sent or self.accepted:
             return self
+        prompt = self.sent - answer
+        if self.summed and counted and prompt > 0 and abs(prompt - counted) < abs(self.sent - counted):
+            return replace(self, sent=prompt, reply=answer, summed=False)
         counts = answer < self.limit and self.sent <= self.limit < self.sent + answer
         return replace(self, reply=answer) if counts else self
+
+    def without_numbers(self) -> Overflow:
+        """Return that a prompt was too long, and nothing else that the error states."""
+        return replace(self, limit=None, sent=None, reply=None, summed=False)
 
 
 def is_overflow(error: object) -> Overflow | None:
@@ -197,17 +238,22 @@ def _of_mapping(values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, An
         for key in _STOPS:
             yield key, _stop(choice.get(key))
         yield from _said(choice.get("error"), depth + 1)
+    if any(key in values for key in _ANSWER):
+        for key in _OF_ANSWER:
+            yield from _said(values.get(key), depth + 1)
+        return
     for key in ("n_ctx", "n_prompt_tokens"):
         yield key, values.get(key)
     if isinstance(code := values.get("code"), int):
         yield "status_code", code
-    answers = any(key in values for key in ("choices", "content", "output", "candidates"))
-    for key in () if answers else _TOLD:
+    for key in _TOLD:
         if isinstance(values.get(key), str):
             yield key, values[key]
     for key in _BELOW:
         if not isinstance(values.get(key), str):
             yield from _said(values.get(key), depth + 1)
+    if isinstance(origin := values.get("metadata"), Mapping) and "message" in values:  # As OpenRouter has it.
+        yield from _said(origin.get("raw"), depth + 1)
 
 
 def _stop(reason: object) -> str | None:
@@ -223,9 +269,14 @@ def _code(text: str) -> str | None:
 def _told(match: re.Match[str] | None, numbers: Mapping[str, int], code: str | None) -> Overflow:
     parts = match.groupdict() if match is not None else {}
     read = {name: int(re.sub(r"\D", "", digits)) for name, digits in parts.items() if digits}
+    total, reply = read.get("total"), read.get("reply")
+    sent = read.get("sent") or read.get("sent2") or numbers.get("n_prompt_tokens")
+    if total and (reply or 0) < total:
+        sent = total - (reply or 0)
     return Overflow(
-        reason=match[0][:120] if match is not None else code or "",
+        reason=match[0][:_REASON] if match is not None else code or "",
         limit=read.get("limit") or numbers.get("n_ctx"),
-        sent=read.get("input") or read.get("sent") or read.get("sent2") or numbers.get("n_prompt_tokens"),
-        reply=read.get("reply"),
+        sent=sent,
+        reply=reply,
+        summed=total is not None and reply is None,
     )

@@ -81,6 +81,14 @@ BODY_FIELDS: dict[str, str] = {
 }
 """Fields of a body, by their path, that are not counted, however long."""
 
+_UNSEEN = frozenset(
+    (
+        *("previousresponseid", "conversation", "prompt", "container", "cachedcontent"),
+        *("contextmanagement", "websearchoptions", "searchparameters", "plugins", "mcpservers", "datasources"),
+    )
+)
+"""Fields of a body by which a provider adds text that the request does not have, or drops text that it has."""
+
 _BY_VALUE = ("thinking", "result", *MEDIA)
 """Kinds of pieces whose place holds more than what they count."""
 
@@ -117,6 +125,11 @@ def with_remainder(message: Message, index: int) -> Message:
     if state == _UNKNOWN:
         report(left, ())
     return message._replace(pieces=(*message.pieces, *found)) if found else message
+
+
+def adds_unseen(fields: Mapping[str, Any]) -> bool:
+    """Return whether a provider shows the model other text than the request has, by one of its fields."""
+    return any(value and folded(key) in _UNSEEN for key, value in fields.items())
 
 
 def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:

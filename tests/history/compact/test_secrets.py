@@ -55,6 +55,25 @@ SECRETS = [
     ("mysql --password=s3cr3t shop", "s3cr3t"),
     ("tool --token abc123xyz", "abc123xyz"),
     (f'password="{REMOVED}hunter2"', "hunter2"),
+    (r'{"body": "{\"user\": \"app\", \"password\": \"hunter2xyz\"}"}', "hunter2xyz"),
+    (r'"{\\\"db\\\": {\\\"api_key\\\": \\\"a1B2c3D4e5F6\\\"}}"', "a1B2c3D4e5F6"),
+    ("<connection><password>hunter2xyz</password></connection>", "hunter2xyz"),
+    ('<db:Password type="text">\n  tr0ub4dor\n</db:Password>', "tr0ub4dor"),
+    ("- name: DB_PASSWORD\n  value: hunter2xyz", "hunter2xyz"),
+    ('{"name": "DB_PASSWORD", "value": "hunter2xyz"}', "hunter2xyz"),
+    ('<add key="SmtpPassword" value="hunter2xyz" />', "hunter2xyz"),
+    ('{"ParameterKey": "ApiToken", "ParameterValue": "a1B2c3D4e5"}', "a1B2c3D4e5"),
+    ("machine git.local login bot password hunter2xyz", "hunter2xyz"),
+    ("machine git.local\n  login bot\n  password hunter2xyz", "hunter2xyz"),
+    ("sshpass -p hunter2xyz ssh root@host", "hunter2xyz"),
+    ("sshpass -p 'hunter2xyz' scp a b", "hunter2xyz"),
+    ("mysqldump -u root -phunter2xyz shop", "hunter2xyz"),
+    ("docker login -u bot -p hunter2xyz registry.local", "hunter2xyz"),
+    ("redis-cli -h cache -a hunter2xyz ping", "hunter2xyz"),
+    ("| setting | value |\n|---|---|\n| db_password | hunter2xyz |", "hunter2xyz"),
+    ("| user | password |\n|---|---|\n| bob | hunter2xyz |\n| eve | s3same |", "hunter2xyz"),
+    ("user,password,active\nbob,hunter2xyz,1", "hunter2xyz"),
+    ("sk-ant-api03-" + A32 + "\n" + A32[:20], A32[:20]),
 ]
 HARMLESS = [
     "commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
@@ -87,6 +106,13 @@ HARMLESS = [
     "密码 是 必须 的",
     "signature: def f(x1: int) -> str",
     "token_type: bearer",
+    "| field | password |\n|---|---|\n| type | string |",
+    "name: password-policy\nvalue: strict",
+    "<token>identifier</token>",
+    "the login page and -p 8080",
+    "docker run -p 8080:80 nginx login",
+    "max_tokens     4096",
+    "mysql -u root -p shop",
 ]
 
 
@@ -109,6 +135,20 @@ def test_a_secret_goes_and_the_text_around_it_stays(around):
 
 def test_what_is_no_secret_stays_as_it_is():
     assert [(text, redact(text)) for text in HARMLESS if redact(text) != text] == []
+
+
+@pytest.mark.parametrize("text", ["DB_PASSWORD\thunter2xyz", "user\tbob\nPassword      hunter2xyz\nactive  yes"])
+def test_a_name_and_its_value_apart_by_a_tab_or_spaces_are_a_line_of_their_own(text):
+    assert redact(text) == text.replace("hunter2xyz", REMOVED)
+
+
+def test_every_value_of_a_column_of_passwords_goes():
+    text = " user | password \n------+----------\n bob  | hunter2xyz"
+    assert redact(text) == text.replace("hunter2xyz", REMOVED)
+    text = (
+        "| user | password | mail |\n|---|---|---|\n| bob | hunter2xyz | b@x.org |\n| eve | s3same | e@x.org |\n\ndone"
+    )
+    assert redact(text) == text.replace("hunter2xyz", REMOVED).replace("s3same", REMOVED)
 
 
 def test_the_address_keeps_all_but_its_password():

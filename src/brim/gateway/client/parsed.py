@@ -100,11 +100,11 @@ class Parsed:
         text = self.text
         return None if _FILES.search(text) else scale.upper(text)
 
-    def input(self, *, pin: tuple[int, ...] = (), recall: bool = False) -> RequestInput:
-        """Return the request as the engine takes it; without messages if they cannot be read."""
+    def input(self, *, pin: tuple[int, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()) -> RequestInput:
+        """Return the request of an owner as the engine takes it; without messages if they cannot be read."""
         request = self.request
         if request is None:
-            return RequestInput(messages=(), model=self.model, format=self.format, answer=self.answer)
+            return RequestInput(messages=(), model=self.model, format=self.format, answer=self.answer, owner=owner)
         chat = self.format == "openai"
         # Chat Completions has no field `system`: if there is one, it is a field like others.
         apart = {"system": request.system} if chat and request.system is not None else {}
@@ -119,6 +119,7 @@ class Parsed:
             pin=pin,
             recall=recall,
             size=self.size,
+            owner=owner,
         )
 
     def strict(self) -> RequestBody:

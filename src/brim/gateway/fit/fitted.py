@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from brim.errors import DoesNotFit
-from brim.gateway.client.owner_tags import OwnerTags
 from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.fit import added_sections
 from brim.gateway.fit.added_sections import AddedSections
@@ -66,7 +65,6 @@ class Fitter:
     """What a fit needs of the gateway. Safe for threads."""
 
     engine: Conversations
-    owners: OwnerTags
     sections: HeldSections
     keeps: bool
     """Whether a store keeps the conversations, so that each request is a part of one."""
@@ -90,7 +88,7 @@ class Fitter:
             if added is not None and room is not None:
                 made_request, added = self._shared(planned, added, most)
             else:
-                made_request = planned.continued(self.engine, self.owners, room=room, most=most)
+                made_request = planned.continued(self.engine, room=room, most=most)
         except DoesNotFit as error:
             raise too_long(planned, error.needed, error.available) from error
         return _with_sections(written(planned, made_request), added)
@@ -115,7 +113,7 @@ class Fitter:
         if planned.policy == FIT and room is not None and (not alone or planned.lowers(tokens)):
             return None
         if not alone:
-            made = planned.continued(self.engine, self.owners, room=None)
+            made = planned.continued(self.engine, room=None)
             tokens, exact = (tokens, exact) if made.before is None else (made.before, made.exact)
         return whole(planned, tokens, exact=exact, made=made)
 
@@ -130,10 +128,10 @@ class Fitter:
         room, spec = planned.room, planned.sections
         assert room is not None
         assert spec is not None
-        last = planned.continued(self.engine, self.owners, room=None)
+        last = planned.continued(self.engine, room=None)
         size = last.before if last.before is not None else self.count(planned)[0]
         if most is None and size <= room.fits:
-            return planned.continued(self.engine, self.owners, room=room), added
+            return planned.continued(self.engine, room=room), added
         target = room.target if most is None else min(room.target, most)
         return self.sections.fit(
             last.conversation,
@@ -145,7 +143,7 @@ class Fitter:
                 spec, planned.given, budget, planned.scale, self._counter(planned)
             ),
             recount=lambda held: added_sections.recounted(held, planned.given, self._counter(planned)),
-            fit=lambda chosen: _with(planned, chosen).continued(self.engine, self.owners, room=room, most=most),
+            fit=lambda chosen: _with(planned, chosen).continued(self.engine, room=room, most=most),
         )
 
 

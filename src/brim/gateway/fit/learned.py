@@ -39,10 +39,10 @@ def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) ->
     planned, request = fitted.planned, fitted.request
     if planned is None or request is None or fitted.after is None:
         return None
-    model = fitted.parsed.model
-    before = engine.windows.learned(model)
+    scope = planned.engine.scope
+    before = engine.windows.learned(scope)
     engine.refused(request, found, planned.engine)
-    after = engine.windows.learned(model)
+    after = engine.windows.learned(scope)
     size = after.size if after is not None else None
     return None if before is not None and before.size == size else size
 
@@ -60,7 +60,7 @@ def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overf
     if planned is None or request is None or not refused.shrinks:
         return None
     most = planned.engine.ceiling(request, found)
-    again = replace(planned, engine=plan(first.parsed, planned.settings, fitter.engine).engine)
+    again = replace(planned, engine=plan(first.parsed, planned.settings, fitter.engine, planned.given.owner).engine)
     try:
         return fitter.fit(again, most)
     except HttpProblem:
@@ -73,7 +73,7 @@ def learns_usage(engine: Conversations, fitted: FittedBody, usage: Any) -> Repor
     if usage is None or request is None or planned is None:
         return None
     if fitted.method == "exact" and not planned.engine.over(request):
-        engine.windows.took(fitted.parsed.model, fitted.after or 0)
+        engine.windows.took(planned.engine.scope, fitted.after or 0)
         return None
     try:
         actual = reported(usage)

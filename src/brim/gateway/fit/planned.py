@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from brim.gateway.client.names import HEADER, conversation_name
-from brim.gateway.client.owner_tags import OwnerTags
 from brim.gateway.client.parsed import Parsed
 from brim.gateway.fit.rules import RequestRule, policy_of, ruled
 from brim.gateway.http.problem import HttpProblem
@@ -63,24 +62,20 @@ class Planned:
             return "exact" if exact else "estimate"
         return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
 
-    def continued(
-        self, engine: Conversations, owners: OwnerTags, *, room: Room | None, most: int | None = None
-    ) -> FittedRequest:
+    def continued(self, engine: Conversations, *, room: Room | None, most: int | None = None) -> FittedRequest:
         """Return the request as the next one of its conversation, cut to a room; with `None` it is only counted.
 
         Raises:
             DoesNotFit: what has to stay is too long.
         """
-        admitted = self.parsed.admitted
-        tag = owners.tag(admitted.credentials)
-        owner = (admitted.key, self.parsed.route, *([tag] if tag else ()))
-        name = conversation_name(admitted.header(HEADER), self.parsed.values, ".".join(owner), self.parsed.keys)
+        header, owner = self.parsed.admitted.header(HEADER), ".".join(self.given.owner)
+        name = conversation_name(header, self.parsed.values, owner, self.parsed.keys)
         plan = self.engine if room is self.room else replace(self.engine, room=room)
-        return engine.fit(self.given, plan, name=name, owner=owner, most=most)
+        return engine.fit(self.given, plan, name=name, most=most)
 
 
-def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations) -> Planned:
-    """Return how a request is counted, and how many tokens it may take.
+def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner: tuple[str, ...]) -> Planned:
+    """Return how a request of an owner is counted, and how many tokens it may take.
 
     Raises:
         HttpProblem: a header for the gateway is invalid.
@@ -96,7 +91,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations) -> Pl
         lower_answer=settings.lower_answer,
     )
     recall = bool(rule.recall) and is_offered(parsed.route, admitted.path, admitted.query, parsed.values)
-    given = parsed.input(pin=_pinned(parsed), recall=recall)
+    given = parsed.input(pin=_pinned(parsed), recall=recall, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
     if asked is not None:

@@ -42,7 +42,7 @@ def again(
         for call in calls
     ]
     parsed = with_body(last.parsed, continued(last.parsed.route, last.body, answer, results), planned.settings)
-    planned = replace(planned, parsed=parsed, given=parsed.input())
+    planned = replace(planned, parsed=parsed, given=parsed.input(owner=planned.given.owner))
     tokens, exact = fitter.count(planned)
     if (planned.room is not None and tokens > planned.room.fits) or planned.lowers(tokens):
         found = _shortened(planned, tokens, last.budget or tokens, exact=exact)

@@ -126,14 +126,14 @@ class Activity:
         planned, model = fitted.planned, fitted.parsed.model
         if planned is None or planned.room is None:
             return ""
-        room, learned = planned.room, self._windows.learned(model)
+        room, learned = planned.room, self._windows.learned(planned.engine.scope)
         if learned is not None and room.target == learned.ceiling:
             return "ceiling"
         if room.window == planned.engine.limits.size:
             return "setting"
         if learned is not None and room.window == learned.size:
             return "refusal"
-        if room.window == self._windows.served(planned.engine.server, model):
+        if room.window == self._windows.served(planned.engine.scope.server, model):
             return "server"
         return "catalogue" if known(model) is not None else "header"
 

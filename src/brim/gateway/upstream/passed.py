@@ -96,7 +96,7 @@ def _counted(state: GatewayState, admitted: Admitted, route: str, raw: bytes) ->
     parsed = parse(admitted, route, raw, state.settings, state.secrets)
     if parsed.request is None:
         raise HttpProblem(400, parsed.problem)
-    planned = plan(parsed, state.settings, state.conversations)
+    planned = plan(parsed, state.settings, state.conversations, state.owner(admitted, route))
     try:
         tokens, exact = state.fitter.count(planned)
     except ValueError as error:

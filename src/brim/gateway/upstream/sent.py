@@ -126,7 +126,10 @@ async def _start(
         values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None
         values = values if isinstance(values, dict) else {}
         found = is_overflow(values) if values else None
-        return raw, None if found is None else with_usage(found, values.get("usage"), parsed.answer)
+        if found is None:
+            return raw, None
+        # What an accepted request brought may stand in its answer: only the usage has numbers of the provider's own.
+        return raw, with_usage(found.without_numbers(), values.get("usage"), parsed.answer)
     return b"", None
 
 

@@ -245,7 +245,7 @@ def _results(message: Message) -> Iterator[tuple[str, str]]:
 
 def read_text(role: str, text: str, at: int = 0) -> list[Line]:
     """Return the lines of a text in their order: sentences of people and of the model, how a tool's output ended."""
-    safe = redact(clipped(text))
+    safe = clipped(redact(text))
     if role == "tool":
         parts = parts_of(safe)
         ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
@@ -352,7 +352,7 @@ def _call(text: str, at: int) -> Line:
 
 
 def _called(name: str, arguments: str) -> str:
-    text = redact(arguments[:_MOST_TEXT])
+    text = redact(arguments)[:_MOST_TEXT]
     text = brief_arguments(text, lambda value: len(value) > _CALL) or text
     return _one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
 
@@ -365,7 +365,7 @@ def _command(text: str) -> str:
 
 def _outcome(text: str) -> str:
     """Return what stays of a result in few words: how it ended, and as much of its start as there is room for."""
-    parts = parts_of(redact(clipped(text, 2 * _MOST_TEXT)))
+    parts = parts_of(clipped(redact(text), 2 * _MOST_TEXT))
     if len(parts.text) <= _OUTCOME:
         return _one_line(parts.text, _OUTCOME)
     chosen, room = set[int](), _OUTCOME - _MARKS

@@ -34,7 +34,7 @@ def running(texts: Sequence[str], before: Sequence[str] = ()) -> tuple[str, ...]
     """Return the lines that tell of processes and ports which were not ended since, the oldest first."""
     found: dict[str, str] = {number: line for line in before for number in _numbers(line)}
     for one in texts:
-        for raw in redact(clipped(one)).splitlines():
+        for raw in clipped(redact(one)).splitlines():
             line = " ".join(raw[: 2 * _LINE].split())
             if _ENDED.search(line):
                 for number in _NUMBER.findall(line):

@@ -55,6 +55,10 @@ _OPTION = re.compile(
 )
 _USER_OPTION = re.compile(r"(\bcurl\b[^\n|;]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:)(?![\[<${*])([^\s\"']+)")
 
+_QUOTE = r"\\{0,8}[\"'`]"
+_VALUE = (
+    rf"(?:(?P<quote>{_QUOTE})(?P<quoted>[^\"'`\n]{{4,400}}?)(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){{}}\[\]\\]{{4,400}}))"
+)
 _STRONG = r"password|passwd|passphrase|pwd|passcode"
 _NAMED = (
     r"(?:api|access|secret|account|private|signing|encryption|master|shared[ _-]?access)[ _-]?key(?:[ _-]?id)?"
@@ -62,11 +66,49 @@ _NAMED = (
 )
 _NAMED_VALUE = re.compile(
     rf"((?:(?P<strong>{_STRONG})|{_NAMED})"
-    r"(?P<link>[\"'`]?\s*(?:=>|:=|[=:]|\s(?:is|was|to)\b:?)\s*))"
-    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){}\[\]]{4,400}))",
+    rf"(?P<link>(?:{_QUOTE})?\s*(?:=>|:=|[=:]|\s(?:is|was|to)\b:?)\s*)){_VALUE}",
     re.I,
 )
-"""A name such as `password`, and its value."""
+"""A name such as `password`, and its value; quotes may be escaped, as in JSON inside of JSON."""
+
+_ANY = rf"(?:(?P<strong>{_STRONG})|{_NAMED})"
+_PAIR = re.compile(
+    rf"(\b\w{{0,20}}(?:name|key|variable)(?:{_QUOTE})?\s*[=:]\s*(?:{_QUOTE})?[\w.-]{{0,60}}?{_ANY}[\w.-]{{0,20}}(?:{_QUOTE})?"
+    rf"[\s,;]{{1,40}}(?:{_QUOTE})?\w{{0,20}}value(?P<link>(?:{_QUOTE})?\s*[=:]\s*)){_VALUE}",
+    re.I,
+)
+"""A name and a value that have names of their own: `name: DB_PASSWORD`, `value: ...`."""
+_ELEMENT = re.compile(
+    rf"(<[\w:.-]{{0,40}}?{_ANY}[\w:.-]{{0,20}}(?:\s[^<>]{{0,200}})?(?P<link>>)\s{{0,40}})(?P<quote>)(?P<quoted>)"
+    r"(?P<bare>[^<>\s]{4,400})(?=\s{0,40}</)",
+    re.I,
+)
+_CELL = re.compile(
+    rf"((?:[|│][ \t]*|^[ \t]*)[`*]{{0,4}}[\w.-]{{0,40}}?{_ANY}[\w.-]{{0,20}}[`*]{{0,4}}"
+    r"(?P<link>[ \t]*[|│][ \t]*|\t+|[ ]{2,})"
+    r"[`*]{0,4})(?P<quote>)(?P<quoted>)(?P<bare>[^\s|│`*]{4,400})(?=[`*]{0,4}[ \t]*(?:[|│]|$))",
+    re.I | re.M,
+)
+"""A name and its value in two cells of a table, or apart by a tab or by spaces at the start of a line."""
+_COLUMN = re.compile(rf"^\W*(?:\w{{1,40}}[_ -])?(?:{_STRONG})\W*$", re.I)
+_RULE = re.compile(r"^[\s|+:│┼-]{3,}$")
+_SEPARATORS = "|│\t,;"
+_PROGRAMS = tuple(
+    (word, re.compile(rf"({before})([\"']?)(?![\[<${{*])([^\s\"']{{4,400}})", re.I))
+    for word, before in (
+        ("login", r"\blogin\s{1,40}\S{1,80}\s{1,40}password\s{1,40}"),
+        ("sshpass", r"\bsshpass\s(?:[^\n|;]{0,80}?\s)?-p\s{0,4}"),
+        ("mysql", r"\bmysql\w{0,20}\s(?:[^\n|;]{0,200}?\s)?-p"),
+        ("mariadb", r"\bmariadb[\w-]{0,20}\s(?:[^\n|;]{0,200}?\s)?-p"),
+        ("login", r"\b(?:docker|podman|nerdctl|skopeo|helm registry|oc|az)\s+login\s(?:[^\n|;]{0,200}?\s)?-p[ =]?"),
+        ("redis-cli", r"\bredis-cli\s(?:[^\n|;]{0,200}?\s)?-a\s{1,4}"),
+    )
+)
+"""Arguments of programs that take a password without its name, and the lines of a netrc."""
+_BROKEN = re.compile(
+    rf"{re.escape(REMOVED)}(?:\\?\n[ \t]*(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{{12,400}}(?=[\s\"'`,;)]|$))+"
+)
+"""What follows a secret in the next line, if a line break has split it."""
 
 _PLACEHOLDER = re.compile(
     r"^(?:[*x.•_-]+|\$.*|%.*|<.*|\{.*|\[.*|(?:str|string|bytes|int|bool|none|null|true|false|optional|required|missing|empty|invalid"
@@ -90,6 +132,8 @@ _LOOKS = (
     *("sq0", "bedrock-api-key-", "absk"),
 )
 """Every secret of a known form contains one of these; most texts contain none, and need no search."""
+_LONGEST_HEADER = 1_000
+"""Characters of the header of a table."""
 _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
 """Every name of a secret contains one of these."""
 
@@ -98,16 +142,46 @@ def redact(text: str) -> str:
     """Return the text with `[secret removed]` where a secret stood; without one, the very same text."""
     low = text.lower()
     if any(map(low.__contains__, _LOOKS)):
-        text = _WHOLE.sub(REMOVED, _WEB_TOKEN.sub(rf"\1{REMOVED}", text))
+        text = _BROKEN.sub(REMOVED, _WHOLE.sub(REMOVED, _WEB_TOKEN.sub(rf"\1{REMOVED}", text)))
     if "://" in low:
         text = _IN_ADDRESS.sub(rf"\1{REMOVED}", text)
     if "bearer" in low or "authorization" in low:
         text = _AFTER_WORD.sub(rf"\1{REMOVED}", text)
     if "curl" in low:
         text = _USER_OPTION.sub(rf"\1{REMOVED}", text)
+    for word, program in _PROGRAMS:
+        if word in low:
+            text = program.sub(rf"\1\2{REMOVED}", text)
     if any(map(low.__contains__, _WORDS)):
-        text = _NAMED_VALUE.sub(_without_value, _OPTION.sub(rf"\1{REMOVED}", text))
+        text = _columns(_OPTION.sub(rf"\1{REMOVED}", text))
+        for named in (_PAIR, _ELEMENT, _CELL, _NAMED_VALUE):
+            text = named.sub(_without_value, text)
     return text
+
+
+def _columns(text: str) -> str:
+    """Return a text without the values of columns that a header calls passwords."""
+    lines, column, separator = text.split("\n"), None, ""
+    for at, line in enumerate(lines):
+        if column is not None and _RULE.match(line):
+            continue
+        cells = line.split(separator) if column is not None else []
+        if column is not None and len(cells) > column[0] and len(cells) == column[1]:
+            value = cells[column[0]].strip().strip("`*\"'")
+            if _is_secret(value, strong=True, quoted=True, spoken=False):
+                cells[column[0]] = cells[column[0]].replace(value, REMOVED)
+                lines[at] = separator.join(cells)
+            continue
+        column = None
+        if len(line) > _LONGEST_HEADER:
+            continue
+        for separator in (each for each in _SEPARATORS if each in line):
+            heads = line.split(separator)
+            own = [i for i, head in enumerate(heads) if _COLUMN.match(head)]
+            if own and len(heads) > 1 and len(own) < len(heads) and all(len(head) < 60 for head in heads):
+                column = own[0], len(heads)
+                break
+    return "\n".join(lines)
 
 
 def _without_value(match: re.Match[str]) -> str:

@@ -135,4 +135,4 @@ def index_of(messages: Iterable[Said], link: str) -> tuple[str, dict[str, str]]:
 
 
 def _start(text: str) -> str:
-    return " ".join(redact(text[: 4 * _EXCERPT]).split())[:_EXCERPT]
+    return " ".join(redact(text)[: 4 * _EXCERPT].split())[:_EXCERPT]

@@ -30,6 +30,7 @@ from brim.sessions.learning.meters import Meters, RequestSize
 from brim.sessions.learning.model_meter import SentPrompt
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
 from brim.sessions.log.tolerant_store import TolerantStore
@@ -200,9 +201,10 @@ class Conversations:
         """
         limits = self._limits if limits is None else limits
         chosen = meter if meter is not None else self._meter
-        scale = self.meters.meter(request.model, chosen)
-        room = self.windows.room(request.model, limits, request.answer, exact=scale.exact, server=server)
-        return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, server=server)
+        scope = LearningScope(request.model, request.owner, server)
+        scale = self.meters.meter(scope, chosen)
+        room = self.windows.room(scope, limits, request.answer, exact=scale.exact)
+        return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, scope=scope)
 
     def count(self, request: RequestInput, plan: RequestPlan) -> RequestSize:
         """Return the tokens of a request as it came, without its conversation.
@@ -218,7 +220,6 @@ class Conversations:
         plan: RequestPlan,
         *,
         name: str | None = None,
-        owner: tuple[str, ...] = (),
         most: int | None = None,
     ) -> FittedRequest:
         """Return a planned request that fits.
@@ -227,7 +228,6 @@ class Conversations:
             request: what the caller is about to send.
             plan: how it is counted and how many tokens it may take.
             name: the name of the conversation; without it, the one that the messages continue.
-            owner: whose conversation it is; conversations of different owners share nothing.
             most: a lower ceiling, after a refusal.
 
         Raises:
@@ -240,7 +240,7 @@ class Conversations:
         if room is None or not request.messages:  # Nobody knows what the model holds; a refusal may teach it.
             made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
-            key = ConversationKey(request.model, request.format, owner)
+            key = ConversationKey(request.model, request.format, request.owner)
             conversation = self._find(request, key, name, plan, room)
             try:
                 made = self._fit_in(conversation, request, plan, room, most)
@@ -262,8 +262,8 @@ class Conversations:
         def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
             if conversation is not None:
                 with conversation.lock:
-                    conversation.refused(overflow)
-            return self._shrunk(refused, overflow, plan, name, owner)
+                    conversation.refused(plan.believed(refused, overflow))
+            return self._shrunk(refused, overflow, plan, name)
 
         made.shrink, made.learn = shrink, lambda done, usage: self._answered(done, usage, plan, conversation)
         self.last = made if self._log else None
@@ -286,7 +286,7 @@ class Conversations:
     def learn(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
         """Learn how a model counts from the usage that its provider reported for a request that it accepted."""
         if usage.sent is not None:
-            self._accepted(request, usage)
+            self._accepted(request, plan, usage)
             self._calibrate(request, plan, usage.sent)
 
     def _recount(self, conversation: Conversation, plan: RequestPlan) -> None:
@@ -295,33 +295,34 @@ class Conversations:
         if known is not None and known.scale is not scale:
             conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens + it.extra, scale)
 
-    def _accepted(self, request: FittedRequest, usage: ReportedUsage) -> None:
+    def _accepted(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
         tokens = usage.read or 0
         if request.report is not None:
             request.report(request, tokens, usage.cleared)
-        self.windows.took(request.input.model, request.used or 0)
+        self.windows.took(plan.scope, request.used or 0, tokens)
         if request.room is not None and request.answer is None:
-            self.windows.accepted(request.input.model, tokens, request.input.answer, request.room.window)
+            self.windows.accepted(plan.scope, tokens, request.input.answer, request.room.window)
 
     def _calibrate(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         sent, used = request.input, request.used
         if used is not None:
             apart = None if sent.format == "openai" else sent.system
             known = (apart, sent.format or "openai", used - request.correction, sent.fields)
-            self.meters.learn(sent.model, plan.chosen, SentPrompt(request.messages, sent.tools, *known), tokens)
+            self.meters.learn(plan.scope, plan.chosen, SentPrompt(request.messages, sent.tools, *known), tokens)
 
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
         """Learn from a refusal how many tokens the model takes, and how it counts."""
-        model, window = request.input.model, request.room.window if request.room is not None else None
+        overflow = plan.believed(request, overflow)
+        window = request.room.window if request.room is not None else None
         if request.report is not None:
             request.report(request, overflow.sent or 0, 0)
-        learns = overflow.sent is not None and self.meters.learns(model, plan.chosen)
+        learns = overflow.sent is not None and self.meters.learns(plan.scope, plan.chosen)
         if learns and overflow.sent:
             self._calibrate(request, plan, overflow.sent)
-        self.windows.refused(model, overflow.beside(request.input.answer), request.used or 0, window, learns=learns)
+        self.windows.refused(plan.scope, overflow, request.used or 0, window, learns=learns)
 
     def _shrunk(
-        self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None, owner: tuple[str, ...]
+        self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None
     ) -> FittedRequest | None:
         """Learn from a refusal, and return a smaller request; `None` if there is nothing to make smaller."""
         if request.used is None:
@@ -329,18 +330,19 @@ class Conversations:
         if request.used is None:
             return None
         self.refused(request, overflow, plan)
-        again = self.plan(request.input, plan.limits, plan.chosen, plan.server)
-        if request.report is None and overflow.sent and again.room is not None:
-            size = ReportedSize(counted=request.used, reported=overflow.sent, sent=request.input, scale=plan.scale)
-            name = self._begin_refused(size, again, name, owner)
-        made = self.fit(request.input, again, name=name, owner=owner, most=plan.ceiling(request, overflow))
+        again = self.plan(request.input, plan.limits, plan.chosen, plan.scope.server)
+        told = plan.believed(request, overflow)
+        if request.report is None and told.sent and again.room is not None:
+            size = ReportedSize(counted=request.used, reported=told.sent, sent=request.input, scale=plan.scale)
+            name = self._begin_refused(size, again, name)
+        made = self.fit(request.input, again, name=name, most=plan.ceiling(request, overflow))
         made.retried = True
         return made
 
-    def _begin_refused(self, size: ReportedSize, plan: RequestPlan, name: str | None, owner: tuple[str, ...]) -> str:
+    def _begin_refused(self, size: ReportedSize, plan: RequestPlan, name: str | None) -> str:
         """Begin the conversation of a refused request whose window was unknown, and return its name."""
         assert plan.room is not None
-        key = ConversationKey(size.sent.model, size.sent.format, owner)
+        key = ConversationKey(size.sent.model, size.sent.format, size.sent.owner)
         conversation = self._find(size.sent, key, name, plan, plan.room)
         if size.plausible:
             conversation.reported = size
@@ -351,12 +353,12 @@ class Conversations:
     ) -> None:
         actual, logged = reported(usage), False
         if actual.sent is not None:
-            self._accepted(request, actual)  # Before the session learns from it, and counts by another meter.
+            self._accepted(request, plan, actual)  # Before the session learns from it, and counts by another meter.
         if conversation is not None:
             with conversation.lock:
                 logged = conversation.answered(request, usage)
         if logged and request.session is not None:
-            self.meters.adopt(request.input.model, plan.chosen, request.session.calibration)
+            self.meters.adopt(plan.scope, plan.chosen, request.session.calibration)
         elif actual.sent is not None:
             self._calibrate(request, plan, actual.sent)
 
@@ -432,7 +434,7 @@ class Conversations:
         first = store.entries(name, limit=1) if store is not None else []
         if not first:
             meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
-            learned = self.meters.calibration(key.model, plan.chosen)
+            learned = self.meters.calibration(plan.scope, plan.chosen)
             own = {"meter": meter, "format": key.format, "calibration": learned, **self._settings}
             try:
                 session = Session(window, model=key.model or None, store=store, id=name, **own)

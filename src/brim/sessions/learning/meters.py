@@ -1,7 +1,7 @@
 """Which meter counts the requests to a model, and what reported usage teaches about it.
 
-What is learned here holds for a whole program: every conversation with the model, and every process that shares its
-store.
+What is learned here holds for the owner of the requests: for all its conversations with the model, and in every process
+that shares the store.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from brim.meter.estimate import OTHER
 from brim.sessions.learning.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.scope import LearnedValues, LearningScope
 from brim.store.base import Store
 from brim.wire import Wire, format_of, instructions, wire
 from brim.wire.deferred_tools import loaded_tools
 
 _MOST = 256
-"""Models that are remembered: a client can name any."""
+"""Meters without anything learned that are remembered: a client can name any model."""
 _SPEAKERS = ("user", "assistant")
 """Roles of messages that all formats write as a role and a text."""
 
@@ -46,61 +47,71 @@ class Meters:
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, Any], ModelMeter] = OrderedDict()
+        self._learned: LearnedValues[ModelMeter] = LearnedValues()
+        self._plain: OrderedDict[tuple[str, Any], ModelMeter] = OrderedDict()
+        self._looked: OrderedDict[LearningScope, None] = OrderedDict()
+        """Scopes of which the store has nothing."""
         self._bounds: dict[str, BaseMeter] = {}
         self._counters: OrderedDict[tuple[BaseMeter, str], RequestCounter] = OrderedDict()
 
-    def meter(self, model: str, chosen: Any = None) -> BaseMeter:
+    def meter(self, scope: LearningScope, chosen: Any = None) -> BaseMeter:
         """Return the meter that counts requests to a model.
 
         Args:
-            model: the model; empty if the request names none.
+            scope: whose requests they are, and the model.
             chosen: a meter, or its name, that takes the place of the model's own.
 
         Raises:
             UnknownName: there is no meter of that name.
         """
-        found = self._of(model, chosen)
+        found = self._of(scope, chosen)
         if found.calibration is None or found.calibration.calls or not found.learns:
             return found.meter
         return found.meter if chosen is None else self._bound(found.meter)
 
-    def ready(self, model: str, chosen: Any = None) -> bool:
+    def ready(self, scope: LearningScope, chosen: Any = None) -> bool:
         """Return whether the meter of a model is loaded."""
-        return (model, chosen) in self._known
+        looked = self._store is None or scope in self._looked
+        return self._learned.get(scope, chosen) is not None or (looked and (scope.model, chosen) in self._plain)
 
-    def learns(self, model: str, chosen: Any = None) -> bool:
+    def learns(self, scope: LearningScope, chosen: Any = None) -> bool:
         """Return whether reported usage corrects the count."""
-        return self._of(model, chosen).learns
+        return self._of(scope, chosen).learns
 
-    def learn(self, model: str, chosen: Any, sent: SentPrompt, tokens: int) -> None:
+    def learn(self, scope: LearningScope, chosen: Any, sent: SentPrompt, tokens: int) -> None:
         """Learn from the tokens that a provider reported for a prompt."""
-        found = self._of(model, chosen)
+        found = self._of(scope, chosen)
         if not found.learns or tokens <= 0:
             return
         with self._lock:
+            found = self._learned.get(scope, chosen) or found.copy()
             found.sent = sent
             size = found.sent_size()
-            recount = size is not None and found.record(size, tokens, sent.used)
+            if size is None:
+                return
+            recount = found.record(size, tokens, sent.used)
             if recount:
                 found.recount()
+            self._learned.put(scope, found, chosen)
         if recount:
             with suppress(StoreError):  # It is learned again if need be.
-                save_calibration(self._store, model or None, found.calibration)
+                save_calibration(self._store, scope.id if scope.model else None, found.calibration)
 
-    def calibration(self, model: str, chosen: Any = None) -> Calibration | None:
+    def calibration(self, scope: LearningScope, chosen: Any = None) -> Calibration | None:
         """Return what is known of how a model counts; `None` if there is nothing to learn, or nothing was learned."""
-        known = self._of(model, chosen).calibration
+        known = self._of(scope, chosen).calibration
         return known if known is not None and known.calls else None
 
-    def adopt(self, model: str, chosen: Any, calibration: Calibration | None) -> None:
+    def adopt(self, scope: LearningScope, chosen: Any, calibration: Calibration | None) -> None:
         """Take what a session has learned, if it knows more."""
-        found = self._of(model, chosen)
+        found = self._of(scope, chosen)
         with self._lock:
             known = found.calibration
             if calibration is not None and known is not None and calibration.calls > known.calls:
+                found = found.copy()
                 found.calibration = calibration
                 found.recount()
+                self._learned.put(scope, found, chosen)
 
     def counter(self, scale: BaseMeter, provider: str) -> RequestCounter:
         """Return a new counter of messages: it notes whether it had to estimate."""
@@ -138,19 +149,37 @@ class Meters:
         other, known = counter.fields(request.fields)
         return RequestSize(tokens + offered + other, exact and known and scale.exact and not counter.estimated)
 
-    def _of(self, model: str, chosen: Any) -> ModelMeter:
-        key = (model, chosen)
-        found = self._known.get(key)
+    def _of(self, scope: LearningScope, chosen: Any) -> ModelMeter:
+        found = self._learned.get(scope, chosen)
         if found is not None:
             return found
-        own = chosen if chosen is not None else None if known(model) is not None else OTHER
-        calibration = None
+        plain = self._plain.get((scope.model, chosen))
+        if plain is None:
+            own = chosen if chosen is not None else None if known(scope.model) is not None else OTHER
+            plain = ModelMeter(own, scope.model if own is None else None)
+            plain.meter.count("ready")  # A vocabulary is loaded with its first count.
+            with self._lock:
+                _kept(self._plain, (scope.model, chosen), plain)
+        saved = self._saved(scope) if plain.learns else None
+        if saved is None:
+            return plain
+        found = plain.copy()
+        found.calibration = saved
+        found.recount()
+        self._learned.put(scope, found, chosen)
+        return found
+
+    def _saved(self, scope: LearningScope) -> Calibration | None:
+        """Return what the store knows; it is read once."""
+        if self._store is None or not scope.model or scope in self._looked:
+            return None
         with suppress(StoreError, ValueError, KeyError, TypeError):  # Another version may have written it.
-            calibration = load_calibration(self._store, model or None)
-        made = ModelMeter(own, model if own is None else None, calibration)
-        made.meter.count("ready")  # A vocabulary is loaded with its first count.
+            saved = load_calibration(self._store, scope.id)
+            if saved is not None:
+                return saved
         with self._lock:
-            return _kept(self._known, key, made)
+            _kept(self._looked, scope, None)
+        return None
 
     def _bound(self, scale: BaseMeter) -> BaseMeter:
         """Return the upper bound of an estimate about which nothing is known yet."""

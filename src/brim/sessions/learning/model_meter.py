@@ -17,7 +17,7 @@ from brim.store.base import Store
 
 KIND = "calibration"
 """The kind of document in which a store keeps what is known of a model."""
-_UNITS = ("tokens", "units")
+TOKENS = ("tokens", "units")
 """Units that a provider's tokens can be compared with."""
 _WORTH = 20
 """A count has to change by one part in so many to be worth counting everything again."""
@@ -51,7 +51,7 @@ class ModelMeter:
             UnknownName: there is no such meter or model.
         """
         self._plain = meter_for(chosen, model if chosen is None else None)
-        self.learns = not self._plain.exact and self._plain.unit in _UNITS
+        self.learns = not self._plain.exact and self._plain.unit in TOKENS
         """Whether there is anything to learn: an exact meter has nothing to."""
         self._estimate = _estimate(chosen, model, self._plain)
         self.calibration = calibration or (Calibration(model=model or self._estimate.model) if self.learns else None)
@@ -68,12 +68,13 @@ class ModelMeter:
             self.meter = Calibrated(self._estimate, self.calibration)
 
     def sent_size(self) -> CallSize | None:
-        """Return the estimated size of the newest prompt; `None` if there is none, or nothing to learn."""
+        """Return the estimated size of the newest prompt; `None` if there is none, or it can teach nothing."""
         sent = self.sent
         if not self.learns or sent is None:
             return None
         scale = self.meter if isinstance(self.meter, Calibrated) else Calibrated(self._estimate, self.calibration)
-        return scale.size_of(sent.messages, sent.tools, system=sent.system, fields=sent.fields, format=sent.format)
+        size = scale.size_of(sent.messages, sent.tools, system=sent.system, fields=sent.fields, format=sent.format)
+        return size if size.whole else None
 
     def record(self, size: CallSize, actual: int, used: int | None = None) -> bool:
         """Learn from one more call, and return whether the history should be counted again."""
@@ -95,21 +96,21 @@ class ModelMeter:
         return None if self.calibration is None or not self.calibration.calls else self.calibration.to_dict()
 
 
-def load_calibration(store: Store | None, model: str | None) -> Calibration | None:
-    """Return what a store knows of a model from other sessions."""
-    saved = store.load(KIND, model) if store is not None and model is not None else None
+def load_calibration(store: Store | None, id_: str | None) -> Calibration | None:
+    """Return what a store knows from other sessions, by the id of a scope: a model, in a program of one owner."""
+    saved = store.load(KIND, id_) if store is not None and id_ is not None else None
     return None if saved is None else Calibration.from_dict(saved.body)
 
 
-def save_calibration(store: Store | None, model: str | None, known: Calibration | None) -> None:
+def save_calibration(store: Store | None, id_: str | None, known: Calibration | None) -> None:
     """Keep what is known of a model for other sessions, unless the store knows more already."""
-    if store is None or model is None or known is None:
+    if store is None or id_ is None or known is None:
         return
-    saved = store.load(KIND, model)
+    saved = store.load(KIND, id_)
     if saved is not None and Calibration.from_dict(saved.body).calls >= known.calls:
         return
     try:
-        store.save(KIND, model, known.to_dict(), version=0 if saved is None else saved.version)
+        store.save(KIND, id_, known.to_dict(), version=0 if saved is None else saved.version)
     except Conflict:
         return  # Another session was faster, and knows as much.
 

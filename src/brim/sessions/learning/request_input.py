@@ -19,6 +19,8 @@ class RequestInput:
     """The whole history."""
     model: str = ""
     """The model that is called; empty if the request names none."""
+    owner: tuple[str, ...] = ()
+    """Whose request it is; different owners share nothing, neither conversations nor what is learned."""
     tools: Tools | None = None
     system: Any = None
     """The system prompt, if it is not one of the messages."""

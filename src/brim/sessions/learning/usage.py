@@ -163,6 +163,7 @@ def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
     fresh = _count(values, "input_tokens")
     listed = _listed(values.get("iterations"))
     passes = [found for each in listed if isinstance(found := plain(each), Mapping)]
+    served = _below(values, "server_tool_use")
     size = None if fresh is None else fresh + (read or 0) + (written or 0)
     compacted = any(each.get("type") == _COMPACTED for each in passes)
     return ReportedUsage(
@@ -170,7 +171,7 @@ def _anthropic(values: Mapping[str, Any]) -> ReportedUsage:
         output=_count(values, "output_tokens"),
         cached=read,
         written=written,
-        passes=max(1, len(listed)),
+        passes=len(listed) or 1 + any(served.values()),
         first=None if compacted or not passes else _anthropic({**passes[0], "iterations": None}).input,
         compacted=compacted,
     )

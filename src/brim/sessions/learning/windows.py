@@ -1,7 +1,7 @@
 """How many tokens a model takes: as set, as a refusal said, as its server says, or as the catalogue lists it.
 
-What is learned here holds for a whole program: every conversation with the model, and every process that shares its
-store.
+What a refusal teaches holds for the owner of the refused request, in every process that shares the store. It can lower
+the window of the catalogue, what the program sets by half, and nothing below a prompt that the model accepted lately.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.amounts import fraction
 from brim.meter.window import Window, answer_room
 from brim.sessions.learning.models import counts_answer, known
+from brim.sessions.learning.scope import LearnedValues, LearningScope
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.wire.overflow import Overflow
 
@@ -28,12 +29,16 @@ _STORE_INTERVAL = 60
 _SERVER_INTERVAL = 600
 """Seconds after which a server is asked again."""
 _MOST = 1_000
-"""Models that are remembered."""
+"""Models of a list that are read, and scopes of which it is remembered that the store was read."""
 _MOST_RATIO = 20.0
 _UNSURE = 4
 """The part of the window, one in so many, that is reserved at most while it is unknown whether the answer counts."""
 _LEAST = 256
 """Tokens of a window at the least: a shorter prompt that is refused without numbers has another fault."""
+_LOWERED = 2
+"""The part of the window that a program sets, one in so many, below which no refusal lowers it."""
+_LEAST_LISTED = 1_024
+"""Tokens of the window of a model that the catalogue lists: llama.cpp divides 4,096 among four slots."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
 """Where lists of models state the window of each."""
 
@@ -116,120 +121,141 @@ class LearnedWindow:
     """Whether prompt and answer together have to fit the window; `None` if that is unknown."""
 
 
+class AcceptedPrompt(NamedTuple):
+    """The longest prompt that a model accepted lately."""
+
+    counted: int
+    """Its tokens by our count."""
+    reported: int
+    """Its tokens as the provider reported them; 0 if it did not."""
+    at: float
+
+
 class Windows:
     """What is known of the windows of models. Safe for threads."""
 
     def __init__(self, store: TolerantStore, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._clock = clock
-        self._learned: OrderedDict[str, tuple[LearnedWindow | None, float]] = OrderedDict()
+        self._learned: LearnedValues[LearnedWindow] = LearnedValues()
+        self._looked: OrderedDict[LearningScope, float] = OrderedDict()
+        """When the store was read for a scope."""
         self._served: dict[str, tuple[float, dict[str, int]]] = {}
-        self._taken: OrderedDict[str, int] = OrderedDict()
-        """The longest prompt that each model accepted, by our count."""
+        self._accepted: LearnedValues[AcceptedPrompt] = LearnedValues()
 
     def room(
-        self, model: str, limits: WindowLimits, answer: int | None = None, *, exact: bool, server: str = ""
+        self, scope: LearningScope, limits: WindowLimits, answer: int | None = None, *, exact: bool
     ) -> Room | None:
         """Return how many tokens a request may take; `None` if the window of the model is unknown.
 
         Args:
-            model: the model of the request.
+            scope: whose request it is, and the model.
             limits: what the program sets.
             answer: tokens that the request asks for the answer; `None` if it does not say.
             exact: whether the request is counted exactly.
-            server: the address of the server, if it was asked for its windows.
         """
-        learned = self.learned(model)
+        learned = self.learned(scope)
         ceiling = learned.ceiling if learned is not None else None
-        found = self._size(model, limits, learned, server)
+        if ceiling is not None and limits.size is not None:
+            ceiling = max(ceiling, limits.size // _LOWERED)
+        found = self._size(scope, limits, learned)
         if found is None:
             return Room.of(ceiling) if ceiling is not None else None
         size, most = found
-        counts = self.answer_counts(model) if answer is not None and answer < size else False
+        counts = self.answer_counts(scope) if answer is not None and answer < size else False
         ratio = learned.ratio if learned is not None else 1.0
         room = _room(size, most, limits, answer=answer, counts=counts, ratio=ratio, exact=exact)
         return room if ceiling is None else room.at_most(ceiling)
 
     def _size(
-        self, model: str, limits: WindowLimits, learned: LearnedWindow | None, server: str
+        self, scope: LearningScope, limits: WindowLimits, learned: LearnedWindow | None
     ) -> tuple[int, int | None] | None:
         """Return the window of a model, and a limit on the input if there is one."""
         refused = learned.size if learned is not None else None
         if limits.size is not None and not limits.yields:
-            return limits.size if refused is None else min(refused, limits.size), None
+            return min(limits.size, max(refused or limits.size, limits.size // _LOWERED)), None
         size, most = refused, None
-        if size is None and (size := self.served(server, model)) is None and (row := known(model)) is not None:
-            size, most = row.window or row.max_input, row.max_input
+        if size is None and (size := self.served(scope.server, scope.model)) is None:
+            row = known(scope.model)
+            size, most = (None, None) if row is None else (row.window or row.max_input, row.max_input)
         sizes = [each for each in (size, limits.size) if each is not None]
         return (min(sizes), most) if sizes else None
 
-    def learned(self, model: str) -> LearnedWindow | None:
+    def learned(self, scope: LearningScope) -> LearnedWindow | None:
         """Return what refusals taught about a model, as long as they count."""
         now = self._clock()
-        found, looked = self._learned.get(model, (None, 0.0))
-        if now - looked > _STORE_INTERVAL and self._store.store is not None:
-            saved = self._store.load(KIND, _id(model))
-            found = found if saved is None else LearnedWindow(**saved.body)
-            self._remember(model, found)
+        if now - self._looked.get(scope, 0.0) > _STORE_INTERVAL and self._store.store is not None:
+            self._looked.pop(scope, None)
+            self._looked[scope] = now
+            while len(self._looked) > _MOST:
+                self._looked.popitem(last=False)
+            saved = self._store.load(KIND, scope.id)
+            if saved is not None:
+                self._learned.put(scope, LearnedWindow(**saved.body))
+        found = self._learned.get(scope)
         return found if found is not None and now - found.at < _LASTS else None
 
-    def answer_counts(self, model: str) -> bool | None:
+    def answer_counts(self, scope: LearningScope) -> bool | None:
         """Return whether prompt and answer together have to fit the window of a model; `None` if that is unknown."""
-        learned = self.learned(model)
-        return counts_answer(model) if learned is None or learned.answer_counts is None else learned.answer_counts
+        learned = self.learned(scope)
+        return counts_answer(scope.model) if learned is None or learned.answer_counts is None else learned.answer_counts
 
-    def took(self, model: str, used: int) -> None:
-        """Note that a model accepted a prompt of so many tokens."""
-        self._taken[model] = max(used, self._taken.get(model, 0))
-        self._taken.move_to_end(model)
-        while len(self._taken) > _MOST:
-            self._taken.popitem(last=False)
+    def took(self, scope: LearningScope, counted: int, reported: int = 0) -> None:
+        """Note that a model accepted a prompt of so many tokens, by our count and as the provider reported them."""
+        before = self._taken(scope)
+        most = AcceptedPrompt(max(counted, before.counted), max(reported, before.reported), self._clock())
+        self._accepted.put(scope, most)
 
-    def accepted(self, model: str, used: int, answer: int | None, window: int) -> None:
+    def _taken(self, scope: LearningScope) -> AcceptedPrompt:
+        found = self._accepted.get(scope)
+        return found if found is not None and self._clock() - found.at < _LASTS else AcceptedPrompt(0, 0, 0.0)
+
+    def accepted(self, scope: LearningScope, used: int, answer: int | None, window: int) -> None:
         """Learn from an answer: if prompt and answer together exceed the window, they do not have to fit together.
 
         Args:
-            model: the model that answered.
+            scope: whose request it was, and the model that answered.
             used: tokens of its prompt.
             answer: tokens that the request asked for the answer.
             window: the window that was assumed.
         """
-        if answer is None or answer >= window or used + answer <= window or self.answer_counts(model) is False:
+        if answer is None or answer >= window or used + answer <= window or self.answer_counts(scope) is False:
             return
-        before = self.learned(model) or LearnedWindow(size=None, ratio=1.0, at=0)
-        self._write(model, replace(before, answer_counts=False, at=self._clock()))
+        before = self.learned(scope) or LearnedWindow(size=None, ratio=1.0, at=0)
+        self._write(scope, replace(before, answer_counts=False, at=self._clock()))
 
-    def refused(self, model: str, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
+    def refused(self, scope: LearningScope, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
         """Learn from a refusal. After one without numbers, prompts stay below the refused size.
 
-        A prompt that is not longer than one that was accepted was not refused because of the window.
+        A prompt that is not longer than one that was accepted was not refused because of the window, and a limit below
+        one that was accepted is not the window.
 
         Args:
-            model: the model that refused.
-            overflow: what the refusal says.
+            scope: whose request it was, and the model that refused.
+            overflow: what the refusal says, as far as it is believed.
             used: tokens of the refused prompt by our count.
             window: the window that was assumed.
             learns: whether the meter learns from the refusal itself, so that no ratio is needed.
         """
-        before = self.learned(model) or LearnedWindow(size=None, ratio=1.0, at=0)
-        ratio, ceiling = before.ratio, before.ceiling
-        taken = max(_LEAST, self._taken.get(model, 0))
-        if overflow.factor is None:
-            if used > taken:
-                ceiling = min(ceiling or used, max(taken, int(used * overflow.retry_share)))
-        elif not learns and used and overflow.sent and window is not None and window <= (overflow.limit or window):
+        before = self.learned(scope) or LearnedWindow(size=None, ratio=1.0, at=0)
+        size, ratio, ceiling = before.size, before.ratio, before.ceiling
+        taken, least = self._taken(scope), _least(scope.model, window)
+        if overflow.limit is not None and overflow.limit >= max(taken.reported, least):
+            size = overflow.limit
+        if overflow.limit is None and used > (most := max(taken.counted, least)):
+            ceiling = min(ceiling or used, max(most, int(used * overflow.retry_share)))
+        elif not learns and used and overflow.factor and overflow.sent and window and window <= (overflow.limit or 0):
             # It should have fitted, so the provider counts more tokens than we do.
             ratio = min(_MOST_RATIO, max(ratio, overflow.sent / used * 1.02))
         counts = not overflow.accepted if overflow.reply else before.answer_counts
-        size = overflow.limit or before.size
-        self._write(
-            model, LearnedWindow(size=size, ratio=ratio, at=self._clock(), ceiling=ceiling, answer_counts=counts)
-        )
+        learned = LearnedWindow(size=size, ratio=ratio, at=self._clock(), ceiling=ceiling, answer_counts=counts)
+        if replace(learned, at=before.at) != before or (size is not None and size == overflow.limit):
+            self._write(scope, learned)
 
-    def _write(self, model: str, learned: LearnedWindow) -> None:
-        self._remember(model, learned)
-        saved = self._store.load(KIND, _id(model))
-        self._store.save(KIND, _id(model), asdict(learned), 0 if saved is None else saved.version)
+    def _write(self, scope: LearningScope, learned: LearnedWindow) -> None:
+        self._learned.put(scope, learned)
+        saved = self._store.load(KIND, scope.id)
+        self._store.save(KIND, scope.id, asdict(learned), 0 if saved is None else saved.version)
 
     def served(self, server: str, model: str) -> int | None:
         """Return the window of a model as its server states it; `None` if it does not."""
@@ -261,12 +287,6 @@ class Windows:
         """Take the windows from a list of models that a client asked for."""
         at, before = self._served.get(server, (0.0, {}))
         self._served[server] = (at, {**listed(answer), **before})
-
-    def _remember(self, model: str, learned: LearnedWindow | None) -> None:
-        self._learned[model] = (learned, self._clock())
-        self._learned.move_to_end(model)
-        while len(self._learned) > _MOST:
-            self._learned.popitem(last=False)
 
 
 @lru_cache(maxsize=1_024)
@@ -334,5 +354,7 @@ def _own_window(answer: Any) -> int | None:
     return size if type(size) is int and size > 0 else None
 
 
-def _id(model: str) -> str:
-    return model.encode("utf-8", "replace").decode().replace("\0", "?")[:200] or "?"
+def _least(model: str, window: int | None) -> int:
+    """Return the tokens that a model takes at the least, whatever a refusal says; `window` is what was assumed."""
+    least = _LEAST_LISTED if known(model) is not None else _LEAST
+    return least if window is None else min(least, window // _LOWERED)

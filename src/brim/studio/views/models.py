@@ -14,11 +14,14 @@ from brim.studio.workspace import Workspace
 def models(workspace: Workspace) -> dict[str, Any]:
     """Return every model: its row in the catalogue, its calibration in the store, and the errors of its counts."""
     store = workspace.find_store()
-    calibrated = set(store.ids(KIND)) if store is not None else set()
+    calibrated: dict[str, list[str]] = {}
+    for id_ in store.ids(KIND) if store is not None else ():
+        calibrated.setdefault(id_.partition("#")[0], []).append(id_)  # One for each client of a gateway.
     errors = workspace.index.errors()
     rows = []
     for model in catalogue.models():
-        known = load_calibration(store, model.id) if model.id in calibrated else None
+        found = filter(None, (load_calibration(store, id_) for id_ in calibrated.get(model.id, ())))
+        known = max(found, key=lambda each: each.calls, default=None)
         measured = None if known is None else {"calls": known.calls, "margin": known.margin}
         row = {**asdict(model), "window_text": model.window_text, "measured": measured}
         rows.append({**row, "error": _error(errors.get(model.id, ()))})

@@ -1,0 +1,66 @@
+"""For whom something that was learned holds: the owner of the requests that taught it, at one server, for one model.
+
+What a request teaches depends on what its client sent, so it holds for that client's requests alone.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from hashlib import blake2b
+from typing import Generic, NamedTuple, TypeVar
+
+V = TypeVar("V")
+
+_EACH = 64
+"""Values that are kept of one owner: a client can name any model."""
+_OWNERS = 4_096
+"""Owners of whom any are kept. What is kept was taught by answers, so a flood of invalid keys displaces nobody."""
+
+
+class LearningScope(NamedTuple):
+    """For whom something that was learned holds."""
+
+    model: str
+    """The model; empty if the requests name none."""
+    owner: tuple[str, ...] = ()
+    """Whose requests they are; empty in a program that has only its own."""
+    server: str = ""
+    """The address of the server, if it is known."""
+
+    @property
+    def id(self) -> str:
+        """The id under which a store keeps it: the model, and a hash of the others if there are any."""
+        model = self.model.encode("utf-8", "replace").decode().replace("\0", "?")[:200] or "?"
+        if not self.owner and not self.server:
+            return model
+        others = json.dumps([self.owner, self.server, self.model])
+        return f"{model}#{blake2b(others.encode(), digest_size=12).hexdigest()}"
+
+
+class LearnedValues(Generic[V]):
+    """What was learned, by scope; each owner has so many values, whatever the others do. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._owners: OrderedDict[tuple[str, ...], OrderedDict[Hashable, V]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, scope: LearningScope, kind: Hashable = None) -> V | None:
+        """Return the value of a scope, or of a kind of values in it; `None` if there is none."""
+        with self._lock:
+            own = self._owners.get(scope.owner)
+            return None if own is None else own.get((scope, kind))
+
+    def put(self, scope: LearningScope, value: V, kind: Hashable = None) -> None:
+        """Keep a value, and forget the oldest of its owner, and the owner that taught nothing for the longest time."""
+        with self._lock:
+            own = self._owners.setdefault(scope.owner, OrderedDict())
+            own[scope, kind] = value
+            own.move_to_end((scope, kind))
+            self._owners.move_to_end(scope.owner)
+            if len(own) > _EACH:
+                own.popitem(last=False)
+            if len(self._owners) > _OWNERS:
+                self._owners.popitem(last=False)

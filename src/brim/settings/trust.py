@@ -1,0 +1,146 @@
+"""Which files of a project are read, and which of their settings count before the user has trusted the project.
+
+A project's folder may come from anybody: a clone, an archive, a folder above the current one. Its files are read if
+they belong to the user and nobody else may write them. A setting that names an address, a variable with a key, a store
+or a file counts once the user has run `brim config trust`, or has named the file: otherwise a clone could have `brim`
+send a key anywhere. What is trusted is kept in the user's own folder, by path and owner of the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from stat import S_ISDIR, S_ISREG, S_IWGRP, S_IWOTH
+
+from brim.errors import SourceError
+from brim.files.writer import put
+
+VARIABLE = "BRIM_TRUST"
+"""The variable with folders that are trusted with all that is in them, for machines without a user: as in `PATH`."""
+NAME = "trusted.json"
+
+GUARDED = (
+    "store.url",
+    "curator.url",
+    "gateway.upstream",
+    "gateway.upstream_messages",
+    "gateway.upstream_key",
+    "gateway.upstream_messages_key",
+    "gateway.keys",
+    "gateway.paths",
+    "gateway.host",
+    "gateway.hosts",
+    "gateway.rules",
+)
+"""Settings that name an address, a variable, a store or a file."""
+METERS = ("meter", "unknown_model", "model")
+"""Settings that may name the file of a tokenizer."""
+
+
+def is_guarded(key: str, value: object) -> bool:
+    """Return whether a project may set this only after it was trusted."""
+    if key in METERS:
+        return isinstance(value, str) and (value.endswith(".json") or os.sep in value) and os.path.exists(value)
+    return key in GUARDED and value is not None
+
+
+def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
+    """Pass if a file of a project may be read: it is the user's, and nobody else may write it; or it is trusted.
+
+    Raises:
+        SourceError: it is not, or it is no regular file.
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise SourceError(path, (error.strerror or str(error)).lower()) from error
+    if S_ISDIR(found.st_mode):
+        return  # The reader refuses it.
+    if not S_ISREG(found.st_mode):
+        raise SourceError(path, "not a regular file")
+    if not hasattr(os, "getuid") or is_trusted(path, root, environ):
+        return
+    if found.st_uid not in _own_users(environ):
+        raise SourceError(path, f"it belongs to another user, so it is not read; {_advice(root)}")
+    if found.st_mode & S_IWOTH or (found.st_mode & S_IWGRP and not _is_private(found.st_gid, found.st_uid)):
+        raise SourceError(path, f"others may write it, so it is not read; chmod go-w it, or {_advice(root)}")
+
+
+def withheld(path: str, line: int | None, key: str, root: str) -> SourceError:
+    """Return the error of a setting that does not count yet."""
+    problem = f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by a flag or a variable"
+    return SourceError(path, problem, line=line)
+
+
+def is_trusted(path: str, root: str, environ: Mapping[str, str]) -> bool:
+    """Return whether the user has trusted a file, or the folder of its project."""
+    places = {os.path.realpath(each) for each in (path, root or os.path.dirname(path) or ".")}
+    for each in filter(None, environ.get(VARIABLE, "").split(os.pathsep)):
+        above = os.path.realpath(each)
+        if any(os.path.commonpath([above, place]) == above for place in places):
+            return True
+    try:
+        owner = os.stat(path).st_uid
+    except OSError:
+        return False
+    return any(row["path"] in places and row["owner"] == owner for row in _rows(environ))
+
+
+def trust(path: str, environ: Mapping[str, str]) -> str:
+    """Trust a file of settings or the folder of a project, and return its path.
+
+    Raises:
+        SourceError: it does not exist, or there is no folder for the user's own settings.
+    """
+    place = os.path.realpath(path)
+    try:
+        owner = os.stat(place).st_uid
+    except OSError as error:
+        raise SourceError(path, (error.strerror or str(error)).lower()) from error
+    kept = folder(environ)
+    if kept is None:
+        raise SourceError(path, f"no folder for your settings: set HOME, or {VARIABLE}={place}")
+    rows = [row for row in _rows(environ) if row["path"] != place] + [{"path": place, "owner": owner}]
+    os.makedirs(kept, mode=0o700, exist_ok=True)
+    put(os.path.join(kept, NAME), (json.dumps({"trusted": rows}, indent=1) + "\n").encode())
+    return place
+
+
+def folder(environ: Mapping[str, str]) -> str | None:
+    """Return the folder of the user's own settings; `None` if there is none."""
+    home = environ.get("HOME") or environ.get("USERPROFILE")  # Windows has the second only.
+    above = environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
+    return os.path.join(above, "brim") if above else None
+
+
+def _rows(environ: Mapping[str, str]) -> list[dict[str, object]]:
+    kept = folder(environ)
+    try:
+        with open(os.path.join(kept or os.devnull, NAME), encoding="utf-8") as file:
+            rows = json.load(file)["trusted"]
+            return [row for row in rows if {"path", "owner"} <= row.keys()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _advice(root: str) -> str:
+    return f"if you trust its content, run: brim config trust {os.path.abspath(root or '.')}"
+
+
+def _own_users(environ: Mapping[str, str]) -> set[int]:
+    """Return the ids of the user; under sudo, also of the one who has called it."""
+    caller = environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return {os.geteuid(), *([int(caller)] if caller.isdigit() else [])}
+
+
+def _is_private(group: int, user: int) -> bool:
+    """Return whether a group is the user's own, as many systems make one for each: its members are nobody else."""
+    import grp
+    import pwd
+
+    try:
+        owner, found = pwd.getpwuid(user), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return owner.pw_gid == group and found.gr_name == owner.pw_name and set(found.gr_mem) <= {owner.pw_name}

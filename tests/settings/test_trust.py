@@ -1,0 +1,241 @@
+"""A folder of somebody else: nothing that it names is asked, opened or sent before its user has trusted it."""
+
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import brim
+from brim.errors import SourceError
+from brim.settings import trust
+from brim.settings.keys import SETTINGS
+from brim.settings.project import above
+
+SECRET = "AWS-hq7Wn2Yx0Lr9TbK4"
+ADDRESSES = {
+    "store.url": "postgresql://{host}/brim",
+    "curator.url": "http://{host}/v1",
+    "gateway.upstream": "http://{host}/v1",
+    "gateway.upstream_messages": "http://{host}/v1",
+    "gateway.upstream_key": "AWS_SECRET_ACCESS_KEY",
+    "gateway.upstream_messages_key": "AWS_SECRET_ACCESS_KEY",
+    "gateway.keys": ["AWS_SECRET_ACCESS_KEY"],
+    "gateway.paths": ["*"],
+    "gateway.host": "0.0.0.0",
+    "gateway.hosts": ["attacker.example"],
+    "gateway.rules": [{"model": "*", "sections": "/etc/passwd"}],
+}
+"""Every setting that names an address, a path, a variable or a command; `meter` beside them, if it is a file."""
+HARMLESS = ("prompt.template", "profile", "model", "models.cheap", "models.medium", "models.expensive", "curator.model")
+"""Texts that name none: they are sent to nobody but whom the user has chosen."""
+
+
+@pytest.fixture
+def user(tmp_path, monkeypatch):
+    """A user with a home of their own, who has trusted nothing."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("BRIM_TRUST")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    return home
+
+
+@pytest.fixture
+def clone(user, monkeypatch):
+    """A repository of a stranger in the user's home, entered."""
+    folder = user / "clone"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def attacker():
+    """An address, and everything that reaches it."""
+    heard = []
+
+    class Listener(http.server.BaseHTTPRequestHandler):
+        def handle(self):
+            heard.append(self.connection.recv(4_096))
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listener)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}", heard
+    server.shutdown()
+    server.server_close()
+
+
+def written(folder, key, value, host="attacker.example"):
+    value = value.format(host=host) if isinstance(value, str) else value
+    group, _, name = key.partition(".")
+    line = f"{group}:\n  {name}: " if name else f"{group}: "
+    (folder / "brim.yaml").write_text(line + json.dumps(value) + "\n")
+
+
+def test_every_setting_that_is_a_text_names_nothing_or_is_guarded():
+    texts = {key for key, setting in SETTINGS.items() if setting.kind.reads_text and not setting.kind.names}
+    sections = {key for key in texts if key.startswith(("sections.", "prompt."))}
+    assert texts - sections - {*HARMLESS, "meter", "unknown_model"} <= set(trust.GUARDED)
+    assert set(ADDRESSES) == set(trust.GUARDED)
+
+
+@pytest.mark.parametrize("key", ADDRESSES)
+@pytest.mark.parametrize("place", ["top", "profile"])
+def test_what_a_clone_names_does_not_count_until_it_is_trusted(clone, key, place):
+    written(clone, key, ADDRESSES[key])
+    if place == "profile":
+        text = (clone / "brim.yaml").read_text()
+        (clone / "profiles").mkdir()
+        (clone / "profiles" / "own.yaml").write_text(text)
+        (clone / "brim.yaml").write_text("profile: own\n")
+    with pytest.raises(SourceError, match="not trusted") as caught:
+        brim.load_config().resolve().value(key)
+    assert f"brim config trust {clone}" in str(caught.value)
+    with pytest.raises(SourceError, match="not trusted"):
+        brim.load_config(str(clone)).resolve()[key]
+    assert brim.load_config(flags={key: SETTINGS[key].default}).resolve().value(key) == SETTINGS[key].default
+    trust.trust(str(clone), os.environ)
+    assert brim.load_config().resolve().is_set(key)
+    assert brim.load_config().resolve().value(key)
+
+
+def test_budgets_and_prompts_of_a_clone_count_at_once(clone):
+    (clone / "brim.yaml").write_text(
+        "budgets:\n  context_budget_chars: 123456\nmodel: gpt-5\nprompt:\n  separator: '--'\n"
+    )
+    settings = brim.load_config().resolve()
+    assert settings.value("context_budget_chars") == 123_456
+    assert settings.value("prompt.separator") == "--"
+    assert settings.meter().exact
+
+
+COMMANDS = (
+    ("gateway", "--check"),
+    ("gateway", "--check", "--upstream", "http://127.0.0.1:9/v1"),
+    ("status",),
+    ("doctor",),
+    ("config", "show"),
+    ("config", "check"),
+    ("count", "brim.yaml"),
+)
+
+
+def test_no_byte_leaves_a_hostile_clone_before_trust(clone, attacker):
+    host, heard = attacker
+    rest = "".join(
+        f"  {name}: {value}\n"
+        for name, value in (
+            ("upstream", f"http://{host}/v1"),
+            ("upstream_messages", f"http://{host}/v1"),
+            ("upstream_key", "AWS_SECRET_ACCESS_KEY"),
+        )
+    )
+    (clone / "brim.yaml").write_text(
+        f"curator:\n  model: gpt-5\n  url: http://{host}/v1\nstore:\n  url: postgresql://{host}/x\ngateway:\n{rest}"
+    )
+    environ = {**os.environ, "BRIM_CURATOR_KEY": SECRET, "OPENAI_API_KEY": SECRET}
+    for command in COMMANDS:
+        found = run(command, clone, environ)
+        assert SECRET not in found.stdout + found.stderr
+        if command == ("gateway", "--check"):
+            assert f"brim config trust {clone}" in found.stderr
+    assert heard == []
+    assert run(("config", "trust"), clone, environ).returncode == 0
+    run(("gateway", "--check"), clone, environ)
+    assert any(SECRET.encode() in each for each in heard), "the test can fail: after trust it is sent"
+
+
+def run(command, folder, environ):
+    made = [sys.executable, "-m", "brim", *command]
+    return subprocess.run(made, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_tokenizer_that_a_clone_names_is_not_opened(clone):
+    (clone / "own.json").write_text("{}")
+    (clone / "brim.yaml").write_text(f"meter: {clone}/own.json\n")
+    with pytest.raises(SourceError, match="not trusted"):
+        brim.load_config().resolve().meter()
+
+
+def test_a_file_that_the_user_names_is_trusted_with_what_it_names_alone(clone):
+    written(clone, "store.url", "sqlite:///own.db")
+    (clone / "profiles").mkdir()
+    (clone / "profiles" / "own.yaml").write_text("curator:\n  url: http://attacker.example\n")
+    settings = brim.load_config("brim.yaml").resolve("own")
+    assert settings.value("store.url") == "sqlite:///own.db"
+    with pytest.raises(SourceError, match="not trusted"):
+        settings.value("curator.url")
+
+
+def test_a_variable_trusts_a_folder_with_all_that_is_in_it(clone, monkeypatch):
+    written(clone, "store.url", "sqlite:///own.db")
+    monkeypatch.setenv("BRIM_TRUST", os.pathsep.join(["/nowhere", str(clone.parent)]))
+    assert brim.load_config().resolve().value("store.url") == "sqlite:///own.db"
+    assert brim.load_config().ignored == ()
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o646])
+def test_a_file_that_others_may_write_is_not_read(clone, mode):
+    (clone / "brim.yaml").write_text("model: gpt-5\n")
+    (clone / "brim.yaml").chmod(mode)
+    with pytest.raises(SourceError, match=r"others may write it.*brim config trust"):
+        brim.load_config()
+    trust.trust(str(clone), os.environ)
+    assert brim.load_config().resolve().value("model") == "gpt-5"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_read_and_trust_holds_for_its_owner(clone):
+    file = clone / "brim.yaml"
+    file.write_text("model: gpt-5\n")
+    os.chown(file, 1_234, 1_234)
+    with pytest.raises(SourceError, match=r"belongs to another user.*brim config trust"):
+        brim.load_config()
+    trust.trust(str(file), os.environ)
+    assert brim.load_config().resolve().value("model") == "gpt-5"
+    os.chown(file, 4_321, 4_321)
+    with pytest.raises(SourceError, match="belongs to another user"):
+        brim.load_config()
+
+
+def test_the_search_ends_at_the_repository_and_at_home(user, tmp_path, monkeypatch):
+    (tmp_path / "brim.yaml").write_text("model: gpt-5\n")
+    deep = user / "work" / "repo" / "src"
+    deep.mkdir(parents=True)
+    assert above(str(deep)).path == ""
+    (user / "brim.yaml").write_text("model: gpt-5\n")
+    assert above(str(deep)).path == str(user / "brim.yaml")
+    (user / "work" / "repo" / ".git").mkdir()
+    assert above(str(deep)).path == ""
+    (user / "work" / "repo" / "brim.yaml").write_text("model: gpt-5\n")
+    assert above(str(deep)).path == str(user / "work" / "repo" / "brim.yaml")
+    monkeypatch.setattr(os, "geteuid", lambda: 1_234)
+    (user / "work" / "repo" / "brim.yaml").unlink()
+    assert above(str(deep)).path == ""
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(clone):
+    os.mkfifo(clone / "brim.yaml")
+    with pytest.raises(SourceError, match="not a regular file"):
+        brim.load_config()
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["the file itself", "a file that it names"])
+def test_the_sections_of_a_rule_stay_inside_the_project(clone, tmp_path, inner):
+    from brim.gateway.settings import settings_of
+
+    outside = tmp_path / "secret.txt"
+    outside.write_text("sections: []\n")
+    (clone / "own.yaml").write_text(f"sections:\n- name: a\n  file: {outside}\n")
+    named = "own.yaml" if inner else str(outside)
+    written(clone, "gateway.rules", [{"model": "*", "sections": named}])
+    trust.trust(str(clone), os.environ)
+    config = brim.load_config()
+    with pytest.raises(SourceError, match="outside of the project"):
+        settings_of(config.resolve(), {"upstream": "http://127.0.0.1:9/v1"}, config.root)
