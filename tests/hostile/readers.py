@@ -58,6 +58,7 @@ from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.text_entries import text_entries
 from brim.sessions.log.memory_log import MemoryLog
+from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -102,6 +103,7 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "wire.overflow._PHRASES": lambda text: text[:4_000],
     "wire.overflow._RATE": lambda text: text[:4_000],
     "meter.catalogue.": lambda text: text[:512],
+    "sessions.loop.peer_steps.step_of": _step,
     "sessions.memory.lessons.": lambda text: text[:40_000],
     "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
 }
@@ -200,6 +202,13 @@ def _in_memory(text: str) -> None:
 def _admitted(text: str) -> bool:
     _is_plain.cache_clear()
     return _is_plain(_stream("/" + text)[:131_072])
+
+
+def _step(text: str) -> object:
+    try:
+        return step_of(text)
+    except BrimError:
+        return None
 
 
 def _indexed(kind: type[TermIndex]) -> Read:
