@@ -103,7 +103,6 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "wire.overflow._PHRASES": lambda text: text[:4_000],
     "wire.overflow._RATE": lambda text: text[:4_000],
     "meter.catalogue.": lambda text: text[:512],
-    "sessions.loop.peer_steps.step_of": _step,
     "sessions.memory.lessons.": lambda text: text[:40_000],
     "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
 }
@@ -202,13 +201,6 @@ def _in_memory(text: str) -> None:
 def _admitted(text: str) -> bool:
     _is_plain.cache_clear()
     return _is_plain(_stream("/" + text)[:131_072])
-
-
-def _step(text: str) -> object:
-    try:
-        return step_of(text)
-    except BrimError:
-        return None
 
 
 def _indexed(kind: type[TermIndex]) -> Read:
@@ -320,6 +312,7 @@ READERS: dict[str, Read] = {
     "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
     "receipts.receipt.handle": handle,
+    "sessions.loop.peer_steps.step_of": step_of,
     "sessions.memory.advice.SemanticMemory.learned": lambda text: SemanticMemory().learned("banned", text),
     "sessions.memory.lessons.distilled": distilled,
     "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,
