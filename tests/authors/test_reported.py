@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 
 import brim
 from brim.cli.flow import app
+from brim.errors import SourceError
 from brim.flows import flow_of, run_flow
 from brim.llm import Reply
+from brim.sessions.memory import distilled
 from brim.testing import Scripted
 
 
@@ -227,3 +229,52 @@ def test_a_log_of_events_is_reported_on(tmp_path):
     result = CliRunner().invoke(app, ["report", str(log)])
     assert result.output.startswith("2 prompts, ")
     assert "1 calls refused with HTTP 400" in result.output
+
+
+# --- forge: sections, lessons
+
+
+def test_a_reserve_above_the_total_is_refused_with_its_line(tmp_path):
+    """ "`prompt.reserve` above the total gives an empty prompt, no warning, "healthy"."""
+    (tmp_path / "brim.yaml").write_text("profile: forge\nprompt:\n  reserve: 9000\n")
+    made = brim.load_config(tmp_path, environ={}).resolve()
+    with pytest.raises(SourceError, match=r"brim\.yaml:3: prompt\.reserve.*less than the 8,000 tokens"):
+        made.fit({"rule": "V-2301", "directive": "Call apply_fix."})
+    with pytest.raises(SourceError, match=r"prompt\.reserve"):
+        made.fit_request({"rule": "V-2301"})
+
+
+def test_a_long_attempt_leaves_the_reflectors_lessons_their_room():
+    """ "The reflector's long attempt takes the room of its lessons"."""
+    lessons = [f"Attempt {i}: run aide --init after edit {i}." for i in range(1, 9)]
+    contents = {"rule": "V-2301", "attempt": "Edited it. " * 9_000, "lessons": lessons, "directive": "One line."}
+    prompt = resolved("forge-reflector").fit(contents, system="You reflect. " * 300)
+    assert prompt.texts["lessons"].split("\n") == lessons[-3:]
+    assert prompt.texts["directive"] == "One line."
+    assert prompt.receipt.part("attempt").used > 500
+
+
+@pytest.mark.parametrize(
+    ("reflection", "lesson"),
+    [
+        ('{"analysis": "It failed.", "DISTILLED_LESSON": "Run aide --init."}', "Run aide --init."),
+        ('{"distilled_lesson": "Run aide --init.", "next": "retry"}', "Run aide --init."),
+        ('```json\n{"result": "no", "DISTILLED": "Use \\"--init\\" now."}\n```', 'Use "--init" now.'),
+    ],
+)
+def test_a_lesson_in_json_has_nothing_of_the_json(reflection, lesson):
+    """ "Lessons from JSON reflections keep `"}` and glue fields"."""
+    assert distilled(reflection).text == lesson
+
+
+# --- broker: names of Ollama
+
+
+@pytest.mark.parametrize(
+    ("model", "vocabulary"), [("gemma3:4b", "gemma3"), ("qwen3:8b", "qwen3"), ("phi4:14b", "phi4")]
+)
+def test_a_tag_of_ollama_is_counted_by_the_vocabulary_of_its_family(model, vocabulary):
+    """ "Ollama tags (`gemma3:4b`, `qwen3:8b`) fall to len//4 though the vocabularies ship"."""
+    text = "漢字かな交じり文 and some English, 12,345 times."
+    assert resolved("broker", model=model).meter().count(text) == brim.meter(vocabulary).count(text)
+    assert brim.meter(model).exact

@@ -41,8 +41,8 @@ def run(
     Example: brim loop --id explore --goal "Find the bug." --model gpt-5 --store sqlite:///brim.db
     """
     from brim.errors import InvalidValue, UnknownName
-    from brim.sessions.loop.peer_steps import PeerSteps, PeerGone
     from brim.sessions.loop.loop import Loop
+    from brim.sessions.loop.peer_steps import PeerGone, PeerSteps
     from brim.settings import load_config
     from brim.store import open_store
 

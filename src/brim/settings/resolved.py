@@ -276,8 +276,14 @@ class Resolved:
         return meter_named(other) if other in UNITS else meter_for(None, other)
 
     def _is_unknown(self, model: str | None) -> bool:
-        """Return whether the catalogue lacks a model, and `unknown_model` names a meter for it."""
-        return model is not None and self.value("unknown_model") != _ERROR and lookup(model) is None
+        """Return whether no meter is known for a model, and `unknown_model` names one for it."""
+        if model is None or self.value("unknown_model") == _ERROR:
+            return False
+        try:
+            meter_for(None, model)
+        except UnknownName:
+            return True
+        return False
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -473,9 +479,21 @@ class Resolved:
         made |= {**options, **self._measured(scale, total, window, options)}
         reserve = self.value("prompt.reserve")
         if "budget" not in options:
-            made["budget"] = max(made["budget"] - reserve, 0)
+            self._check_reserve(made["budget"])
+            made["budget"] -= reserve
         limit = self._token_limit(window, made)
         return None if limit is None else remaining(max(limit - reserve, 0), self.token_meter(), sent)
+
+    def _check_reserve(self, budget: int) -> None:
+        """Check that `prompt.reserve` leaves something of a budget.
+
+        Raises:
+            SourceError: it leaves nothing; a prompt without any content would be no answer to that.
+        """
+        reserve = self.value("prompt.reserve")
+        if reserve and reserve >= budget:
+            expected = f"less than the {budget:,} tokens of the prompt and its answer"
+            raise self.blame("prompt.reserve", InvalidValue("prompt.reserve", reserve, expected))
 
     def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
         """Return a request of sections and messages under one budget.
@@ -506,7 +524,8 @@ class Resolved:
         made["keep_tools"] = self.value("prompt.tools.keep")
         made |= self._measured(scale, total, window, options)
         if "budget" not in options:
-            made["budget"] = max(made["budget"] - self.value("prompt.reserve"), 0)
+            self._check_reserve(made["budget"])
+            made["budget"] -= self.value("prompt.reserve")
         return made
 
     def fit_messages(
