@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import brim
@@ -278,3 +279,96 @@ def test_a_tag_of_ollama_is_counted_by_the_vocabulary_of_its_family(model, vocab
     text = "漢字かな交じり文 and some English, 12,345 times."
     assert resolved("broker", model=model).meter().count(text) == brim.meter(vocabulary).count(text)
     assert brim.meter(model).exact
+
+
+# --- broker: templates
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(3, "3"), (None, "[N/A]"), ({"a": 1}, "{'a': 1}"), (2.5, "2.5"), (["x", 3], "x\n3"), (True, "True")],
+)
+def test_a_value_of_any_type_is_a_text(value, text):
+    """ "Numbers, None and dicts raise `InvalidType` though the page says nothing raises"."""
+    assert resolved("broker").fit({"income": value}, template="Income: {income}.").text == f"Income: {text}."
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{name:<10}|", "Anna      |"),
+        ("{name!s}|", "Anna|"),
+        ("{income:>8}|{income:,.2f}", "    1200|1,200.00"),
+        ("{name} {name!r}", "Anna 'Anna'"),
+        ("{traits[job]} {traits[age]}", "baker [N/A]"),
+        ("{name:d}", "Anna"),
+        ("{weather:>8}", "[N/A]"),
+    ],
+)
+def test_a_place_may_have_a_format(template, text):
+    """ "`{name:<10}`, `{name!s}`, `{income:>8}` become `[N/A]` although the value is there"."""
+    context = {"name": "Anna", "income": 1200, "traits": {"job": "baker"}}
+    assert resolved("broker").fit(context, template=template).text == text
+
+
+# --- ecology
+
+
+CONFIG = """\
+world:
+  size: 40
+llm:
+  default_model: gemini/gemini-3-flash
+agent:
+  personality: calm
+  context_budget:
+    enabled: true
+    total_tokens: 4000
+    sections:
+      working_memory: {max_tokens: 700, priority: high}
+"""
+
+
+def test_the_authors_own_config_file_is_read_and_foreign_keys_are_notices(tmp_path):
+    """ "The author's own `config/config.yaml` (with `world:`, `llm:` beside `agent.context_budget`) is refused"."""
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    config = brim.load_config(tmp_path / "config.yaml", environ={})
+    assert config.resolve().value("sections.working_memory.ceiling") == 700
+    told = "\n".join(config.ignored)
+    assert [name in told for name in ("'world'", "'llm'", "'personality'")] == [True] * 3
+    same = brim.load_config(yaml.safe_load(CONFIG), environ={})
+    assert same.resolve().value("prompt.total") == 4_000
+    with pytest.raises(SourceError, match="total_token'; did you mean 'total_tokens'"):
+        brim.load_config({"context_budget": {"total_token": 1}}, environ={})
+
+
+def test_an_agent_is_told_in_its_own_words_what_of_its_wish_was_refused():
+    """ "An agent is not told what of its wish was refused, nor in its own words (`max_tokens`, not `ceiling`)"."""
+    page = json.dumps(
+        {
+            "context_budget": {
+                "total_tokens": 9000,
+                "sections": {"system_prompt": {"max_tokens": 5}, "recent_events": {"max_tokens": -3}, "dairy": 90},
+            }
+        }
+    )
+    text = resolved("ecology").fit({"system_prompt": "You tend a garden.", "working_memory": page}).text
+    told = text.split("\n\n")[1].split("\n")[0]
+    assert "sections.recent_events.max_tokens must be" in told
+    assert "ceiling" not in told
+    assert "total_tokens 9,000 is more than the 4,000 that there are, so 4,000 count" in told
+    assert "system_prompt is required and stays as it is" in told
+    assert text.startswith("You tend a garden.")
+
+
+def test_a_budget_on_a_long_page_is_read_at_its_end_and_told_in_its_middle():
+    """ "a budget on a long page is ignored silently"."""
+    wish = "~~~yaml\ncontext_budget: {sections: {recent_events: 50}}\n~~~\n"
+    notes = "A note of an ordinary day.\n" * 6_000
+    events = {"recent_events": "Rain. " * 400}
+    made = resolved("ecology")
+    last = made.fit({"working_memory": notes + wish, **events})
+    assert last.receipt.part("recent_events").used <= 50
+    middle = made.fit({"working_memory": notes + wish + notes, **events})
+    assert middle.receipt.part("recent_events").used > 200
+    assert "context_budget is read in its first and last 50,000 alone" in middle.text

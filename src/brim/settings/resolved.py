@@ -46,6 +46,7 @@ from brim.settings.prompt import (
     noticed,
     overrides,
     remaining,
+    template_contents,
     with_template,
 )
 from brim.settings.values import MOST, Value, Values, error_at
@@ -423,6 +424,10 @@ class Resolved:
         Raises:
             DoesNotFit: the required sections are bigger than the budget.
         """
+        missing = self.value("prompt.missing")
+        if missing is not None:  # Where nothing may raise, values of any type are texts, as `str.format` makes them.
+            template = options.get("template", self.value("prompt.template"))
+            contents, options["template"] = template_contents(contents, template, missing)
         sections, made, prompt = self._fit_sections(self.sections(contents), options, (system, tools))
         if self.value("prompt.log") and prompt.receipt.truncated:
             log_overflow(sections, prompt, agent, made)
@@ -447,9 +452,10 @@ class Resolved:
         limit = self._measure_prompt(made, options, sent)
         meter = meter_for(made.get("meter"), made.get("model"))
         page = self.value("prompt.own_budget")
-        own = overrides(sections, page)
+        own, names = overrides(sections, page), self.names()
         fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
-        for override, notice in attempts(own):
+        for override, told in attempts(own):
+            notice = "; ".join(filter(None, (told, override.refused(sections, made["budget"], names))))
             if notice:
                 self.log(notice)
             chosen = override.applied(noticed(sections, page, notice))
