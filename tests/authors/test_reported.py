@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import brim
 from brim.cli.flow import app
+from brim.doctor.diagnosis import diagnose
 from brim.errors import SourceError
 from brim.flows import flow_of, run_flow
 from brim.llm import Reply
@@ -372,3 +373,44 @@ def test_a_budget_on_a_long_page_is_read_at_its_end_and_told_in_its_middle():
     middle = made.fit({"working_memory": notes + wish + notes, **events})
     assert middle.receipt.part("recent_events").used > 200
     assert "context_budget is read in its first and last 50,000 alone" in middle.text
+
+
+# --- flow: the budget of the history
+
+
+def test_the_budget_is_that_of_the_history_alone():
+    """ "The history's budget is shared with notes (36,173 of 250,000 left): the author means history alone"."""
+    config = brim.load_config(environ={}, flags={"budgets.context_budget_chars": 50_000})
+    history = [{"step_id": str(i), "agent": "fixer", "output": f"Result {i}. " * 400} for i in range(20)]
+    step = {"id": "20", "agent": "fixer", "teaching_notes": {"constraints": "Keep the public API. " * 3_000}}
+    bare = brim.Curator(config).prepare({"id": "20", "agent": "fixer"}, history).receipt["context_truncation"]
+    pack = brim.Curator(config).prepare(step, history, [f"runs/signal/{i}.md" for i in range(100)])
+    noted = pack.receipt["context_truncation"]
+    assert noted["steps_included"] == bare["steps_included"] >= 9
+    assert noted["chars_used"] <= 50_000
+    assert "Keep the public API. " * 2_999 in pack.text
+
+
+def test_the_doctors_advice_keeps_as_many_critical_steps():
+    """ "The doctor's own advice makes it worse (CRITICAL steps kept 47 to 32)"."""
+    config = brim.load_config(environ={})
+    agents = ["code-critic", "fixer", "gh-reporter"]
+    history = [{"step_id": str(i), "agent": agents[i % 3], "output": f"Part {i}. " * 2_000} for i in range(90)]
+
+    def kept(made):
+        receipt = brim.Curator(made).prepare({"id": "90", "agent": "fixer"}, history).receipt
+        return receipt, receipt["context_truncation"]["priority_distribution"]["CRITICAL"]
+
+    receipt, before = kept(config)
+    found = diagnose(config, [("", {**receipt, "flow": "f"})], None, None)
+    flags = {key: value for each in found for key, value in changed(each.changes)}
+    assert kept(brim.load_config(environ={}, flags=flags))[1] >= before
+    assert not any("history_max_older_chars" in each.do for each in found)
+
+
+def changed(changes):
+    """Yield the settings that the commands of the doctor set."""
+    for change in changes:
+        match = re.search(r"config set (\S+) (\S+)", str(change))
+        if match:
+            yield match[1] if "." in match[1] else f"budgets.{match[1]}", int(match[2])
