@@ -13,6 +13,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import product
 from typing import Any, get_args
@@ -55,6 +56,7 @@ from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.text_entries import text_entries
 from brim.sessions.log.memory_log import MemoryLog
+from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -218,6 +220,13 @@ def _fitting(format: str) -> Read:
     return fit
 
 
+def _stepped(text):
+    with suppress(BrimError):
+        step_of(text)
+    with suppress(BrimError):
+        step_of(json.dumps({"result": text}))
+
+
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
@@ -298,6 +307,7 @@ READERS: dict[str, Read] = {
     "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
     "receipts.receipt.handle": handle,
+    "sessions.loop.peer_steps.step_of": _stepped,
     "sessions.memory.advice.SemanticMemory.learned": lambda text: SemanticMemory().learned("banned", text),
     "sessions.memory.lessons.distilled": distilled,
     "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,

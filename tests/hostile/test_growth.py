@@ -73,6 +73,7 @@ _PARTS = (
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {
+    "sessions.loop.peer_steps.PeerSteps.notice": "sessions.loop.peer_steps.step_of",
     "gateway.client_request.unread": "gateway.client_request.read",
     "gateway.client_request.with_answer": "files.json_body.body_of",
     "gateway.body.decoded": "gateway.body.json_value",
