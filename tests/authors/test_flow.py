@@ -446,7 +446,8 @@ def test_every_criterion_of_the_page_names_a_test_that_exists():
     named = set(re.findall(r"`(test_\w+)`", text))
     own = {name for name in globals() if name.startswith("test_")}
     assert len(named) >= 18
-    assert named <= own, named - own
+    elsewhere = (Path(__file__).parent / "test_reported.py").read_text(encoding="utf-8")
+    assert [name for name in named - own if f"def {name}(" not in elsewhere] == []
     assert own - named <= {"test_every_criterion_of_the_page_names_a_test_that_exists"}, (
         "every test stands for a criterion"
     )
