@@ -112,7 +112,7 @@ AREAS = (
         f"{_FORGE} {_ECOLOGY}",
         (
             ("S0.17: calls within a turn emit nothing", "emit(fitted.receipt.event(agent, **(about or {})))", "pass"),
-            ("S1.6: the answer has no room", 'made["budget"] = max(made["budget"] - reserve, 0)', "pass"),
+            ("S1.6: the answer has no room", 'made["budget"] -= reserve', "pass"),
             ("S1.14: an agent may lock itself out", "or is_readable(prompt, page):", "or True:"),
             ("S1.17: budgets cannot be switched off", 'if not self.value("prompt.enabled"):', "if False:"),
             (
@@ -259,7 +259,7 @@ AREAS = (
         "sessions/memory/working_memory.py",
         f"{_ECOLOGY} tests/sessions/memory/test_working_memory.py",
         (
-            ("S1.21: a page that was restored has no budget", "reversed([*_found(self.text[:_LOOKED_AT])])", "()"),
+            ("S1.21: a page that was restored has no budget", "reversed([*_found(text)])", "()"),
             ("S1.14: a wrong key loses the others", "        problems.append(str(error))", "        raise"),
             ("S1.14: the first budget of a page counts", "found in reversed([*_found(", "found in ([*_found("),
         ),

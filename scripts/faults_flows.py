@@ -84,7 +84,7 @@ AREAS = (
                 '"output": output[:1000],',
             ),
             ("S2.12: a cut answer is good", "    if reply.complete:\n", "    if True:\n"),
-            ("S2.13: no time limit", 'seconds=settings.value("timeout_seconds")', "seconds=3_600.0"),
+            ("S2.13: no time limit", 'seconds = settings.value("timeout_seconds")', "seconds = 3_600.0"),
         ),
     ),
     (

@@ -152,7 +152,7 @@ class TestGracefulTruncation:
 # What the document asks for beyond its tests.
 
 
-@pytest.mark.parametrize("model", ["gemma3:4b", "qwen3:4b", "mistral"])
+@pytest.mark.parametrize("model", ["household:4b", "mistral-of-ours"])
 def test_names_of_ollama_fall_back_to_a_quarter_of_the_characters(model, caplog):
     assert count_tokens("a" * 100, model) == 25
     assert f"the model '{model}' is not in the catalogue" in caplog.text

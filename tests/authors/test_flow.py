@@ -391,7 +391,7 @@ def test_a_variable_changes_the_budget_of_the_pack(tmp_path, prefix):
     config = brim.load_config(tmp_path, environ={f"{prefix}CONTEXT_BUDGET_CHARS": "12000"})
     pack = Curator(config).prepare({"id": "x"}, history(*["fixer"] * 30, size=1_000))
     assert pack.receipt["budget_chars"] == 12_000
-    assert 9_000 < pack.receipt["used_chars"] <= 12_000
+    assert 9_000 < len(pack.section("history")) <= 12_000
 
 
 @pytest.mark.parametrize("name", ["BRIM_CONTEXT_BUDGET", "BRIM_FOO", "SWARM_CONTEXT_BUDGET_CHAR", "BRIM_BUDGETS__X"])
@@ -446,7 +446,8 @@ def test_every_criterion_of_the_page_names_a_test_that_exists():
     named = set(re.findall(r"`(test_\w+)`", text))
     own = {name for name in globals() if name.startswith("test_")}
     assert len(named) >= 18
-    assert named <= own, named - own
+    elsewhere = (Path(__file__).parent / "test_reported.py").read_text(encoding="utf-8")
+    assert [name for name in named - own if f"def {name}(" not in elsewhere] == []
     assert own - named <= {"test_every_criterion_of_the_page_names_a_test_that_exists"}, (
         "every test stands for a criterion"
     )

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import brim
 from brim.cli.flow import app
+from brim.doctor.diagnosis import diagnose
+from brim.errors import SourceError
 from brim.flows import flow_of, run_flow
 from brim.llm import Reply
+from brim.sessions.memory import distilled
 from brim.testing import Scripted
 
 
@@ -227,3 +231,186 @@ def test_a_log_of_events_is_reported_on(tmp_path):
     result = CliRunner().invoke(app, ["report", str(log)])
     assert result.output.startswith("2 prompts, ")
     assert "1 calls refused with HTTP 400" in result.output
+
+
+# --- forge: sections, lessons
+
+
+def test_a_reserve_above_the_total_is_refused_with_its_line(tmp_path):
+    """ "`prompt.reserve` above the total gives an empty prompt, no warning, "healthy"."""
+    (tmp_path / "brim.yaml").write_text("profile: forge\nprompt:\n  reserve: 9000\n")
+    made = brim.load_config(tmp_path, environ={}).resolve()
+    with pytest.raises(SourceError, match=r"brim\.yaml:3: prompt\.reserve.*less than the 8,000 tokens"):
+        made.fit({"rule": "V-2301", "directive": "Call apply_fix."})
+    with pytest.raises(SourceError, match=r"prompt\.reserve"):
+        made.fit_request({"rule": "V-2301"})
+
+
+def test_a_long_attempt_leaves_the_reflectors_lessons_their_room():
+    """ "The reflector's long attempt takes the room of its lessons"."""
+    lessons = [f"Attempt {i}: run aide --init after edit {i}." for i in range(1, 9)]
+    contents = {"rule": "V-2301", "attempt": "Edited it. " * 9_000, "lessons": lessons, "directive": "One line."}
+    prompt = resolved("forge-reflector").fit(contents, system="You reflect. " * 300)
+    assert prompt.texts["lessons"].split("\n") == lessons[-3:]
+    assert prompt.texts["directive"] == "One line."
+    assert prompt.receipt.part("attempt").used > 500
+
+
+@pytest.mark.parametrize(
+    ("reflection", "lesson"),
+    [
+        ('{"analysis": "It failed.", "DISTILLED_LESSON": "Run aide --init."}', "Run aide --init."),
+        ('{"distilled_lesson": "Run aide --init.", "next": "retry"}', "Run aide --init."),
+        ('```json\n{"result": "no", "DISTILLED": "Use \\"--init\\" now."}\n```', 'Use "--init" now.'),
+    ],
+)
+def test_a_lesson_in_json_has_nothing_of_the_json(reflection, lesson):
+    """ "Lessons from JSON reflections keep `"}` and glue fields"."""
+    assert distilled(reflection).text == lesson
+
+
+# --- broker: names of Ollama
+
+
+@pytest.mark.parametrize(
+    ("model", "vocabulary"), [("gemma3:4b", "gemma3"), ("qwen3:8b", "qwen3"), ("phi4:14b", "phi4")]
+)
+def test_a_tag_of_ollama_is_counted_by_the_vocabulary_of_its_family(model, vocabulary):
+    """ "Ollama tags (`gemma3:4b`, `qwen3:8b`) fall to len//4 though the vocabularies ship"."""
+    text = "漢字かな交じり文 and some English, 12,345 times."
+    assert resolved("broker", model=model).meter().count(text) == brim.meter(vocabulary).count(text)
+    assert brim.meter(model).exact
+
+
+# --- broker: templates
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(3, "3"), (None, "[N/A]"), ({"a": 1}, "{'a': 1}"), (2.5, "2.5"), (["x", 3], "x\n3"), (True, "True")],
+)
+def test_a_value_of_any_type_is_a_text(value, text):
+    """ "Numbers, None and dicts raise `InvalidType` though the page says nothing raises"."""
+    assert resolved("broker").fit({"income": value}, template="Income: {income}.").text == f"Income: {text}."
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{name:<10}|", "Anna      |"),
+        ("{name!s}|", "Anna|"),
+        ("{income:>8}|{income:,.2f}", "    1200|1,200.00"),
+        ("{name} {name!r}", "Anna 'Anna'"),
+        ("{traits[job]} {traits[age]}", "baker [N/A]"),
+        ("{name:d}", "Anna"),
+        ("{weather:>8}", "[N/A]"),
+    ],
+)
+def test_a_place_may_have_a_format(template, text):
+    """ "`{name:<10}`, `{name!s}`, `{income:>8}` become `[N/A]` although the value is there"."""
+    context = {"name": "Anna", "income": 1200, "traits": {"job": "baker"}}
+    assert resolved("broker").fit(context, template=template).text == text
+
+
+# --- ecology
+
+
+CONFIG = """\
+world:
+  size: 40
+llm:
+  default_model: gemini/gemini-3-flash
+agent:
+  personality: calm
+  context_budget:
+    enabled: true
+    total_tokens: 4000
+    sections:
+      working_memory: {max_tokens: 700, priority: high}
+"""
+
+
+def test_the_authors_own_config_file_is_read_and_foreign_keys_are_notices(tmp_path):
+    """ "The author's own `config/config.yaml` (with `world:`, `llm:` beside `agent.context_budget`) is refused"."""
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    config = brim.load_config(tmp_path / "config.yaml", environ={})
+    assert config.resolve().value("sections.working_memory.ceiling") == 700
+    told = "\n".join(config.ignored)
+    assert [name in told for name in ("'world'", "'llm'", "'personality'")] == [True] * 3
+    same = brim.load_config(yaml.safe_load(CONFIG), environ={})
+    assert same.resolve().value("prompt.total") == 4_000
+    with pytest.raises(SourceError, match="total_token'; did you mean 'total_tokens'"):
+        brim.load_config({"context_budget": {"total_token": 1}}, environ={})
+
+
+def test_an_agent_is_told_in_its_own_words_what_of_its_wish_was_refused():
+    """ "An agent is not told what of its wish was refused, nor in its own words (`max_tokens`, not `ceiling`)"."""
+    page = json.dumps(
+        {
+            "context_budget": {
+                "total_tokens": 9000,
+                "sections": {"system_prompt": {"max_tokens": 5}, "recent_events": {"max_tokens": -3}, "dairy": 90},
+            }
+        }
+    )
+    text = resolved("ecology").fit({"system_prompt": "You tend a garden.", "working_memory": page}).text
+    told = text.split("\n\n")[1].split("\n")[0]
+    assert "sections.recent_events.max_tokens must be" in told
+    assert "ceiling" not in told
+    assert "total_tokens 9,000 is more than the 4,000 that there are, so 4,000 count" in told
+    assert "system_prompt is required and stays as it is" in told
+    assert text.startswith("You tend a garden.")
+
+
+def test_a_budget_on_a_long_page_is_read_at_its_end_and_told_in_its_middle():
+    """ "a budget on a long page is ignored silently"."""
+    wish = "~~~yaml\ncontext_budget: {sections: {recent_events: 50}}\n~~~\n"
+    notes = "A note of an ordinary day.\n" * 6_000
+    events = {"recent_events": "Rain. " * 400}
+    made = resolved("ecology")
+    last = made.fit({"working_memory": notes + wish, **events})
+    assert last.receipt.part("recent_events").used <= 50
+    middle = made.fit({"working_memory": notes + wish + notes, **events})
+    assert middle.receipt.part("recent_events").used > 200
+    assert "context_budget is read in its first and last 50,000 alone" in middle.text
+
+
+# --- flow: the budget of the history
+
+
+def test_the_budget_is_that_of_the_history_alone():
+    """ "The history's budget is shared with notes (36,173 of 250,000 left): the author means history alone"."""
+    config = brim.load_config(environ={}, flags={"budgets.context_budget_chars": 50_000})
+    history = [{"step_id": str(i), "agent": "fixer", "output": f"Result {i}. " * 400} for i in range(20)]
+    step = {"id": "20", "agent": "fixer", "teaching_notes": {"constraints": "Keep the public API. " * 3_000}}
+    bare = brim.Curator(config).prepare({"id": "20", "agent": "fixer"}, history).receipt["context_truncation"]
+    pack = brim.Curator(config).prepare(step, history, [f"runs/signal/{i}.md" for i in range(100)])
+    noted = pack.receipt["context_truncation"]
+    assert noted["steps_included"] == bare["steps_included"] >= 9
+    assert noted["chars_used"] <= 50_000
+    assert "Keep the public API. " * 2_999 in pack.text
+
+
+def test_the_doctors_advice_keeps_as_many_critical_steps():
+    """ "The doctor's own advice makes it worse (CRITICAL steps kept 47 to 32)"."""
+    config = brim.load_config(environ={})
+    agents = ["code-critic", "fixer", "gh-reporter"]
+    history = [{"step_id": str(i), "agent": agents[i % 3], "output": f"Part {i}. " * 2_000} for i in range(90)]
+
+    def kept(made):
+        receipt = brim.Curator(made).prepare({"id": "90", "agent": "fixer"}, history).receipt
+        return receipt, receipt["context_truncation"]["priority_distribution"]["CRITICAL"]
+
+    receipt, before = kept(config)
+    found = diagnose(config, [("", {**receipt, "flow": "f"})], None, None)
+    flags = {key: value for each in found for key, value in changed(each.changes)}
+    assert kept(brim.load_config(environ={}, flags=flags))[1] >= before
+    assert not any("history_max_older_chars" in each.do for each in found)
+
+
+def changed(changes):
+    """Yield the settings that the commands of the doctor set."""
+    for change in changes:
+        match = re.search(r"config set (\S+) (\S+)", str(change))
+        if match:
+            yield match[1] if "." in match[1] else f"budgets.{match[1]}", int(match[2])

@@ -137,7 +137,7 @@ def test_tiny_prompts_ask_for_a_smaller_budget(project):
         "prompts are tiny"
     ]
     assert told.level == "advice"
-    assert "the fullest of 3 packs has 4,700 chars (about 1,175 tokens), 2 % of the budget of 200,000" in told.seen
+    assert "the fullest of 3 packs has 4,500 chars (about 1,125 tokens), 2 % of the budget of 200,000" in told.seen
     assert "a window of 200,000 tokens" in told.seen
     assert told.commands == ("brim config set context_budget_chars 10000 --flow build",)
 

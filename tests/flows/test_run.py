@@ -1,5 +1,6 @@
 import json
 import os
+import re
 
 import pytest
 
@@ -35,7 +36,8 @@ def test_a_flow_of_a_hundred_steps_keeps_every_pack_within_its_budget(tmp_path):
     outcome = run_flow(config, name, model, run_base=tmp_path / "runs")
     assert outcome.ok
     assert len(outcome.steps) == len(model.asked) == 100
-    assert max(map(len, model.asked)) <= 12_000
+    used = [ran.receipt["context_truncation"]["chars_used"] for ran in outcome.steps]
+    assert 10_000 < max(used) <= 12_000
     assert all(len(asked) == ran.receipt["used_chars"] for asked, ran in zip(model.asked, outcome.steps, strict=True))
     assert min(map(len, model.asked[30:])) > 10_000
     files = os.listdir(tmp_path / "runs" / "build" / "receipts")
@@ -127,10 +129,11 @@ def test_a_model_that_cannot_be_asked_fails_the_step_with_a_receipt(tmp_path, an
 
 def test_notes_that_do_not_fit_fail_the_step_with_the_numbers(tmp_path):
     path = project(tmp_path, 1)
-    path.write_text(f"flow: build\nsteps:\n  - {{id: a, agent: fixer, task: {'t' * 20_000}}}\n")
+    text = f"flow: build\nmodel: gpt-4o\nwindow: {{size: 1500}}\nsteps:\n  - {{id: a, agent: fixer, task: {'t ' * 9_000}}}\n"
+    path.write_text(text)
     config, name = flow_of(str(path))
     outcome = run_flow(config, name, Scripted([]), run_base=tmp_path / "runs")
-    assert "the teaching notes take 20," in outcome.reason
+    assert re.search(r"the teaching notes take \d,\d{3} tokens and the pack may have 1,500", outcome.reason)
     assert read_step_receipt(outcome.steps[0].path)["status"] == "failed"
 
 

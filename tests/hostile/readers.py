@@ -13,6 +13,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import product
 from typing import Any, get_args
@@ -224,6 +225,13 @@ def _fitting(format: str) -> Read:
     return fit
 
 
+def _stepped(text):
+    with suppress(BrimError):
+        step_of(text)
+    with suppress(BrimError):
+        step_of(json.dumps({"result": text}))
+
+
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
@@ -312,7 +320,7 @@ READERS: dict[str, Read] = {
     "receipts.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
     "receipts.receipt.handle": handle,
-    "sessions.loop.peer_steps.step_of": step_of,
+    "sessions.loop.peer_steps.step_of": _stepped,
     "sessions.memory.advice.SemanticMemory.learned": lambda text: SemanticMemory().learned("banned", text),
     "sessions.memory.lessons.distilled": distilled,
     "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,

@@ -361,7 +361,7 @@ def test_the_reflectors_directive_survives_ninety_attempts(budget):
     parts = prompt.text.split("\n\n")
     assert parts[0] == "V-2301: a rule"
     assert directive in parts
-    assert ("edited the file" in prompt.text) == (budget > 120)
+    assert "edited the file" in prompt.text
     assert "\n".join(contents["lessons"][-3:]) in parts
     assert prompt.receipt.used <= budget
     assert 0.9 * budget < prompt.receipt.used or budget == 120

@@ -1,8 +1,9 @@
 """A pack: the whole context of one step, built within its budget, with its receipt.
 
-The instructions come first and are never truncated. The sections around the history (summary, artifacts, scent trail,
-files) take at most half of the room that the instructions leave, and the history takes the rest. Its steps are selected
-as the messages of every other history, each with the class of its agent. Separators are counted, so the whole fits.
+The instructions come first and are never truncated. The budget in characters is that of the history alone; the sections
+around it (summary, artifacts, scent trail, files) have limits of their own, and take at most half as much together. The
+window in tokens bounds the whole. The steps are selected as the messages of every other history, each with the class of
+its agent.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ class Briefing:
         """
         task, settings = self.task, self.settings
         window, tokens, most = settings.window(), None, None
-        page = self._page(settings.value("context_budget_chars"))
+        page = self._page(None)
         if window is not None:
             meter = settings.token_meter()
             most = settings.within_margin(window.budget, meter)
@@ -221,16 +222,17 @@ class Briefing:
             reason=self.choice.reason,
         )
 
-    def _page(self, total: int) -> _Page:
-        """Return the page of at most `total` characters."""
+    def _page(self, most: int | None) -> _Page:
+        """Return the page in at most some characters; `None` if only its parts have limits of their own."""
         texts, states = {"teaching_notes": self.task.teaching}, {"teaching_notes": "whole"}
+        budget = self.settings.value("context_budget_chars")
+        # The budget is that of the history alone; what stands around it may take half as much besides.
+        total = len(self.task.teaching) + budget + budget // 2 if most is None else most
         left = total - len(self.task.teaching)
-        if left < 0:
-            raise _refusal(len(self.task.teaching), total, "chars", "raise context_budget_chars")
-        room = left // 2
+        room = min(left, budget) // 2
         files: list[dict[str, Any]] = []
-        for name, heading, most, sections in self._around(room):
-            limit = min(most, room - len(_JOIN)) - len(heading)
+        for name, heading, longest, sections in self._around(room):
+            limit = min(longest, room - len(_JOIN)) - len(heading)
             prompt = fit(sections, limit if limit >= _SMALLEST else 0, meter=_UNIT)
             is_whole = all(part.state == "whole" for part in prompt.receipt.parts)
             states[name] = "dropped" if not prompt.text else "whole" if is_whole else "cut"
@@ -239,7 +241,7 @@ class Briefing:
                 room -= len(_JOIN + texts[name])
                 left -= len(_JOIN + texts[name])
             files = file_states(prompt) if name == "files" else []
-        kept = history_section(self.history, left - len(_JOIN), self.settings, self.task.query)
+        kept = history_section(self.history, min(left - len(_JOIN), budget), self.settings, self.task.query)
         texts["history"] = kept.text
         if self.history:
             states["history"] = "dropped" if not kept.text else "cut" if kept.truncation["truncated"] else "whole"

@@ -13,6 +13,7 @@ from brim.errors import InvalidType, UnknownName
 from brim.meter.adapters import Foreign, Tuned, Upper
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
+from brim.meter.ollama import family_vocabulary
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
 
@@ -101,11 +102,14 @@ def _named(name: str) -> BaseMeter:
 
 
 def _of_model(name: str) -> BaseMeter | None:
-    """Return the meter of a model, or `None` if the catalogue has no such model."""
+    """Return the meter of a model, or `None` if neither the catalogue nor Ollama has one of that name."""
     from brim.meter import catalogue
 
     model = catalogue.lookup(name)
-    return None if model is None else _tuned(model.vocabulary or OTHER, name)
+    if model is None:
+        own = family_vocabulary(name)
+        return None if own is None else _tuned(own, name)
+    return _tuned(model.vocabulary or OTHER, name)
 
 
 @cache

@@ -6,7 +6,7 @@ Budget priority and order on the page are two things. A layout turns the kept te
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from brim.errors import InvalidValue
@@ -83,7 +83,17 @@ def without_places(template: str) -> str:
 
 def placed(template: str) -> set[str]:
     """Return the names that a template has places for."""
-    return {match[1] for match in _PLACE.finditer(template) if match[1] is not None}
+    return {*places_of(template)}
+
+
+def places_of(template: str) -> list[str]:
+    """Return the names of the places of a template, each as often as it has one."""
+    return [match[1] for match in _PLACE.finditer(template) if match[1] is not None]
+
+
+def renamed_places(template: str, rename: Callable[[str], str]) -> str:
+    """Return a template whose places have other names."""
+    return _PLACE.sub(lambda match: match[0] if match[1] is None else f"{{{rename(match[1])}}}", template)
 
 
 def _parsed(template: str, known: Sequence[str]) -> Layout:

@@ -18,7 +18,7 @@ __all__ = [
 
 
 def load_config(
-    path: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     *,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
@@ -27,7 +27,8 @@ def load_config(
 
     Args:
         path: `brim.yaml`, a `pyproject.toml`, a flow's file, or a directory; without it, the nearest project from the
-            current directory upward. Without a file, the settings are the defaults.
+            current directory upward. Without a file, the settings are the defaults. The values of a file as a mapping
+            are accepted too; no file is read then.
         environ: the environment with `BRIM_*` variables, if not that of the process.
         flags: settings by key that override all others, such as those of a command line.
 
@@ -37,7 +38,8 @@ def load_config(
     """
     from brim.settings.loader import load
 
-    return load(None if path is None else os.fspath(path), os.environ if environ is None else environ, flags or {})
+    source = path if path is None or isinstance(path, Mapping) else os.fspath(path)
+    return load(source, os.environ if environ is None else environ, flags or {})
 
 
 def get_context_budget_chars(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from brim.errors import SourceError
 from brim.files.source import Keys, Source, parse, place
 from brim.settings import project
 from brim.settings.authors import EXTENDS, extending
@@ -17,17 +19,22 @@ from brim.settings.reader import Reader
 from brim.settings.trust import is_trusted
 from brim.settings.values import Value, Values
 
+_VALUES = "settings"
+"""The name of settings that came as values, in errors."""
 _RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
 """The keys of `defaults` and `budget_overrides` in a file of runtime defaults."""
 
 
 def load(
-    path: str | None, environ: Mapping[str, str], flags: Mapping[str, Any], replaced: Mapping[str, str] | None = None
+    path: str | Mapping[str, Any] | None,
+    environ: Mapping[str, str],
+    flags: Mapping[str, Any],
+    replaced: Mapping[str, str] | None = None,
 ) -> Config:
     """Return the settings of a project; see `brim.load_config`.
 
     Args:
-        path: the file or directory, or `None` to search upward from the current directory.
+        path: the file or directory, its values, or `None` to search upward from the current directory.
         environ: the environment.
         flags: settings by key that override all others.
         replaced: texts by path, read instead of the files, to try a change before it is made.
@@ -36,10 +43,13 @@ def load(
         SourceError: a file cannot be read, or is invalid.
         InvalidValue: a flag is invalid.
     """
-    found = project.find(path)
-    files = _Files(replaced, environ)
-    named = path if path is not None and found.path == path else ""
-    source = files.read(found.path, found.root) if found.path else None
+    files, named = _Files(replaced, environ), ""
+    if isinstance(path, Mapping):
+        found, source = project.ProjectFiles("", ""), _source(path)
+    else:
+        found = project.find(path)
+        named = path if path is not None and found.path == path else ""
+        source = files.read(found.path, found.root) if found.path else None
     if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
         files.entry = name
@@ -71,6 +81,18 @@ def load(
     )
     config.check()
     return config
+
+
+def _source(values: Mapping[str, Any]) -> Source | None:
+    """Return settings that came as values.
+
+    Raises:
+        SourceError: they are not what YAML can hold.
+    """
+    try:
+        return parse(json.dumps(values), _VALUES, project.MOST_VALUES)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SourceError(_VALUES, f"not JSON values: {error}") from error
 
 
 def check_text(path: str, text: str, kind: str) -> None:

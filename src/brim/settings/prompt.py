@@ -8,8 +8,11 @@ and the last of all to that of the settings.
 from __future__ import annotations
 
 import logging
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from string import Formatter
 from typing import Any
 
 from brim.errors import DoesNotFit
@@ -17,7 +20,7 @@ from brim.meter import BaseMeter
 from brim.receipts.section import Section
 from brim.sections import budget_section
 from brim.sections.fit import fit
-from brim.sections.layout import completed, placed, without_places
+from brim.sections.layout import completed, placed, places_of, renamed_places, without_places
 from brim.sections.prompt_fit import Prompt
 from brim.sections.stages import HARD
 from brim.sessions.memory import BudgetOverride, WorkingMemory
@@ -36,6 +39,11 @@ _READABLE = 50
 """Tokens of a page that are enough for its agent to correct it."""
 _NOTICE = 400
 """Characters of a notice to an agent."""
+_FIELD = re.compile(r"([^!:]+)(?:!([rsa]))?(?::(.*))?", re.DOTALL)
+"""A place of a template: a field, a conversion, a format."""
+_BASE_END = re.compile(r"[!:.\[]")
+"""What ends the name of a value in a place."""
+_FORMATTER = Formatter()
 _NO_ROOM = "a budget on this page leaves no room for the page itself or for what is required; {other} counts instead"
 
 
@@ -138,6 +146,53 @@ def with_template(
     template, again = completed(template, names, missing)
     by_name = {section.name: section for section in sections}
     return [*made, *(replace(by_name[name], name=further) for name, further in again if name in by_name)], template
+
+
+def template_contents(
+    contents: Mapping[str, Any], template: str | None, missing: str
+) -> tuple[dict[str, Any], str | None]:
+    """Return contents of any type as texts, and the template without the formats of its places.
+
+    A place may have what `str.format` reads: a conversion, a format, an item or an attribute. Its text is that of its
+    value then, under the name of the whole place. A value of `None` is the text `missing`.
+    """
+    made = {name: _content(value, missing) for name, value in contents.items()}
+    if template is None:
+        return made, None
+    uses = Counter(_BASE_END.split(name, maxsplit=1)[0] for name in places_of(template))
+
+    def place(inner: str) -> str:
+        match = _FIELD.fullmatch(inner)
+        if inner in contents or match is None:
+            return inner
+        field, conversion, form = match.groups()
+        base = _BASE_END.split(field, maxsplit=1)[0]
+        if base not in contents or isinstance(contents[base], Section):
+            return inner
+        try:
+            value = _FORMATTER.get_field(field, (), contents)[0] if "._" not in field else missing
+            value = missing if value is None else value
+            text = format(_FORMATTER.convert_field(value, conversion), form or "")
+            if field == base and isinstance(made[base], list):
+                text = made[base]
+        except (LookupError, AttributeError, ValueError, TypeError):  # What cannot be formatted so is shown as it is.
+            text = made[base] if field == base else missing
+        name = base if uses[base] == 1 and field == base else f"{base} ({inner})"
+        made[name] = text
+        return name
+
+    return made, renamed_places(template, place)
+
+
+def _content(value: Any, missing: str) -> Any:
+    """Return a content as a text, a list of texts, or a section as it is."""
+    if value is None:
+        return missing
+    if isinstance(value, str | Section):
+        return value
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [each if isinstance(each, str) else str(each) for each in value]
+    return str(value)
 
 
 def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:

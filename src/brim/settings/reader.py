@@ -117,10 +117,11 @@ class Reader:
     ) -> dict[str, Value]:
         """Return the settings of a mapping; the keys of `other` are read by the caller.
 
-        A mapping with a tree of its own has an owner, like a flow or a profile: keys that nothing reads are ignored.
+        A mapping with a tree of its own has an owner, like a flow or a profile, and so has a file with the words of an
+        author: keys that nothing reads are ignored.
         """
         flat: dict[str, Value] = {}
-        is_open = layer in _OPEN or tree is not TREE
+        is_open = layer in _OPEN or tree is not TREE or extending(values) is not None
         for leaf, key, value, at in self.leaves(values, tree, keys, other, is_open=is_open):
             if leaf.top and layer not in _TOPS:
                 self.refuse(f"{place(at)} is only allowed at the top of the file", *at)
@@ -156,7 +157,8 @@ class Reader:
                 if name in node and (first := next(each for each in values if node.get(each) is child)) != name:
                     self.refuse(f"{place(at)} and {first} mean the same: keep one", *at)
                     continue
-                yield from self.leaves(self.mapping(value, *at), child, at, section=name if ANY in node else section)
+                within, inner = self.mapping(value, *at), name if ANY in node else section
+                yield from self.leaves(within, child, at, is_open=is_open and name == _AGENT, section=inner)
             elif child is not None:
                 yield child, child.key.replace(ANY, section), value, at
             elif name not in other:

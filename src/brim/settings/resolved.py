@@ -46,6 +46,7 @@ from brim.settings.prompt import (
     noticed,
     overrides,
     remaining,
+    template_contents,
     with_template,
 )
 from brim.settings.trust import GUARDED, METERS, is_guarded, withheld
@@ -304,8 +305,14 @@ class Resolved:
         return meter_named(other) if other in UNITS else meter_for(None, other)
 
     def _is_unknown(self, model: str | None) -> bool:
-        """Return whether the catalogue lacks a model, and `unknown_model` names a meter for it."""
-        return model is not None and self.value("unknown_model") != _ERROR and lookup(model) is None
+        """Return whether no meter is known for a model, and `unknown_model` names one for it."""
+        if model is None or self.value("unknown_model") == _ERROR:
+            return False
+        try:
+            meter_for(None, model)
+        except UnknownName:
+            return True
+        return False
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -445,6 +452,10 @@ class Resolved:
         Raises:
             DoesNotFit: the required sections are bigger than the budget.
         """
+        missing = self.value("prompt.missing")
+        if missing is not None:  # Where nothing may raise, values of any type are texts, as `str.format` makes them.
+            template = options.get("template", self.value("prompt.template"))
+            contents, options["template"] = template_contents(contents, template, missing)
         sections, made, prompt = self._fit_sections(self.sections(contents), options, (system, tools))
         if self.value("prompt.log") and prompt.receipt.truncated:
             log_overflow(sections, prompt, agent, made)
@@ -469,9 +480,10 @@ class Resolved:
         limit = self._measure_prompt(made, options, sent)
         meter = meter_for(made.get("meter"), made.get("model"))
         page = self.value("prompt.own_budget")
-        own = overrides(sections, page)
+        own, names = overrides(sections, page), self.names()
         fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
-        for override, notice in attempts(own):
+        for override, told in attempts(own):
+            notice = "; ".join(filter(None, (told, override.refused(sections, made["budget"], names))))
             if notice:
                 self.log(notice)
             chosen = override.applied(noticed(sections, page, notice))
@@ -501,9 +513,21 @@ class Resolved:
         made |= {**options, **self._measured(scale, total, window, options)}
         reserve = self.value("prompt.reserve")
         if "budget" not in options:
-            made["budget"] = max(made["budget"] - reserve, 0)
+            self._check_reserve(made["budget"])
+            made["budget"] -= reserve
         limit = self._token_limit(window, made)
         return None if limit is None else remaining(max(limit - reserve, 0), self.token_meter(), sent)
+
+    def _check_reserve(self, budget: int) -> None:
+        """Check that `prompt.reserve` leaves something of a budget.
+
+        Raises:
+            SourceError: it leaves nothing; a prompt without any content would be no answer to that.
+        """
+        reserve = self.value("prompt.reserve")
+        if reserve and reserve >= budget:
+            expected = f"less than the {budget:,} tokens of the prompt and its answer"
+            raise self.blame("prompt.reserve", InvalidValue("prompt.reserve", reserve, expected))
 
     def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
         """Return a request of sections and messages under one budget.
@@ -534,7 +558,8 @@ class Resolved:
         made["keep_tools"] = self.value("prompt.tools.keep")
         made |= self._measured(scale, total, window, options)
         if "budget" not in options:
-            made["budget"] = max(made["budget"] - self.value("prompt.reserve"), 0)
+            self._check_reserve(made["budget"])
+            made["budget"] -= self.value("prompt.reserve")
         return made
 
     def fit_messages(

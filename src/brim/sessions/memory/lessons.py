@@ -7,6 +7,7 @@ event for the caller's log, so the size of a prompt does not depend on the numbe
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ _NAMED = re.compile(
     rf"(?<![A-Za-z0-9])DISTILLED(?:[ _-]?LESSON)?{_DECORATION}[:：]{_DECORATION}([^\n]*)",
     re.IGNORECASE,
 )
+_KEY = re.compile(r"\"DISTILLED(?:[ _-]?LESSON)?\"\s{0,20}:\s{0,20}(?=\")", re.IGNORECASE)
+"""The field as a key of a JSON object."""
+_AFTER = 40
+"""Characters after a value in which its object goes on or ends."""
 _OTHER_FIELD = re.compile(r"\W*[A-Z][A-Z_]{3,}\W*[:：]")
 """A line with another field."""
 _PLACEHOLDER = re.compile(r"<[^>]*>|\[[^\]]*\]|\.{3}|…")
@@ -75,10 +80,26 @@ def distilled(reply: str) -> Lesson:
         raise InvalidType("reply", reply, "a string")
     if len(reply) > 2 * _LOOKED_AT:
         reply = reply[:_LOOKED_AT] + "\n" + reply[-_LOOKED_AT:]
+    if (own := _in_json(reply)) is not None:
+        return Lesson(text=_bounded(own, _MOST), distilled=True)
     found = [named for match in _NAMED.finditer(reply) if (named := _named(match, reply))]
     if found:
         return Lesson(text=_bounded(found[-1], _MOST), distilled=True)
     return Lesson(text=_bounded(_first_sentence(reply), _MOST_FALLBACK) or NO_LESSON, distilled=False)
+
+
+def _in_json(reply: str) -> str | None:
+    """Return the lesson of the last JSON object of a reply that has the field as a key; `None` if none has."""
+    lesson = None
+    for match in _KEY.finditer(reply):
+        try:
+            value, end = json.JSONDecoder().raw_decode(reply, match.end())
+        except (ValueError, RecursionError):
+            continue
+        closed = reply[end : end + _AFTER].lstrip()[:1]
+        if isinstance(value, str) and closed in (",", "}") and value.strip():
+            lesson = " ".join(value.split())
+    return lesson
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

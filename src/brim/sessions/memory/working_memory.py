@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -102,7 +102,22 @@ class WorkingMemory:
     @property
     def overrides(self) -> tuple[BudgetOverride, ...]:
         """The budgets on the page, the last one first: an agent that appends to its page means the last."""
-        return tuple(_checked(found) for found in reversed([*_found(self.text[:_LOOKED_AT])]))
+        text = self.text
+        if len(text) <= _LOOKED_AT:
+            return tuple(_checked(found) for found in reversed([*_found(text)]))
+        half = _LOOKED_AT // 2
+        ends = f"{text[:half]}\n{text[-half:]}"
+        found = [_checked(each) for each in reversed([*_found(ends)])]
+        if text.count(_KEY) > ends.count(_KEY):
+            told = (
+                f"the page has {len(text):,} characters, and {_KEY} is read in its first and last {half:,} alone: "
+                "write it there, or compact the page"
+            )
+            found = [
+                replace(each, warning="; ".join(filter(None, (each.warning, told)))) for each in found[:1]
+            ] + found[1:]
+            found = found or [BudgetOverride(warning=told)]
+        return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +144,24 @@ class BudgetOverride:
     def budget(self, limit: int) -> int:
         """Return the budget of a prompt: that of the agent, but never more than the limit."""
         return limit if self.total is None else min(max(self.total - self.reserve, 0), limit)
+
+    def refused(self, sections: Sequence[Section], limit: int, known: Collection[str]) -> str:
+        """Return what of the agent's wish does not come true in a prompt, in the words of the agent.
+
+        Args:
+            sections: the sections of the prompt.
+            limit: the most tokens that it may have.
+            known: the names of other sections that there may be.
+        """
+        told = []
+        if self.total is not None and self.total - self.reserve > limit:
+            told.append(f"total_tokens {self.total:,} is more than the {limit:,} that there are, so {limit:,} count")
+        for section in sections:
+            wish = self.sections.get(section.name, {}) if section.required else {}
+            if any(name != "priority" and value != getattr(section, name) for name, value in wish.items()):
+                told.append(f"{section.name} is required and stays as it is")
+        names = {*known, *(section.name for section in sections)}
+        return "; ".join(told + [f"there is no section {name}" for name in self.sections if name not in names])
 
     def _applied(self, section: Section) -> Section:
         changes = dict(self.sections.get(section.name, {}))
@@ -239,7 +272,10 @@ def _section(name: str, row: Any, problems: list[str]) -> dict[str, Any]:
                 changes = {"priority": 0}
             elif key == "priority" and not isinstance(value, str):
                 raise InvalidValue(f"{place}.{key}", value, "required, high, medium or low")
-            Section(name or "-", "", **changes)  # Raises if a value is invalid.
+            try:
+                Section(name or "-", "", **changes)
+            except InvalidValue as error:
+                raise type(error)(f"{place}.{key}", value, error.expected) from error
             made |= changes
     return made
 
