@@ -1,8 +1,8 @@
 """The ladder: in which form each turn is sent that need not stay whole, chosen in one greedy pass.
 
-The room goes to what people wrote, long texts without exact values last, then to the agent's words and calls with the end of each result, the newest turns
-first; then the newest turns stay whole; then come the lines of older results with names that nothing else shows. A turn
-goes only when there is no room for its calls.
+The room goes to what people wrote, then to the agent's words and calls with the end of each result, the newest turns
+first and long texts of people without exact values last; then the newest turns stay whole; then come the lines of older
+results with names that nothing else shows. A turn goes only when there is no room for its calls.
 """
 
 from __future__ import annotations
