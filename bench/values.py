@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import brim
-from bench.outcome import Gate, Outcome, Setting, Table
+from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from brim.history.history import History
 
 BUDGETS = {42_691: 0.75, 32_969: 0.62}
@@ -31,7 +31,7 @@ def run(setting: Setting) -> Outcome:
     if not fixtures:
         note = "Not run: --traces must name a folder with the fixtures of algal/pi-openai-server-compaction."
         return Outcome(name="values", tables=[Table(title="Exact values", columns=["case"], rows=[], notes=[note])])
-    rows, gates = [], []
+    rows, gates = list[list[Cell]](), list[Gate]()
     for budget, least in BUDGETS.items():
         shares = {}
         for way, fitted in (("held and grown", grown), ("all at once", at_once), ("newest messages", newest)):

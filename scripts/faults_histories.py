@@ -5,6 +5,8 @@ _HISTORY = "tests/history/test_forms.py tests/history/test_receipt.py tests/hist
 _EXCERPTS = "tests/history/test_excerpts.py"
 _LADDER = "tests/history/test_ladder.py"
 
+_COMPACTED = "tests/wire/test_compaction.py tests/test_compacted_histories.py"
+
 AREAS = (
     (
         "history/rules.py",
@@ -172,7 +174,7 @@ AREAS = (
         (
             ("the newest turn may go", "        if self.weights:\n            stay.add(self.newest)\n", ""),
             ("the task may go", "stay = self.pinned | self.task() | ", "stay = self.pinned | "),
-            ("the last instruction may go", "self.task() | self.instruction()\n", "self.task()\n"),
+            ("the last instruction may go", "self.task() | self.instruction() | self", "self.task() | self"),
             ("a pinned task is cut", "return self.pinned | self.task() if", "return self.pinned if"),
             (
                 "the task is cut before the newest turn",
@@ -434,6 +436,60 @@ AREAS = (
                 "return total + self.text(message.name) + self.framing.per_name if message.name else total",
                 "return total",
             ),
+        ),
+    ),
+    (
+        "wire/compaction.py",
+        _COMPACTED,
+        (
+            ("what was compacted is still read", "    if at is None:\n", "    if True:\n"),
+            ("the window of a compaction is cut", "        return first  # As", "        return at  # As"),
+            ("a call goes that is answered later", "return at if calls.isdisjoint(answers) else start", "return at"),
+        ),
+    ),
+    (
+        "wire/anthropic.py",
+        _COMPACTED,
+        (
+            ("a failed compaction counts", "    if not isinstance(content, str) or not content:\n", "    if False:\n"),
+            (
+                "what stands before a block counts",
+                "    if not found:\n        return pieces\n",
+                "    return pieces\n",
+            ),
+        ),
+    ),
+    (
+        "wire/deferred_tools.py",
+        "tests/wire/test_deferred_tools.py",
+        (
+            ("deferred tools count", "return tool.get(_DEFERRED) is True or", "return False and"),
+            ("a loaded tool does not count", "            found.update(", "            list("),
+        ),
+    ),
+    (
+        "history/ledger.py",
+        "tests/history/test_ledger.py",
+        (("a value that was corrected counts", "] -= key in self._latest", "] -= 0"),),
+    ),
+    (
+        "history/regret.py",
+        "tests/sessions/test_regret.py",
+        (
+            ("what is shown counts as taken", "frozenset(taken - shown)", "frozenset(taken | shown)"),
+            ("the order of arguments matters", ", sort_keys=True", ""),
+        ),
+    ),
+    (
+        "history/media_limit.py",
+        "tests/history/test_media_limit.py",
+        (
+            (
+                "the number of images is no limit",
+                "if images <= limits.images and size <= limits.size:\n            return",
+                "if size <= limits.size:\n            return",
+            ),
+            ("images leave one by one", "gone = min(-(-gone // _STEP) * _STEP, ", "gone = min(gone, "),
         ),
     ),
 )

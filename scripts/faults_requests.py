@@ -45,8 +45,8 @@ AREAS = (
             ("all tools are sent", " if index in kept]", "]"),
             (
                 "tools count as if a system message were there",
-                "chat.each_tool(self.tools, system=sure)",
-                "chat.each_tool(self.tools, system=True)",
+                "chat.each_tool(self.tools, system=sure, loaded",
+                "chat.each_tool(self.tools, system=True, loaded",
             ),
             ("the system prompt is no part of the topic", "instructions=instructions", 'instructions=""'),
             ("the tools are not in the receipt", "parts = (*system, *tools, *turns", "parts = (*system, *turns"),

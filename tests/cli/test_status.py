@@ -145,3 +145,16 @@ def test_many_conversations_of_a_gateway_hide_no_session(brim, store):
     for i in range(30):
         store.append(f"gateway/{i}", [], meta={"kind": "gateway", "status": {"used": 7, "budget": 9}})
     assert brim("status").out.splitlines()[0] == "session thread"
+
+
+def test_calls_that_were_made_again_after_a_cut_are_on_the_page_and_the_line(brim, store):
+    talk = library.Session(3_000, meter="o200k_base", store=store, id="agent")
+    talk.add({"role": "user", "content": "Fix the bug."})
+    for at, path in enumerate([*(f"f{n}.py" for n in range(8)), "f1.py"]):
+        call = {"name": "read", "arguments": json.dumps({"path": path})}
+        talk.add({"role": "assistant", "tool_calls": [{"id": f"c{at}", "type": "function", "function": call}]})
+        talk.add({"role": "tool", "tool_call_id": f"c{at}", "content": " ".join(f"{path}:{n}" for n in range(120))})
+        talk.prompt()
+    tokens = talk.status().regret["tokens"]
+    assert f"1 call made again after a cut, {tokens:,} tokens (cut 1: 1)" in brim("status").out
+    assert brim("status", "--line").out.strip().endswith(", 1 call made again")

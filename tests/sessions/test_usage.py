@@ -217,3 +217,15 @@ def test_what_the_provider_clears_is_not_cut_and_does_not_correct_the_meter():
     second = engine.request([*history, *more], format="anthropic")
     assert second.correction < -1_000
     assert second.cut == 0
+
+
+def test_the_status_says_what_the_provider_cleared_and_how_often_it_compacted():
+    session = brim.Session(20_000, meter="o200k_base", store=(store := MemoryStore()), id="s")
+    session.add({"role": "user", "content": "hello"})
+    session.prompt()
+    usage = {"input_tokens": 9, "cache_read_input_tokens": 0, "output_tokens": 1}
+    session.record_usage({"usage": usage, "stop_reason": "compaction"})
+    session.record_usage({"usage": usage, "context_management": {"applied_edits": [CLEARED]}})
+    status = brim.Session.open("s", store=store).status()
+    assert (status.cleared, status.compacted) == (50_000, 1)
+    assert [entry.body.get("edits") for entry in store.entries("s", kinds=["usage"])] == [None, [CLEARED]]

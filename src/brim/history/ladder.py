@@ -1,8 +1,8 @@
 """The ladder: in which form each turn is sent that need not stay whole, chosen in one greedy pass.
 
-The room goes to what people wrote, long texts without exact values last; then to the agent's words and calls with the
-end of each result, the newest turns first; then the newest turns stay whole; then come the lines of older results with
-names that nothing else shows. A turn goes only when there is no room for its calls.
+The room goes to what people wrote, then to the agent's words and calls with the end of each result, the newest turns
+first and long texts of people without exact values last; then the newest turns stay whole; then come the lines of older
+results with names that nothing else shows. A turn goes only when there is no room for its calls.
 """
 
 from __future__ import annotations
@@ -93,10 +93,11 @@ class Ladder:
             return
         forms = self.forms
         self._keep_newest()
-        people = reversed(dict.fromkeys(map(self.turns.turn_of, self.turns.spoken)))
-        self._keep(self._prose_last(people), int(self.left * _PEOPLE), forms.brief)
-        self._keep(self._prose_last(self._backwards()), int(self.left * _WORDS), forms.brief)
-        self._keep(self._prose_last(self._backwards()), int(self.left * _CALLS), forms.deed)
+        people = [*reversed(dict.fromkeys(map(self.turns.turn_of, self.turns.spoken)))]
+        later = self._prose(people).__contains__
+        self._keep(sorted(people, key=later), int(self.left * _PEOPLE), forms.brief)
+        self._keep(sorted(self._backwards(), key=later), int(self.left * _WORDS), forms.brief)
+        self._keep(sorted(self._backwards(), key=later), int(self.left * _CALLS), forms.deed)
         self._lengthen(int(self.left * _SPARE), forms.spare)
         self._lengthen(int(self.left * _WHOLE), forms.newest_only)
         self._choose_lines()
@@ -105,16 +106,12 @@ class Ladder:
         self._lengthen(self.left, forms.newest_only, stops=False)
         self._fill()
 
-    def _prose_last(self, order: Iterable[int]) -> list[int]:
-        """Return turns in their order, those last in which a person says much and no exact value that still holds."""
-        turns, current = self.turns, self.forms.ledger.current
-        self.forms.ledger.keep_up()
-        long, spoken = turns.tokens(_LONG), set(map(turns.turn_of, turns.spoken))
-
-        def is_prose(turn: int) -> bool:
-            return turn in spoken and turns.weights[turn] > long and not any(map(current, turns.members(turn)))
-
-        return sorted(order, key=is_prose)
+    def _prose(self, people: Iterable[int]) -> set[int]:
+        """Return the turns in which a person says much, and no exact value that still holds."""
+        turns, ledger = self.turns, self.forms.ledger
+        ledger.keep_up()
+        long = (turn for turn in people if turns.weights[turn] > turns.tokens(_LONG))
+        return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
 
     def _backwards(self) -> Iterator[int]:
         """Yield the turns that are not decided, the newest first."""

@@ -241,6 +241,7 @@ class SessionStep:
     def learn(self, usage: ReportedUsage) -> bool:
         """Learn from reported usage, and return whether the history was counted again."""
         state, recount, mix = self.state, False, None
+        state.counts.cleared, state.counts.compacted = usage.cleared, state.counts.compacted + usage.compacted
         if usage.read is not None and usage.sent is not None:
             used = state.last.used if state.last is not None else None
             state.counts.reported = usage.read

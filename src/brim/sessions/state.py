@@ -51,6 +51,10 @@ class Counts:
     """Tokens by which the cut that is held makes the prompt shorter than the history."""
     ceiling: int | None = None
     """The most tokens of a prompt after a provider refused one."""
+    cleared: int = 0
+    """Tokens of the last prompt that the provider cleared before the model read it."""
+    compacted: int = 0
+    """How often the provider has compacted the conversation."""
     regret: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """By the number of a cut: calls made again because it had taken their results, and the tokens of these."""
 
@@ -249,6 +253,8 @@ class SessionState:
             overflows=counts.overflows,
             prompts=counts.prompts,
             messages=counts.messages,
+            cleared=counts.cleared,
+            compacted=counts.compacted,
             regret=counts.regrets(),
             categories=categories,
         )

@@ -41,6 +41,10 @@ class Status:
     prompts: int
     messages: int
     """Messages of the whole session, including those no longer in the prompt."""
+    cleared: int = 0
+    """Tokens of the last prompt that the provider cleared before the model read it."""
+    compacted: int = 0
+    """How often the provider has compacted the conversation."""
     regret: Mapping[str, Any] = field(default_factory=dict)
     """Calls that were made again because a cut had taken their results, the tokens of these, and both by cut."""
     categories: Mapping[str, int] = field(default_factory=dict)
