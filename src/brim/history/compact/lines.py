@@ -91,6 +91,8 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """Longer than any name, such as an encoded file, in which a search for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
+_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s*[\"{\[])|\s*[\[{]?\s*\"[^\"\n]{1,80}\"\s*:")
+"""A row with the arguments of a call: what they quote is nobody's statement."""
 _RULE = re.compile(
     r"\b(?:must(?:n't)?|never|always|do not|don't|shall(?: not)?|required to|only use|no more than|not allowed"
     r"|forbidden|under no circumstances|make sure|be sure to|keep in mind|remember that|important:)(?!\w)"
@@ -176,6 +178,12 @@ class Line:
     """Contexts since it was last said."""
 
     @property
+    def sourced(self) -> str:
+        """It with its outcome, and with who said it where its kind does not tell."""
+        named = self.kind in ("decision", "todo", "error", "question", "found")
+        return f"{_SOURCES.get(self.role, self.role)}: {self.whole}" if named else self.whole
+
+    @property
     def whole(self) -> str:
         """It with its outcome."""
         return f"{self.text} → {self.outcome}" if self.outcome else self.text
@@ -201,6 +209,7 @@ class Line:
         return made
 
 
+_SOURCES = {"assistant": "agent"}
 _FIELDS = {each.name: int if each.type == "int" else str for each in fields(Line)}
 
 
@@ -284,7 +293,7 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
         ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
         found = [_line(role, each, at, 1) for each in ends if each and len(each) <= _LONGEST]
     else:
-        prose = "\n".join(safe.split(_FENCE)[::2])
+        prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
         spoken = [each for each in sentences(prose) if _is_prose(role, each)]
         found = [_line(role, each, at, len(spoken)) for each in spoken]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
