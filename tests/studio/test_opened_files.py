@@ -226,5 +226,5 @@ def test_empty_objects_are_in_no_format_and_none_is_looked_for(workspace, tmp_pa
 
 def test_the_meter_that_a_receipt_of_a_stranger_names_is_never_a_file(tmp_path):
     (tmp_path / "own.json").write_text("{}")
-    given = Capture(budget=10, meter=str(tmp_path / "own.json"), model="gpt-5")
+    given = Capture(budget=10, meter=str(tmp_path / "own.json"), model="gpt-5", options={})
     assert prompt_source._meter(given).model == "gpt-5"
