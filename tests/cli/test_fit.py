@@ -70,3 +70,19 @@ def test_no_file_is_written_if_one_cannot_be(brim):
     told = brim("fit", "spec.yaml", "--out", "prompt.txt", "--receipt", "no/where.json")
     assert told.code == 2
     assert os.listdir() == ["spec.yaml"]
+
+
+def test_a_receipt_with_texts_is_for_its_owner_alone(brim, here):
+    (here / "a.yaml").write_text("sections:\n- name: a\n  text: some text that is not for everybody\n")
+    assert brim("fit", "a.yaml", "--budget", "40", "--receipt", "r.json", "--capture").code == 0
+    assert brim("fit", "a.yaml", "--budget", "40", "--receipt", "plain.json").code == 0
+    assert (here / "r.json").stat().st_mode & 0o077 == 0
+    assert (here / "plain.json").stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask():
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

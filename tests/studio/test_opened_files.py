@@ -8,8 +8,10 @@ import pytest
 
 import brim
 from audit import traces
+from brim.errors import SourceError
 from brim.meter import meter
-from brim.studio import lab_source
+from brim.receipts.capture import Capture
+from brim.studio import lab_source, prompt_source
 from brim.studio.views import cache, context, prompt, prompt_diff, search, sessions, timeline, tool_use
 from brim.studio.workspace import Workspace
 
@@ -213,3 +215,16 @@ def test_tools_and_words_are_found_over_all_sources(workspace, tmp_path):
     totals = sessions.sessions(workspace)["totals"]
     assert (totals["recent"], totals["warned"]) == (2, 0)
     assert sessions.sessions(workspace, text="claude")["found"] == 1
+
+
+def test_empty_objects_are_in_no_format_and_none_is_looked_for(workspace, tmp_path, monkeypatch):
+    (tmp_path / "empty.jsonl").write_text("{}\n" * 3)
+    monkeypatch.setattr("brim.audit.index.found", lambda value: pytest.fail("a format was looked for"))
+    with pytest.raises(SourceError, match="none of the recording formats"):
+        workspace.files.open(str(tmp_path / "empty.jsonl"), wait=60)
+
+
+def test_the_meter_that_a_receipt_of_a_stranger_names_is_never_a_file(tmp_path):
+    (tmp_path / "own.json").write_text("{}")
+    given = Capture(budget=10, meter=str(tmp_path / "own.json"), model="gpt-5", options={})
+    assert prompt_source._meter(given).model == "gpt-5"

@@ -102,7 +102,7 @@ def run(
     if html is not None:
         from brim.audit.page import page
 
-        write_files({html: page(report)})
+        write_files({html: page(report)}, [html])
     if json:
         emit(report.values)
     else:

@@ -182,7 +182,7 @@ def _write(
     text: str, values: Mapping[str, Any], receipt: Receipt, contents: Mapping[str, str], *, json: bool, printed: bool
 ) -> None:
     """Write the files, print the text or the JSON, and print the summary."""
-    write_files(contents)
+    write_files(contents, contents if receipt.captured else ())
     if json:
         emit({**values, "receipt": receipt.to_dict()})
     elif printed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
@@ -148,8 +148,8 @@ def whole(option: str, value: str | None, least: int = 0) -> int | None:
     return units(option, number, least=least)
 
 
-def write_files(contents: Mapping[str, str]) -> None:
-    """Write texts to files: all of them, or none.
+def write_files(contents: Mapping[str, str], private: Collection[str] = ()) -> None:
+    """Write texts to files: all of them, or none. Those that are private are new files for their owner alone.
 
     Each is first written under another name in its directory, and renamed once all are written. A pipe or a device is
     written to just before.
@@ -168,7 +168,7 @@ def write_files(contents: Mapping[str, str]) -> None:
                 streams[at] = encoded(text)
             else:
                 target = os.path.realpath(at)
-                staged[at] = (writer.staged(target, encoded(text)), target)
+                staged[at] = (writer.staged(target, encoded(text), 0o600 if at in private else 0o666), target)
         for at, data in streams.items():
             with open(at, "wb") as file:
                 file.write(data)

@@ -27,8 +27,10 @@ def put(path: str, content: bytes) -> None:
         os.close(folder)
 
 
-def staged(path: str, content: bytes) -> str:
+def staged(path: str, content: bytes, mode: int = 0o666) -> str:
     """Write bytes to a temporary file in the same directory, with the permissions of `path`, and return its path.
+
+    A new file has the permissions of `mode`, as far as the process allows them.
 
     Raises:
         OSError: they cannot be written; the temporary file is removed.
@@ -36,7 +38,7 @@ def staged(path: str, content: bytes) -> str:
     if os.path.isdir(path):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     beside = os.path.join(os.path.dirname(path), f".{os.path.basename(path)[:200]}.{token_hex(4)}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)

@@ -5,7 +5,6 @@ A name gives the same meter each time, so that all parts of a program share its 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -88,10 +87,15 @@ def _built_in(name: str) -> BaseMeter | None:
     return vocabulary(name) if name in VOCABULARIES else None
 
 
+def is_file(name: str) -> bool:
+    """Return whether the name of a meter is that of a tokenizer's file; other files are never opened."""
+    return name.endswith(".json")
+
+
 def _named(name: str) -> BaseMeter:
     if built_in := _built_in(name):
         return built_in
-    if name.endswith(".json") or os.path.isfile(name):
+    if is_file(name):
         return file_vocabulary(name)
     if own := _of_model(name):
         return own

@@ -15,6 +15,7 @@ from stat import S_ISDIR, S_ISREG, S_IWGRP, S_IWOTH
 
 from brim.errors import SourceError
 from brim.files.writer import put
+from brim.meter import is_file
 
 VARIABLE = "BRIM_TRUST"
 """The variable with folders that are trusted with all that is in them, for machines without a user: as in `PATH`."""
@@ -41,7 +42,7 @@ METERS = ("meter", "unknown_model", "model")
 def is_guarded(key: str, value: object) -> bool:
     """Return whether a project may set this only after it was trusted."""
     if key in METERS:
-        return isinstance(value, str) and (value.endswith(".json") or os.sep in value) and os.path.exists(value)
+        return isinstance(value, str) and is_file(value)
     return key in GUARDED and value is not None
 
 

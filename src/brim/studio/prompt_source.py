@@ -177,9 +177,10 @@ def _add_replaced(store: Store, source: PromptSource) -> None:
 
 
 def _meter(given: Capture) -> BaseMeter:
-    from brim.meter import meter_for
+    from brim.meter import is_file, meter_for
 
-    return meter_for(given.meter, given.model)
+    # A receipt may be a stranger's: what it names is looked up, and never opened.
+    return meter_for(None if given.meter is not None and is_file(given.meter) else given.meter, given.model)
 
 
 def _fill_recorded(store: Store, source: PromptSource) -> None:

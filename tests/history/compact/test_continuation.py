@@ -61,7 +61,7 @@ def test_the_text_has_all_of_it_under_headings():
         "Left to do:",
         "Decisions:",
         "Done:",
-        "Said:\n- The limit is 37 MB.",
+        "Said by the agent:\n- The limit is 37 MB.",
         "https://pay.example/docs",
         "Calls:\n- f → ERROR: TimeoutError in worker 7 at lib/noise.py",
     ):

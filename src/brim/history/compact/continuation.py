@@ -157,7 +157,7 @@ class Continuation:
     def _written(self, goal: str, summary: str, lines: Sequence[Line]) -> str:
         rows = [self._head, f"Goal: {goal}", *([f"{_SUMMARY}: {summary}"] if summary else [])]
         for kind, heading in HEADINGS.items():
-            found = [line.whole for line in lines if line.kind == kind]
+            found = [line.sourced for line in lines if line.kind == kind]
             if found and kind == "path":
                 rows.append(f"{heading}: {'; '.join(found)}")
             elif found:
@@ -174,7 +174,7 @@ class Continuation:
         if not mark:
             return text
         goal, *rows = after.split("\n")
-        known = {f"- {text}" for line in self.lines for text in (line.text, line.whole)}
+        known = {f"- {text}" for line in self.lines for text in (line.text, line.sourced)}
         known |= {f"{heading}:" for heading in HEADINGS.values()} | {f"{_SUMMARY}: {self.summary}"}
         paths, listed = set(self.texts("path")), f"{HEADINGS['path']}: "
         rest = [

@@ -35,7 +35,7 @@ HEADINGS = {
     "done": "Done",
     "running": "Running",
     "told": "Said by the user",
-    "said": "Said",
+    "said": "Said by the agent",
     "printed": "Printed",
     "call": "Calls",
 }
@@ -99,6 +99,8 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """Longer than any name, such as an encoded file, in which a search for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
+_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s*[\"{\[])|\s*[\[{]?\s*\"[^\"\n]{1,80}\"\s*:")
+"""A row with the arguments of a call: what they quote is nobody's statement."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
 wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
@@ -142,6 +144,12 @@ class Line:
     """Contexts since it was last said."""
 
     @property
+    def sourced(self) -> str:
+        """It with its outcome, and with who said it where its kind does not tell."""
+        named = self.kind in ("decision", "todo", "error", "question")
+        return f"{_SOURCES.get(self.role, self.role)}: {self.whole}" if named else self.whole
+
+    @property
     def whole(self) -> str:
         """It with its outcome."""
         return f"{self.text} → {self.outcome}" if self.outcome else self.text
@@ -167,6 +175,7 @@ class Line:
         return made
 
 
+_SOURCES = {"assistant": "agent"}
 _FIELDS = {each.name: int if each.type == "int" else str for each in fields(Line)}
 
 
@@ -251,7 +260,7 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
         ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
         found = [_line(role, each, at, 1) for each in ends if each and len(each) <= _LONGEST]
     else:
-        prose = "\n".join(safe.split(_FENCE)[::2])
+        prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
         spoken = [each for each in sentences(prose) if _is_prose(role, each)]
         found = [_line(role, each, at, len(spoken)) for each in spoken]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
