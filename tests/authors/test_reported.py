@@ -414,3 +414,32 @@ def changed(changes):
         match = re.search(r"config set (\S+) (\S+)", str(change))
         if match:
             yield match[1] if "." in match[1] else f"budgets.{match[1]}", int(match[2])
+
+
+# --- small budgets, unknown models, literal rules
+
+
+@pytest.mark.parametrize("budget", [9, 13, 17])
+def test_a_directive_is_there_while_there_is_any_room_for_it(budget):
+    """forge: "A directive is dropped with 13 tokens left, though the page says never"."""
+    contents = {"rule": "V-2301", "directive": "Call apply_fix once and return. " * 9, "plan": "Init it. " * 200}
+    prompt = resolved("forge").fit(contents, budget=budget)
+    assert prompt.texts["directive"].startswith("Call")
+    assert prompt.receipt.used <= budget
+
+
+def test_an_unknown_model_that_a_foreign_vocabulary_counts_keeps_a_margin():
+    """ecology: "An unknown model keeps no margin"."""
+    made = resolved("ecology", model="garden-7b", unknown_model="cl100k_base")
+    assert made.fit({"system_prompt": "You tend a garden."}).receipt.budget == 3_600
+    known = resolved("ecology", model="gpt-4")
+    assert known.fit({"system_prompt": "You tend a garden."}).receipt.budget == 4_000
+
+
+def test_the_literal_memory_rule_keeps_the_memories_that_fit():
+    """broker: "The literal memory rule keeps 2 lines where 12 fit"."""
+    memories = [f"In year {i} the water came to step {i} of the house." for i in range(30)]
+    prompt = resolved("broker-literal").fit({"memory": memories, "prompt": "You are a household."}, budget=200)
+    kept = [each for each in memories if each in prompt.text]
+    assert kept == memories[-len(kept) :]
+    assert len(kept) >= 12

@@ -261,7 +261,7 @@ def test_a_limit_on_memory_drops_the_oldest_even_of_three():
 def test_the_literal_rule_on_memory_trims_more_than_three_down_to_two(count, left):
     memories = [f"memory {i} " * 40 for i in range(count)]
     prompt = broker("broker-literal").fit({"memory": memories, "prompt": "p" * 4}, budget=190)
-    trimmed = "memory: cut to 47 tokens" in prompt.receipt.stages
+    trimmed = any(stage.startswith("memory: cut to ") for stage in prompt.receipt.stages)
     assert trimmed == (left is not None)
     assert not trimmed or prompt.texts["memory"] == "\n".join(memories[-left:])
     assert trimmed or prompt.receipt.used > 170

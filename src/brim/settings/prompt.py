@@ -205,9 +205,17 @@ def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
     except DoesNotFit:
         first = max((abs(section.rank) for section in sections), default=0) + 1
         first = first if options.get("direction") == "higher" else -first
+    needed = {each.name for each in sections if each.required}
     sections = [replace(each, required=False, priority=first) if each.required else each for each in sections]
     try:
-        return fit(sections, **options)
+        made = fit(sections, **options)
+        lost = {part.name for part in made.receipt.parts if part.name in needed and part.state == "dropped"}
+        # A few words without the marker tell more than none.
+        return (
+            fit([replace(each, marker="") if each.name in lost else each for each in sections], **options)
+            if lost
+            else made
+        )
     except DoesNotFit:
         if options.get("template") is None or any(section.name == _TEMPLATE for section in sections):
             raise

@@ -72,6 +72,8 @@ _WINDOW = ("reserve", "cap", "warn", "limit")
 """The settings of a window without its size."""
 _ERROR = "error"
 """The value of `unknown_model` that refuses a model of an unknown name."""
+_UNKNOWN_MARGIN = Fraction(1, 10)
+"""The share of a budget that is left free if the vocabulary of another model counts."""
 _WIDE = Fraction(1, 2)
 """A larger share of the window leaves no room for instructions and the answer."""
 
@@ -326,8 +328,13 @@ class Resolved:
         return self.window() is None or any(self.is_set(key) for key in (TOTAL, RECENT, OLDER))
 
     def within_margin(self, budget: int, meter: BaseMeter) -> int:
-        """Return a budget without the safety margin, which is left free if the meter estimates."""
+        """Return a budget without the safety margin, which is left free if the meter estimates.
+
+        The vocabulary of another model is an estimate too, so a model that nobody knows has a margin in any case.
+        """
         margin = fraction("safety_margin", self.value("safety_margin") or "0%")
+        if meter.exact and meter.unit == "tokens" and self._is_unknown(self.value("model")):
+            return int(budget * (1 - max(margin, _UNKNOWN_MARGIN)))
         return budget if meter.exact else int(budget * (1 - margin))
 
     def _window_warnings(self) -> Iterator[str]:
