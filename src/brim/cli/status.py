@@ -196,7 +196,7 @@ def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
     out.print()
     out.print(f"{counted(len(rows), 'conversation')} of a gateway, {counted(cuts, 'cut')}", soft_wrap=True)
     for row in rows:
-        if row.regret["calls"]:
+        if row.regret.get("calls"):
             out.print(f"{row.id}: {_regret(row.regret, 'tokens')}", style="yellow", soft_wrap=True)
 
 

@@ -47,8 +47,8 @@ class HistoryRecord:
     """The lines, and the cut that was held before the fit."""
     anew: str
     """Why the cut that was held is not held any more; empty if it is."""
-    regret: Mapping[str, Any]
-    """What the cuts have cost; empty if nothing."""
+    regret: Mapping[str, Any] | None
+    """What the cuts have cost; `None` if nothing."""
     before: Mapping[str, Any]
     """The tools, the system prompt and the other fields of the request, which stand before the messages."""
     exact: bool

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
@@ -99,8 +98,8 @@ class LastFit(NamedTuple):
     messages: tuple[Any, ...] = ()
     anew: str = ""
     """Why the cut that was held is not held any more; empty if it is."""
-    regret: Mapping[str, Any] = MappingProxyType({})
-    """What the cuts have cost, for the receipt; empty if nothing."""
+    regret: Mapping[str, Any] | None = None
+    """What the cuts have cost, for the receipt; `None` if nothing."""
 
     @property
     def held(self) -> HeldCut | None:

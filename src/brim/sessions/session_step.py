@@ -136,7 +136,7 @@ class SessionStep:
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
         context, anew = state.context, state.last_fit.anew
-        state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else {})
+        state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else None)
         parts = _with_room(parts, state, budget)
         fitted = context.fit(
             max(0, budget - parts.room(context)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from brim.errors import UnknownName
@@ -52,7 +52,7 @@ class GatewayUse:
     window: int | None
     cuts: int
     """How often the conversation was cut; 0 if that was not recorded."""
-    regret: Mapping[str, Any]
+    regret: Mapping[str, Any] = field(default_factory=dict)
     """Calls that were made again because a cut had taken their results, the tokens of these, and both by cut."""
 
     @classmethod
