@@ -9,7 +9,7 @@ from sessions.points import GOAL, LANGUAGES, handed_over, headed, points
 
 METER = brim.meter("gpt-5")
 LIMIT = 1_500
-KINDS = {"finding": "Said", "decision": "Decisions", "open": "Left to do", "failed": "Failed"}
+KINDS = {"finding": "Said by the agent", "decision": "Decisions", "open": "Left to do", "failed": "Failed"}
 RUNS = 5
 """Runs of a language: each makes forty of its points, eight in each of five contexts."""
 
@@ -72,7 +72,7 @@ def test_a_finding_whose_words_are_all_in_the_goal_is_still_a_finding(findings):
     goal = "Which module holds which lock? mod_pay, mod_ref, mod_cart; alpha, beta, gamma. 持有锁"
     said = [{"role": "assistant", "content": f"I read mod_{i}.ts. {each}"} for i, each in enumerate(findings)]
     text = continuation(said, goal=goal, meter=METER, limit=LIMIT).text(METER, LIMIT)
-    assert headed(text)["Said"][-3:] == findings or all(f"- {each}" in text for each in findings)
+    assert headed(text)["Said by the agent"][-3:] == findings or all(f"- {each}" in text for each in findings)
 
 
 def test_what_the_loop_says_is_not_said_by_the_user():

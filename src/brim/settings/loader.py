@@ -46,7 +46,7 @@ def load(
     files, named = _Files(replaced, environ), ""
     if isinstance(path, Mapping):
         found, source = project.ProjectFiles("", ""), _source(path)
-        named = source.path
+        named = _VALUES
     else:
         found = project.find(path)
         named = path if path is not None and found.path == path else ""

@@ -75,12 +75,12 @@ def handed_over(
 
 
 def headed(text: str) -> dict[str, list[str]]:
-    """Return the rows of a hand-over by the heading that they stand under."""
+    """Return the rows of a hand-over by the heading that they stand under, without who said them."""
     rows: dict[str, list[str]] = {}
     heading = ""
     for row in text.split("\n"):
         if row.startswith("- "):
-            rows[heading].append(row[2:])
+            rows[heading].append(row[2:].removeprefix("agent: "))
         else:
             heading = row.removesuffix(":")
             rows.setdefault(heading, [])

@@ -99,7 +99,7 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """Longer than any name, such as an encoded file, in which a search for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
-_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s*[\"{\[])|\s*[\[{]?\s*\"[^\"\n]{1,80}\"\s*:")
+_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
 """A row with the arguments of a call: what they quote is nobody's statement."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
