@@ -11,7 +11,7 @@ import pytest
 import brim
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOURCES = Path(os.environ.get("BRIM_SOURCES", ROOT.parent / "shared" / "sources"))
+SOURCES = Path(os.environ.get("AUTHOR_SOURCES", ROOT.parent / "shared" / "sources"))
 SOURCES = SOURCES if SOURCES.is_dir() else Path("/work/shared/sources")
 pytestmark = pytest.mark.skipif(not SOURCES.is_dir(), reason="the documents are not part of the repository")
 

@@ -32,7 +32,7 @@ def test_each_step_leaves_its_receipt_with_the_truncation_of_its_context(receipt
     assert merge["context_truncation"]["truncated"] is True
     assert merge["context_truncation"]["steps_total"] == 9
     for receipt in receipts.values():
-        assert receipt["used_chars"] <= receipt["budget_chars"]
+        assert receipt["context_truncation"]["chars_used"] <= receipt["budget_chars"]
         assert receipt["output"].count("\n") == 59
 
 

@@ -115,7 +115,7 @@ def test_a_loop_that_is_not_stored_needs_a_goal(tmp_path):
 
 def esbuild():
     own = ROOT / "src" / "brim" / "studio" / "page" / "node_modules" / ".bin" / "esbuild"
-    return os.environ.get("BRIM_ESBUILD") or (str(own) if own.exists() else shutil.which("esbuild"))
+    return os.environ.get("ESBUILD") or (str(own) if own.exists() else shutil.which("esbuild"))
 
 
 def script(tmp_path):

@@ -57,7 +57,7 @@ def test_where_not_all_that_is_required_can_be_cut_the_first_of_it_is_served_bef
         "sections: {plan: {required: true, marker: '>>>>'}, menu: {required: true, marker: '>>>>'}, note: {priority: 1}}\n"
     ).resolve()
     prompt = held.fit({"note": "n", **LONG})
-    assert prompt.text == "pppp>>>>"
+    assert prompt.text == "p>>>>\n\nm", "a marker that has no room gives way to a letter"
     assert [loss.name for loss in prompt.receipt.losses] == ["note", "plan", "menu"]
 
 

@@ -20,7 +20,7 @@ COMMANDS = {
     "status": "Show how full a session's context is, and the conversations of a gateway.",
     "models": "List the models that brim knows, or show one in detail.",
     "doctor": "Find problems in the settings, and the commands that fix them.",
-    "loop": "Run a loop with sub-ticks for a program in any language, by JSON lines.",
+    "loop": "Run a loop whose steps another program makes, by JSON lines.",
     "gateway": "Make every request to a model fit, for clients in any language.",
     "studio": "Open a web page on your sessions, prompts and budgets.",
     "mcp": "Offer count, fit, status and recall to agents, as an MCP server.",

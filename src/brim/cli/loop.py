@@ -30,7 +30,7 @@ def run(
     config: options.Config = None,
     profile: options.Profile = None,
 ) -> None:
-    """Run a loop whose steps another program makes, by JSON lines on standard input and output.
+    """Run a loop whose steps another program makes, by JSON lines.
 
     Each line that it writes has an event: a tick (messages, iteration, sub_tick, state, results, used, budget,
     continuation), a notice, or at the end the outcome. For each tick it reads one line: a step (messages, end, result,
