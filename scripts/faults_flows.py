@@ -294,7 +294,7 @@ AREAS = (
                 "if command is not None and turns.printed(at):",
                 "if False:",
             ),
-            ("X8: a sentence has a secret", "    safe = redact(clipped(text))\n", "    safe = clipped(text)\n"),
+            ("X8: a sentence has a secret", "    safe = clipped(redact(text))\n", "    safe = clipped(text)\n"),
         ),
     ),
     (

@@ -91,7 +91,7 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """Longer than any name, such as an encoded file, in which a search for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
-_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s*[\"{\[])|\s*[\[{]?\s*\"[^\"\n]{1,80}\"\s*:")
+_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s*[\"{\[])|\s{0,40}(?:[\[{]\s{0,8})?\"[^\"\n]{1,80}\"\s?:")
 """A row with the arguments of a call: what they quote is nobody's statement."""
 _RULE = re.compile(
     r"\b(?:must(?:n't)?|never|always|do not|don't|shall(?: not)?|required to|only use|no more than|not allowed"
