@@ -9,6 +9,7 @@ from brim.meter.calibration import MILLION, Calibrated, Calibration, CallSize
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
+from brim.sessions.learning.usage import reported
 from brim.sessions.learning.windows import WindowLimits
 from brim.testing import MemoryStore
 from brim.wire.overflow import is_overflow
@@ -45,7 +46,7 @@ def misbehave(engine, rng, model):
             made.before = made.before or 900
             engine.refused(made, is_overflow(error), plan)
         elif what == 1:
-            engine.learn(made, plan, rng.choice([1, 40, 150_000, 2_000_000]))
+            engine.learn(made, plan, reported(input_tokens=rng.choice([1, 40, 150_000, 2_000_000])))
         elif what == 2:
             made.refused({"error": {"message": rng.choice(REFUSALS), "code": "context_length_exceeded"}})
         else:
@@ -60,7 +61,7 @@ def conversed(engine, rng, model):
         made, plan = sent(engine, history(turns + rng.randrange(3)), model, ("b", "chat"), size=None)
         found.append(json.dumps(made.messages))
         made.before = made.before or 1_000
-        engine.learn(made, plan, int((made.used or 1_000) * 0.93))
+        engine.learn(made, plan, reported(input_tokens=int((made.used or 1_000) * 0.93)))
     return found
 
 
@@ -78,7 +79,7 @@ def test_what_one_client_teaches_changes_no_byte_of_another(stored):
 def test_a_client_that_names_many_models_makes_nobody_forget():
     engine = Conversations(log=False)
     made, plan = sent(engine, history(30), "mystery-1", ("b",))
-    engine.learn(made, plan, made.used * 3 // 4)
+    engine.learn(made, plan, reported(input_tokens=made.used * 3 // 4))
     engine.windows.took(plan.scope, 700, 700)
     before = engine.plan(made.input, server="http://upstream").scale.name
     for i in range(2_000):
@@ -125,12 +126,12 @@ def test_a_request_to_which_the_provider_adds_text_teaches_nothing(more):
 def taught_nothing(request):
     engine = Conversations(log=False)
     plan = engine.plan(request)
-    engine.learn(engine.fit(request, plan), plan, 150_000)
+    engine.learn(engine.fit(request, plan), plan, reported(input_tokens=150_000))
     assert engine.meters.calibration(plan.scope) is None
     plain = RequestInput(
         messages=[{"role": "user", "content": "Hello. " * 400}], model=request.model, format="anthropic"
     )
-    engine.learn(engine.fit(plain, engine.plan(plain)), plan, 900)
+    engine.learn(engine.fit(plain, engine.plan(plain)), plan, reported(input_tokens=900))
     assert engine.meters.calibration(plan.scope).calls == 1
 
 
