@@ -172,7 +172,7 @@ import sys
 from pathlib import Path
 import brim
 
-settings = brim.load_config(Path(sys.argv[1]), environ={}).resolve()
+settings = brim.load_config(Path(sys.argv[1]), environ={"BRIM_TRUST": sys.argv[1]}).resolve()
 with settings.store() as store:
     if len(sys.argv) > 2:
         saved = store.load("artifact", "agent-7/working_memory")

@@ -8,7 +8,6 @@ import pytest
 import brim
 from brim.errors import InvalidType
 from brim.files.json_body import body_of
-from brim.gateway.client.parsed import read as read_client_request
 from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
 from brim.history.note import note_in
 from brim.history.request_body import request_of
@@ -17,6 +16,7 @@ from brim.wire import FORMATS, remainder, wire
 from brim.wire.base import MESSAGE_KEYS
 from brim.wire.remainder import shown_fields
 from checkout import script
+from gateway.conftest import parsed
 from request_bodies import LONG, body, seeded, text_of
 
 METER = brim.meter("gpt-4o")
@@ -67,7 +67,7 @@ def test_every_way_to_count_a_request_gives_the_same_number(format):
         made = body(format, seeded("same", format, number))
         read = request_of(body_of(text_of(made), "body", MESSAGE_KEYS))
         total = read.tally("o200k_base").total
-        ask = read_client_request(ROUTES[format], text_of(made).encode(), 10_000)
+        ask = parsed(ROUTES[format], text_of(made).encode(), 10_000)
         conversations = Conversations()
         plan = conversations.plan(ask.input(), meter="o200k_base")
         rest = {"system": read.system, "fields": read.fields, "format": format}

@@ -306,7 +306,8 @@ def history_section(history: Sequence[StepRecord], room: int, settings: Resolved
     texts = [_text(step, limit) for step, limit in zip(history, limits, strict=True)]
     if not all(text for text, _ in texts) or sum(len(_JOIN + text) for text, _ in texts) > left:
         total = len(history)
-        widest = note(total, total, budget, budget, _UNIT, dict.fromkeys(NAMES, total) if by_class else None)
+        # Wider than any other: as many steps included as omitted, and as many as there are at all.
+        widest = note(total, 2 * total, budget, budget, _UNIT, dict.fromkeys(NAMES, total) if by_class else None)
         if settings.value("history.note") and len(_JOIN + widest) <= left:
             noted = True
             left -= len(_JOIN + widest)
