@@ -125,7 +125,7 @@ def test_a_pack_is_built_anew_for_each_step_and_does_not_grow(tmp_path):
 
 def test_the_room_for_the_note_is_that_of_the_widest(tmp_path):
     """Of 30 steps 14 were omitted, and the note was one digit wider than the room that was left for it."""
-    curator = Curator(config(tmp_path, budgets(10_400, 8_000, 2_000)))
+    curator = Curator(config(tmp_path, budgets(10_400, 8_000, 2_000, "history: {selection: recency}\n")))
     older = [StepRecord(step_id=f"{i:02}", agent="fixer", output="x" * 600) for i in range(29)]
     for size in range(600, 1_260):  # One of them fills the room to the last character.
         pack = curator.prepare(STEP, [*older, StepRecord(step_id="29", agent="fixer", output="x" * size)])
