@@ -4,8 +4,12 @@ import json
 
 import pytest
 
+import brim
+from brim.gateway.fit.planned import plan
 from brim.gateway.fit.rules import RequestRule
-from gateway.conftest import asked, conversation, post
+from brim.gateway.settings import settings_of
+from brim.sessions.conversations import Conversations
+from gateway.conftest import asked, conversation, parsed, post
 
 LONG = conversation(60)
 
@@ -136,3 +140,14 @@ def test_a_request_that_stays_whole_is_counted_as_the_next_one_of_its_conversati
     assert off[0] > 0.05
     assert min(off[1:]) >= 0
     assert max(off[1:]) < 0.01
+
+
+@pytest.mark.parametrize(("profile", "window"), [("session", 128_000), (None, 128_000)])
+def test_the_window_of_a_profile_is_bounded_by_that_of_the_model(profile, window):
+    config = brim.load_config(environ={}, flags={"gateway.upstream": "http://127.0.0.1:9/v1"}).resolve(profile=profile)
+    settings = settings_of(config, {})
+    made = parsed("chat", asked(LONG))
+    with Conversations(log=False) as engine:
+        assert plan(made, settings, engine, ()).room.window == window
+        named = settings_of(config, {"window": 4_000})
+        assert plan(made, named, engine, ()).room.window == 4_000

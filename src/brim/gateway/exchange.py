@@ -166,7 +166,7 @@ class Exchange:
     async def _ask_windows(self, parsed: Parsed, rule: RequestRule) -> None:
         """Ask the server for the windows of its models, unless the window is set or it was asked lately."""
         base, windows = self._settings.base(parsed.route), self._state.conversations.windows
-        if rule.window is not None or windows.asked(base):
+        if (rule.window is not None and not self._settings.window_yields) or windows.asked(base):
             return
         headers = sent_headers(self._admitted.forwarded, self._settings, parsed.route)
         kept = [(name, value) for name, value in headers if not name.startswith("content-")]

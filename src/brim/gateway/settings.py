@@ -58,6 +58,8 @@ class GatewaySettings:
     """Host names that clients may use, in addition to those of this machine."""
     default: RequestRule = field(default_factory=lambda: RequestRule(policy="fit"))
     """What applies where no rule does."""
+    window_yields: bool = False
+    """Whether the window of the default is that of a profile, so that a smaller one of the model counts instead."""
     rules: tuple[RequestRule, ...] = ()
     sections: Mapping[str, Spec] = field(default_factory=dict, repr=False)
     """The sections of each file that a rule names."""
@@ -169,6 +171,7 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
     if values["upstream"] is None:
         expected = "set, or given by --upstream: the base URL of the API, such as http://host/v1"
         raise InvalidValue("gateway.upstream", None, expected)
+    values["window_yields"] = "window" not in chosen and settings["window.size"].origin == "profile"
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
     lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths")}

@@ -84,6 +84,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
     admitted = parsed.admitted
     limits = WindowLimits(
         size=rule.window,
+        yields=settings.window_yields and rule.window == settings.default.window,
         reserve=settings.reserve,
         cap=settings.cap,
         limit=settings.limit,
