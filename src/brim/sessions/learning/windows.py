@@ -262,10 +262,6 @@ class Windows:
         _, windows = self._served.get(server, (0.0, {}))
         return windows.get(model, windows.get(""))
 
-    def is_served(self, model: str) -> bool:
-        """Return whether a server lists a model."""
-        return any(model in windows for _, windows in self._served.values())
-
     def asked(self, server: str) -> bool:
         """Return whether a server was asked lately."""
         return server in self._served and self._clock() - self._served[server][0] < _SERVER_INTERVAL
