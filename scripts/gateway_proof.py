@@ -208,7 +208,7 @@ def streams(count: int = 500) -> bool:
         f"memory {before:.0f} -> {after:.0f} -> {again:.0f} MB; "
         f"upstream closed within {middle:.0f} ms (p50), {slow:.0f} ms (p99)"
     )
-    fine = left <= idle and open_streams.endswith(" 0") and again < after * 1.1 and slow <= 100
+    fine = left <= idle and float(open_streams.split()[-1]) == 0 and again < after * 1.1 and slow <= 100
     return fine and ended == count - len(killed)
 
 
