@@ -15,6 +15,8 @@ from typing import Any
 
 from gateway.test_guard import bombs as bodies
 
+ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "1048576"}
+"""The settings that docs/gateway.md advises."""
 SPACES = "authorization:" + " " * 8_000 + "!"
 NAMES = {
     "spaces after authorization": SPACES,
@@ -139,8 +141,8 @@ def of_guard(size: int) -> Iterator[Bomb]:
 @contextmanager
 def process(*command: str) -> Iterator[tuple[str, int]]:
     """Run a server of brim's that prints its address as JSON, and yield the address and the process."""
-    run = [sys.executable, "-m", "brim", *command]
-    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as started:
+    run, env = [sys.executable, "-m", "brim", *command], {**os.environ, **ALLOCATOR}
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env) as started:
         assert started.stdout is not None
         try:
             said = json.loads(started.stdout.readline())

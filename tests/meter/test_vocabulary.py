@@ -1,5 +1,6 @@
 """Exact counting: engines, their failures, and cuts."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import strategies
 from brim.errors import BrimError, InvalidType, InvalidValue
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.vocabularies import Vocabulary, vocabulary
+from hostile.bombs import ALLOCATOR
 from properties import examples
 
 NAMES = ("o200k_base", "cl100k_base", "o200k_harmony", "qwen3.5")
@@ -274,3 +276,30 @@ def test_vocabularies_that_take_turns_do_not_grow_without_end():
 def test_a_meter_with_a_thread_of_its_own_counts_after_a_fork():
     command = [sys.executable, "-W", "ignore", "-c", _AFTER_A_FORK]
     assert int(subprocess.run(command, capture_output=True, check=True).stdout) == 0
+
+
+_HELD = """
+import resource, time
+from pathlib import Path
+from brim.meter.vocabularies import vocabulary
+
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+meter = vocabulary("o200k_base")
+meter.count("warm")
+before = held()
+meter.measure("1," * 12_000_000)
+deadline = time.monotonic() + 10  # A thread gives its memory back shortly after it was waited for.
+while held() - before > 40_000_000 and time.monotonic() < deadline:
+    time.sleep(0.05)
+print(held() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_long_text_that_was_counted_leaves_no_working_memory_behind():
+    """A server counts in a few threads that never end: 96 MB stayed in each of them."""
+    env = {**os.environ, **ALLOCATOR}
+    run = subprocess.run([sys.executable, "-c", _HELD], capture_output=True, text=True, check=True, env=env)
+    assert int(run.stdout) < 40_000_000

@@ -69,3 +69,11 @@ def test_a_marker_that_does_not_fit_is_refused():
 @given(text=long_texts, share=shares)
 def test_any_text_is_cut_to_the_limit(meter, text, share):
     checked(Shape(), text, limits(text, meter, share), meter)
+
+
+def test_json_of_more_than_a_million_characters_is_read_only_if_that_is_asked_for():
+    """All other threads wait while a large document is read and while its members are freed."""
+    large = json.dumps({"items": list(range(200_000))})
+    assert len(large) > 1_000_000
+    assert "characters omitted]" in Shape().truncate(large, 2_000, CHAR).text
+    assert json.loads(Json().truncate(large, 2_000, CHAR).text)

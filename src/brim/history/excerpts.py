@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from brim.meter.memo import Memo
-from brim.truncate.json_parts import Parts, json_parts, members
+from brim.truncate.json_parts import LARGEST, Parts, json_parts, members
 from brim.truncate.marker import mark
 from brim.truncate.parts import LONG_LINE, TextParts
 
@@ -69,7 +69,8 @@ def parts_of(text: str, *, own: bool = False) -> Parts:
     memo = _PARAGRAPHS if own else _PARTS
     known = memo.get(text)
     if known is None:
-        known = paragraphs(text) if own else json_parts(text) or TextParts(text)
+        as_json = None if own or len(text) > LARGEST else json_parts(text)
+        known = paragraphs(text) if own else as_json or TextParts(text)
         memo.put(text, known)
     return known
 

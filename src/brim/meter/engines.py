@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,6 +39,11 @@ class Engine(Protocol):
         """Return the number of tokens of a text, which holds no lone surrogates."""
 
 
+_THREADED = 1_000_000
+"""Characters from which on a text is counted in a thread that ends: toktok keeps in each thread as much working memory
+as its longest text took, some bytes for each character."""
+
+
 class ToktokEngine:
     """Counts by toktok: exact, offline, and without the interpreter's lock."""
 
@@ -48,18 +53,26 @@ class ToktokEngine:
     def __init__(self, vocabulary: str) -> None:
         import toktok
 
-        self._toktok = toktok
+        self._truncate: Callable[[str, int, str], tuple[str, int]] = toktok.truncate
         self._vocabulary = vocabulary
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
         # Unlike `batch_count`, this call copies no text, so that other threads run however long the text is.
-        counted: int = self._toktok.truncate(text, sys.maxsize, self._vocabulary)[1]
-        return counted
+        return self._truncated(text, sys.maxsize)[1]
 
     def prefix(self, text: str, limit: int) -> int:
         """Return how many characters the first `limit` tokens of `text` cover."""
-        return len(self._toktok.truncate(text, limit, self._vocabulary)[0])
+        return len(self._truncated(text, limit)[0])
+
+    def _truncated(self, text: str, limit: int) -> tuple[str, int]:
+        """Return the first `limit` tokens of a text, and how many it has; a long text in a thread of its own."""
+        if len(text) <= _THREADED:
+            return self._truncate(text, limit, self._vocabulary)
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="brim-count") as own:
+            return own.submit(self._truncate, text, limit, self._vocabulary).result()
 
 
 class ApartEngine:

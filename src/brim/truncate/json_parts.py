@@ -26,6 +26,8 @@ _FAILURES = 8
 """Members that report a failure and are shown before all others, from both ends."""
 _DEEPEST = 32
 """Levels whose members are told apart. Each is read once more than the one around it."""
+LARGEST = 1_000_000
+"""Characters of the largest text that is read as JSON unasked: all other threads wait while a larger one is read."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _BETWEEN = re.compile(r"[ \t\n\r]*[,:]?[ \t\n\r]*")

@@ -15,7 +15,7 @@ from brim.errors import DoesNotFit
 from brim.meter.base import Meter
 from brim.truncate import truncator
 from brim.truncate.base import BaseTruncator, Cut
-from brim.truncate.json_parts import json_parts
+from brim.truncate.json_parts import LARGEST, json_parts
 from brim.truncate.json_shape import json_cut
 
 Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
@@ -53,14 +53,15 @@ _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 class Shape(BaseTruncator):
     """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as a log.
 
-    So is a text of which no part fits as its own kind. What reports a failure comes first in each of them.
+    So is a text of which no part fits as its own kind, and JSON of more than a million characters. What reports a
+    failure comes first in each of them.
     """
 
     marker: str | None = None
     """Stands where text was removed; `None` is the marker of the detected kind."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        cut = json_cut(text, limit, meter)
+        cut = json_cut(text, limit, meter) if len(text) <= LARGEST else None
         if cut is not None:
             return cut
         kind = _kind_of_text(text)
