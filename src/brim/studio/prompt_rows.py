@@ -51,9 +51,9 @@ class PromptRows:
             for at, number in enumerate(source.before.numbers):
                 body = source.before.entries[number].body
                 self._sizes[at] = (body["units"], body["category"])
-        at, count = source.replaced
         found = _reasons(source.receipt.parts if source.receipt is not None else ())
-        self._reasons = {i if i < at else i + count: why for i, why in found.items()} | dict(source.reasons)
+        moved = {source.places[i] if source.places else i: why for i, why in found.items()}
+        self._reasons = moved | dict(source.reasons)
         self.clip: int | None = _SHORT if sum(map(_length, source.messages)) > _MOST_TEXT else None
 
     def rows(self) -> list[dict[str, Any]]:

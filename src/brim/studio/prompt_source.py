@@ -15,7 +15,7 @@ from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt
 from brim.requests.replay import replay
 from brim.sessions.log.sent_messages import unfolded
-from brim.sessions.session_step import CUT, prompt_body
+from brim.sessions.session_step import prompt_body
 from brim.store.base import LogEntry, Store
 from brim.studio.prompt_index import SessionPrompts
 from brim.studio.workspace import Workspace
@@ -55,8 +55,8 @@ class PromptSource:
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of each section that is present."""
     before: PromptEntries | None = field(default=None, repr=False)
-    replaced: tuple[int, int] = (0, 0)
-    """Where messages that a compaction replaced were put in, and how many."""
+    places: Sequence[int] = ()
+    """Where each message that the receipt knows is in `messages`, if others were added."""
 
     @property
     def body(self) -> Mapping[str, Any]:
@@ -123,8 +123,8 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
         _fill_recorded(store, source)
     elif isinstance(entry.body.get("receipt"), Mapping):
         _fill_captured(source, entry.body)
-        if source.kind == "sent" and chosen > 1:
-            _add_replaced(store, source)
+        if source.kind == "sent":
+            _add_said(store, source)
     return source
 
 
@@ -155,25 +155,22 @@ def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
         source.sent = [(places.get(id(raw)), raw) for raw in [*head, *again]]
 
 
-def _add_replaced(store: Store, source: PromptSource) -> None:
-    """Add the messages of the prompt before that a compaction replaced in between, in their place."""
-    start = source.prompts.rows[source.step - 2]["number"]
-    between = store.entries(source.session, kinds=["compaction"], after=start)
-    if not any(entry.number < source.entry.number and entry.body["trigger"] != CUT for entry in between):
-        return
-    body = store.entries(source.session, kinds=["prompt"], after=start - 1, limit=1)[0].body
-    given = body.get("receipt", {}).get("capture")
-    if not isinstance(given, Mapping) or not isinstance(body.get("sent"), list):
-        return
-    had = [raw for at, raw in unfolded(body["sent"], given["messages"]) if at is not None]
-    now = [json.dumps(raw, sort_keys=True) for raw in source.messages]
-    still = set(now)
-    gone = [raw for raw in had if json.dumps(raw, sort_keys=True) not in still]
-    at = next((i for i, raw in enumerate(had) if i >= len(now) or json.dumps(raw, sort_keys=True) != now[i]), len(now))
-    source.messages = [*source.messages[:at], *gone, *source.messages[at:]]
-    source.sent = [(i if i is None or i < at else i + len(gone), raw) for i, raw in source.sent]
-    source.reasons = dict.fromkeys(range(at, at + len(gone)), _REPLACED)
-    source.replaced = (at, len(gone))
+def _add_said(store: Store, source: PromptSource) -> None:
+    """Add what was said before and is no longer among the messages, in its place: compactions replaced it."""
+    said = [entry.body for entry in _said(store, source)]
+    given = [json.dumps(raw, sort_keys=True) for raw in source.messages]
+    known = {json.dumps(raw, sort_keys=True): raw for raw in (body.get("sent", body["message"]) for body in said)}
+    merged, places, gone = _merged([*known], given)
+    raws = {**known, **dict(zip(given, source.messages, strict=True))}
+    source.messages = [raws[key] for key in merged]
+    source.sent = [(None if at is None else places[at], raw) for at, raw in source.sent]
+    source.places, source.reasons = places, dict.fromkeys(gone, _REPLACED)
+
+
+def _said(store: Store, source: PromptSource) -> list[LogEntry]:
+    """Return the entries of the messages before a prompt."""
+    entries = store.entries(source.session, kinds=["message"], limit=source.entry.number)
+    return [entry for entry in entries if entry.number < source.entry.number]
 
 
 def _meter(given: Capture) -> BaseMeter:
@@ -184,18 +181,12 @@ def _meter(given: Capture) -> BaseMeter:
 
 
 def _fill_recorded(store: Store, source: PromptSource) -> None:
-    """Add the messages of a recorded request, and those of the request before that it does not have."""
-    body, rows = source.body, source.prompts.rows
+    """Add the messages of a recorded request, and those of earlier ones that it does not have."""
+    body = source.body
     attached = store.entries(source.session, kinds=["note"], after=body["attached"] - 1, limit=1)[0].body
     now = _numbers(body["recorded"])
-    before: tuple[int, ...] = ()
-    if source.step > 1 and body.get("cut"):
-        previous = store.entries(source.session, kinds=["prompt"], after=rows[source.step - 2]["number"] - 1, limit=1)
-        before = _numbers(previous[0].body["recorded"])
-    first, last = min((*now, *before), default=1), max((*now, *before), default=0)
-    found = store.entries(source.session, kinds=["message"], after=first - 1, limit=last - first + 1)
-    entries = {entry.number: entry for entry in found}
-    merged, places, gone = _merged(before, now)
+    entries = {entry.number: entry for entry in _said(store, source)}
+    merged, places, gone = _merged(sorted(entries), now)
     source.kind, source.tools, source.system = "recorded", attached.get("tools"), attached.get("system")
     source.messages = [entries[number].body["message"] for number in merged]
     source.sent = [(at, source.messages[at]) for at in places]

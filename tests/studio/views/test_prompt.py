@@ -281,3 +281,29 @@ def test_messages_that_a_compaction_replaced_stand_in_their_place_with_the_reaso
     assert sum(row["units"] for row in now if row["sent"]) == fitted.used
     sent = json.loads(prompt_body(workspace, "s")["body"])["messages"]
     assert [row["text"] for row in now if row["sent"] and row["at"] is not None] == [each["content"] for each in sent]
+
+
+def test_what_a_compaction_replaced_is_missing_at_every_later_step(tmp_path):
+    """Step 37 said that nothing was left out, while its prompt held a summary in place of 48 messages."""
+    url = f"sqlite:///{tmp_path}/brim.db"
+    said_before = []
+    with brim.open_store(url) as store:
+        session = brim.Session(window=9_000, model="gpt-4o", store=store, id="s", capture=True)
+        for step in range(4):
+            for i in range(8):
+                text = f"question {step} {i} " + "word " * 60
+                session.add(said("openai", "user", text))
+                session.add(said("openai", "assistant", "Go on."))
+                said_before.append(text)
+            session.add(said("openai", "user", f"and now, {step}?"))
+            session.prompt(system="Be brief.")
+            session.add(said("openai", "assistant", f"answer {step}"))
+            if step == 1:
+                assert session.compact()
+    workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
+    rows = prompt(workspace, "s", "4")["rows"]
+    out = [row["text"] for row in rows if not row["sent"]]
+    shown = [row["text"] for row in rows if row["sent"]]
+    assert out
+    assert sorted([text for text in [*out, *shown] if text in said_before]) == sorted(said_before)
+    assert not {*out} & {*shown} - {"Go on."}
