@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from brim.errors import BrimError, InvalidType, UnknownName
 from brim.history.history import History
@@ -21,6 +21,7 @@ from brim.studio.prompt_index import SessionPrompts
 from brim.studio.workspace import Workspace
 from brim.wire import Format
 
+K = TypeVar("K", bound=Hashable)
 Kind = Literal["sent", "refitted", "recorded", "sections", "sums"]
 _LEFT_OUT = "The program sent this request without it."
 _REPLACED = "A compaction replaced it before this step."
@@ -209,9 +210,9 @@ def _numbers(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(number for start, stop in ranges for number in range(start, stop))
 
 
-def _merged(before: Sequence[int], now: Sequence[int]) -> tuple[tuple[int, ...], list[int], list[int]]:
+def _merged(before: Sequence[K], now: Sequence[K]) -> tuple[tuple[K, ...], list[int], list[int]]:
     """Return two lists of entries as one, the places of the second in it, and the places that only the first has."""
-    merged: list[int] = []
+    merged: list[K] = []
     places: list[int] = []
     gone: list[int] = []
     if not before:

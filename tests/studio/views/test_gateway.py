@@ -5,6 +5,8 @@ import time
 from contextlib import contextmanager
 from unittest.mock import patch
 
+import pytest
+
 import brim
 from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
@@ -117,3 +119,20 @@ def test_a_gateway_that_ended_or_fell_silent_is_shown_as_stopped(alone):
             body = {**saved.body, "stopped": False, "seen": time.time() - age}
             store.save(TRAFFIC, name, body, version=store.load(TRAFFIC, name).version)
             assert alone.get("gateway", "mine")[1]["gateways"][0]["running"] == runs
+
+
+@pytest.mark.parametrize("view", ["context", "timeline", "ledger", "cache", "prompt"])
+def test_a_conversation_of_a_gateway_opens_on_every_screen_of_a_session(served, view):
+    """Four screens said that there is no such session, in the demo that is shipped."""
+    row = max(served.get("gateway")[1]["sessions"], key=lambda each: each["cuts"])
+    status, shown = served.get(view, session=row["id"])
+    assert status == 200, shown
+    used = shown.get("used") or shown["status"]["used"]
+    assert used == row["used"]
+    if view == "timeline":
+        assert shown["points"][-1]["used"] == used
+        assert [each["kind"] for each in shown["marks"]].count("compaction") == row["cuts"]
+    if view == "context":
+        assert sum(each["units"] for each in shown["rows"]) == used
+    if view == "ledger":
+        assert len([each for each in shown["edits"] if each["kind"] == "compaction"]) == row["cuts"]

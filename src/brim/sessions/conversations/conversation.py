@@ -336,9 +336,14 @@ class Conversation:
             "key": self.key.owner[0] if self.key.owner else "",
         }
         told = made.receipt if made.cut else None
-        receipt = {} if told is None else {"receipt": {**told.to_dict(), "capture": None}}
+        receipt: dict[str, Any] = {}
+        if told is not None:
+            replaced = state.noted.missing
+            reason = f"{made.before:,} tokens are more than fit; excerpts stay of {replaced:,} messages"
+            cut = {"before": made.before, "after": made.used, "replaced": replaced, "reason": reason}
+            receipt = {"cut": cut, "receipt": {**told.to_dict(), "capture": None}}
         if self._capture:
-            receipt = _captured(fitted, state.context.messages) or receipt
+            receipt |= _captured(fitted, state.context.messages) or {}
         step.lines.append(("prompt", {**status, **receipt}))
         step.meta = {"kind": GATEWAY, "status": status, "counts": state.counts.to_dict()}
 

@@ -9,6 +9,7 @@ from typing import Any
 from brim.errors import BrimError, InvalidType, UnknownName
 from brim.sessions.context import Context
 from brim.sessions.fixed_parts import HEAD
+from brim.sessions.log.overview import GATEWAY
 from brim.sessions.session import Session
 from brim.sessions.status import CATEGORIES
 from brim.store.base import Store
@@ -51,8 +52,8 @@ def context(workspace: Workspace, session: str) -> dict[str, Any]:
     store = workspace.store_of(session)
     row = session_row(store, session)
     values: dict[str, Any] = {**row.to_dict(), "pieces": [], "problem": None, "settings": None, "unfinished": False}
-    if row.kind == KIND:
-        return {**values, **_of_file(workspace, session, row.status)}
+    if row.kind in (KIND, GATEWAY):
+        return {**values, **_of_last(workspace, session, row.status)}
     try:
         opened = Session.open(session, store=store)
     except BrimError as error:  # It has a meter of the caller's own: the numbers are known, the messages are not.
@@ -72,8 +73,8 @@ def context(workspace: Workspace, session: str) -> dict[str, Any]:
     }
 
 
-def _of_file(workspace: Workspace, session: str, status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the context of a session that was read from a file: its last prompt."""
+def _of_last(workspace: Workspace, session: str, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the context of a session that brim cannot continue, a file's or a gateway's: its last prompt."""
     last = prompt(workspace, session)
     sums: dict[str, int] = {}
     pieces = []

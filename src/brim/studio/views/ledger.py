@@ -47,7 +47,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
                 edits[-1]["after"] = used
         if edit is not None:
             pending = edit
-        if entry.kind == "compaction" and edit is not None:
+        if edit is not None and (entry.kind == "compaction" or edit["kind"] == "compaction"):
             edits.append(edit)
     _charge(edits, row.status.get("regret") or {})
     prompts = workspace.index.session(store, session, row.status.get("model"))
@@ -86,7 +86,7 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
         return {**edit, "kind": "shortened", "reason": "A tool result was longer than tool_limit."}
     if entry.kind == "prompt" and (cut := body.get("cut")):
         return {**edit, "kind": "compaction", "trigger": "line", **cut}
-    if entry.kind == "prompt" and body.get("truncated"):
+    if entry.kind == "prompt" and body.get("truncated") and "units" in body:
         reason = "The history did not fit the budget, so this prompt has fewer turns."
         return {**edit, "kind": "dropped", "before": body["units"], "after": body["used"], "reason": reason}
     return None

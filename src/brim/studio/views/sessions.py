@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import BrimError, UnknownName
-from brim.sessions.log.overview import SessionUse
+from brim.sessions.log.overview import GATEWAY, SessionUse
+from brim.sessions.status import Status
 from brim.store.base import Store
 from brim.studio.workspace import Workspace
 from brim.wire import wire
@@ -80,19 +81,45 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
 
 
 def session_row(store: Store, session: str) -> SessionUse:
-    """Return the last recorded state of one session.
+    """Return the last recorded state of one session, or of a conversation of a gateway.
 
     Raises:
-        UnknownName: there is no such session, or the id belongs to a gateway.
+        UnknownName: there is no such session.
     """
     row = store.session(session)
-    meta = {} if row is None else row.meta
-    status = meta.get("status")
-    if row is None or not isinstance(status, Mapping) or "peak_utilization" not in status:
+    status = None if row is None else row.meta.get("status")
+    if row is None or not isinstance(status, Mapping) or not ({"peak_utilization", "cuts"} & status.keys()):
         raise UnknownName("session", session, [row.id for row in store.sessions(limit=20)])
-    about = {name: value for name, value in meta.items() if name not in ("status", "kind")}
-    kind = str(meta.get("kind", "session"))
-    return SessionUse(id=session, kind=kind, updated=row.updated, status=status, about=about)
+    kind = str(row.meta.get("kind", "session"))
+    about = {name: value for name, value in row.meta.items() if name not in ("status", "kind")}
+    known = _of_gateway(session, status) if kind == GATEWAY else status
+    return SessionUse(id=session, kind=kind, updated=row.updated, status=known, about=about)
+
+
+def _of_gateway(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a conversation of a gateway in the words of a session; what it does not record is 0."""
+    numbers = {key: recorded.get(key) or 0 for key in ("used", "budget", "window")}
+    budget, window = numbers["budget"] or numbers["used"], numbers["window"] or numbers["budget"] or 1
+    status = Status(
+        session=name,
+        model=recorded.get("model"),
+        unit="tokens",
+        exact=False,
+        used=numbers["used"],
+        budget=budget,
+        window=window,
+        warning=budget,
+        peak=numbers["used"],
+        reported=None,
+        warnings=0,
+        compactions=recorded.get("cuts") or 0,
+        sub_ticks=0,
+        overflows=0,
+        prompts=0,
+        messages=recorded.get("messages") or 0,
+        regret=recorded.get("regret") or {},
+    )
+    return status.to_dict()
 
 
 def role_and_text(message: Any, format: str | None) -> tuple[str, str]:

@@ -14,7 +14,7 @@ export function Lab({ session }: { session: string | null }) {
   useEffect(() => sources.stop, [sources]);
   const composing = useSignal(false);
   const found = sources.state.value;
-  const carried = session && found.value?.sources.some((each) => each.id === `session:${session}`) && params.value.get("session") ? `session:${session}` : null;
+  const carried = session && params.value.get("session") ? `session:${session}` : null;
   const source = params.value.get("source") ?? carried ?? found.value?.sources[0]?.id ?? null;
   if (found.problem) return <Failed title="Budget lab" text={found.problem} />;
   if (!source) return <Waiting />;
@@ -32,7 +32,7 @@ export function Lab({ session }: { session: string | null }) {
                 {each.title}
               </option>
             ))}
-            {!found.value?.sources.some((each) => each.id === source) && <option value={source}>{source.startsWith("request:") ? "Your request" : source}</option>}
+            {!found.value?.sources.some((each) => each.id === source) && <option value={source}>{source.startsWith("request:") ? "Your request" : source.replace(/^\w+:/, "")}</option>}
           </select>
         </label>
       </Head>
