@@ -20,6 +20,7 @@ from brim.receipts.capture import Capture
 from brim.receipts.receipt import Part, Receipt
 from brim.receipts.section import Priority
 from brim.requests.replay import replay
+from brim.sessions.log.overview import GATEWAY
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
 from brim.studio.prompt_source import opened_prompt
@@ -189,6 +190,8 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
         made = of_capture(source, name, last)
         workspace.cache(f"{source}@{row.entries if row is not None else 0}", made)
         return made
+    if row is not None and row.meta.get("kind") == GATEWAY:
+        raise InvalidType("session", name, "one whose texts were kept: session.capture: true for a gateway keeps them")
     session = Session.open(name, store=store)
     history = History(meter=session.meter, format=cast("Format", session.format))
     history.extend(session.messages)

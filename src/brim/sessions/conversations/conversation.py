@@ -338,7 +338,7 @@ class Conversation:
         told = made.receipt if made.cut else None
         receipt: dict[str, Any] = {}
         if told is not None:
-            replaced = state.noted.missing
+            replaced = len(made.input.messages) - sum(at is not None for at in made.places)
             reason = f"{made.before:,} tokens are more than fit; excerpts stay of {replaced:,} messages"
             cut = {"before": made.before, "after": made.used, "replaced": replaced, "reason": reason}
             receipt = {"cut": cut, "receipt": {**told.to_dict(), "capture": None}}
