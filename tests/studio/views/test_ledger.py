@@ -63,3 +63,13 @@ def test_a_pin_is_listed_with_its_ledger_and_refused_where_it_is_too_big(alone):
     assert "of at most 1,600 tokens" in told["problem"]
     assert alone.post("unpin", session=SESSION, handle=found["handle"])[1]["pins"] == []
     assert alone.post("unpin", session=SESSION, handle=found["handle"])[0] == 404
+
+
+def test_a_search_finds_texts_with_all_of_its_words(alone):
+    """One word of two was enough: "certificate nonsense" found what "certificate" finds."""
+    found = [
+        alone.get("search", query=query, session=SESSION)[1]["found"]
+        for query in ("certificate", "certificate zyzzyva")
+    ]
+    assert found[0]
+    assert found[1] == []

@@ -39,11 +39,17 @@ def search(workspace: Workspace, query: str | None, session: str | None) -> dict
         {**hit._asdict(), "step": _step_of(workspace, store, hit)}
         for store in stores
         for hit in _left_out(store, query or "", session)
+        if _has_all(store.text(hit.handle) or "", words)
     ][:_MOST_HITS]
     rows = [(store, row) for store in stores for row in store.sessions(limit=_MOST_SESSIONS)]
     rows = [(store, row) for store, row in rows if session in (None, row.id)]
     sent, read = _messages(workspace, rows, words)
     return {"query": query, "found": found, "sent": sent, "read": read, "of": len(rows)}
+
+
+def _has_all(text: str, words: list[str]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
 
 
 def _left_out(store: Store, query: str, session: str | None) -> list[SearchHit]:
@@ -79,10 +85,9 @@ def _messages(
         for entry in store.entries(row.id, kinds=["message"]):
             raw = entry.body.get("message")
             role, text = role_and_text(raw, format_of([raw]) if isinstance(raw, dict) else None)
-            folded = text.casefold()
-            if not all(word in folded for word in words):
+            if not _has_all(text, words):
                 continue
-            at = folded.find(words[0])
+            at = text.casefold().find(words[0])
             excerpt = " ".join(text[max(0, at - _AROUND) : at + len(words[0]) + _AROUND].split())
             step = workspace.index.session(store, row.id).step_after(entry.number)
             found.append({"session": row.id, "step": step, "role": role, "excerpt": excerpt})

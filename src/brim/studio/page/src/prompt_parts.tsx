@@ -171,7 +171,7 @@ function Part({ row, i, loaded, at, found, hit, whole }: PartProps) {
   );
 }
 
-const titled = (row: PromptRow): string => (row.category === "summary" || row.category === "memory" ? row.category : row.role === "tool" ? "tool result" : row.role);
+const titled = (row: PromptRow): string => (row.category === "summary" || row.category === "memory" ? row.category : row.category === "tool results" || row.role === "tool" ? "tool result" : row.role);
 
 function Marked({ text, words }: { text: string; words: string }) {
   const parts: (string | preact.JSX.Element)[] = [];

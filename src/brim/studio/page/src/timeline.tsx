@@ -164,7 +164,8 @@ function ink(name: string): string {
 
 function axes(unit = ""): uPlot.Axis[] {
   const base = { stroke: ink("--soft"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
-  return [{ ...base, grid: { show: false }, size: 34 }, { ...base, size: 62, space: unit ? 24 : 30, values: (_, marks) => marks.map((each) => (each === null ? "" : each.toLocaleString("en") + unit)) }];
+  const steps = [1, 2, 5].flatMap((each) => [0, 1, 2, 3, 4, 5].map((power) => each * 10 ** power)).sort((a, b) => a - b);
+  return [{ ...base, grid: { show: false }, size: 34, incrs: steps }, { ...base, size: 62, space: unit ? 24 : 30, values: (_, marks) => marks.map((each) => (each === null ? "" : each.toLocaleString("en") + unit)) }];
 }
 
 /** Prompts are in the middle of their column, so that the lane below has the same columns. */
