@@ -73,3 +73,11 @@ def test_a_search_finds_texts_with_all_of_its_words(alone):
     ]
     assert found[0]
     assert found[1] == []
+
+
+def test_a_turn_that_was_left_out_reads_as_it_was_said(served):
+    """It was shown as the JSON in which it is stored."""
+    edit = next(each for each in served.get("ledger", session=SESSION)[1]["edits"] if each["kind"] == "compaction")
+    assert [each["excerpt"] for each in edit["texts"] if '"role"' in each["excerpt"]] == []
+    shown = served.get("text", handle=edit["texts"][-1]["handle"])[1]["text"]
+    assert shown.split(":")[0] in ("user", "assistant", "tool")

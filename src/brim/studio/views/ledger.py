@@ -12,7 +12,7 @@ from brim.sessions.session import Session
 from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
-from brim.studio.views.sessions import role_and_text, session_row
+from brim.studio.views.sessions import readable, role_and_text, session_row
 from brim.studio.workspace import Workspace
 
 _MOST_TEXTS = 300
@@ -106,7 +106,7 @@ def _meter(model: str | None) -> BaseMeter:
 def _excerpts(texts: Mapping[str, str], scale: BaseMeter) -> list[dict[str, Any]]:
     found = []
     for handle, text in texts.items():
-        excerpt = " ".join(text[: 4 * _EXCERPT].split())[:_EXCERPT]
+        excerpt = " ".join(readable(text)[: 4 * _EXCERPT].split())[:_EXCERPT]
         found.append({"handle": handle, "tokens": scale.count(text), "excerpt": excerpt})
     return found
 
@@ -121,7 +121,7 @@ def text(workspace: Workspace, handle: str) -> dict[str, Any]:
     found = next((each for each in texts if each is not None), None)
     if found is None:
         raise UnknownName("stored text", handle, [], "It may have been purged")
-    return {"handle": handle, "text": found}
+    return {"handle": handle, "text": readable(found)}
 
 
 def pin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:

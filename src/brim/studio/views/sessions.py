@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from brim.sessions.log.overview import GATEWAY, SessionUse
 from brim.sessions.status import Status
 from brim.store.base import Store
 from brim.studio.workspace import Workspace
-from brim.wire import wire
+from brim.wire import format_of, wire
 
 _PAGE = 200
 """Sessions in one answer."""
@@ -129,3 +130,15 @@ def role_and_text(message: Any, format: str | None) -> tuple[str, str]:
     except BrimError:
         return "", ""
     return read.role, read.text()
+
+
+def readable(text: str) -> str:
+    """Return a stored text as it reads: of a turn, which is stored as JSON, each message with its role."""
+    try:
+        messages = json.loads(text) if text.startswith("[{") else None
+    except ValueError:
+        messages = None
+    if not isinstance(messages, list) or not all(isinstance(each, dict) and "role" in each for each in messages):
+        return text
+    found = (role_and_text(each, format_of(messages)) for each in messages)
+    return "\n".join(f"{role}: {said}" for role, said in found)
