@@ -105,9 +105,17 @@ AMBIGUOUS = (
     "/v1/%c0%ae%c0%ae/admin", "/v1/%c0%ae%c0%ae;/admin", "/v1/%e0%80%ae%e0%80%ae/admin", "/v1/%c0%af", "/v1/%ff",
     "/v1/%25c0%25ae/admin", "/v1/%ef%bc%8e%ef%bc%8e/admin", "/v1/%e2%80%a4%e2%80%a4/admin", "/v1/x%ef%bc%8f%ef%bc%8fy",
     "/v1/%252e%252e/admin", "/v1/%25252e%25252e/admin", "/v1/%2525252525252e/admin", "/v1/%5c", "/v1/a%00b",
-    "/v1/" + "x" * 5_000,
+    "/v1/models/a;b", "/v1/models/a%3bb", "/v1/%EF%BD%8Dodels/a", "/v1/" + "x" * 5_000,
 )  # fmt: skip
-PLAIN = ("/v1/models/a;b", "/v1/models/org%2Fmodel", "/v1/models/x..y", "/v1/...", "/v1/%E4%BD%A0", "/v1/100%25")
+PLAIN = (
+    "/v1/models/a:b",
+    "/v1/models/org%2Fmodel",
+    "/v1/models/x..y",
+    "/v1/...",
+    "/v1/%E4%BD%A0",
+    "/v1/e%CC%81",
+    "/v1/100%25",
+)
 
 
 def test_a_path_that_servers_read_in_different_ways_is_refused(gateway, upstream):
