@@ -94,7 +94,7 @@ def admit(scope: Scope, access: Access, keys: Secrets) -> Admitted:
         raise HttpProblem(
             400,
             f"the path must be UTF-8 of at most {_MOST_PATH:,} bytes, encoded at most {_DECODINGS - 1} times, "
-            "without dot segments, empty segments, semicolons, backslashes, control characters and full-width characters",
+            "without dot segments, empty segments, semicolons, backslashes, control characters and full-width letters",
         )
     path = "/" + scope["path"].strip("/")
     key, key_headers = _key_of(headers, keys) if keys and path not in OPEN else ("", frozenset[str]())
