@@ -57,6 +57,21 @@ def test_secrets_are_masked_and_listed_and_markup_stays_text(tmp_path):
     assert told["name"] == "request.json-1-step-1.html"
 
 
+def test_keys_of_the_settings_are_masked_however_many_others_a_prompt_holds(tmp_path, monkeypatch):
+    own = {"TEAM_KEY": "team house 7f31", "MODEL_KEY": "model.house.55aa", "BRIM_CURATOR_KEY": "curator-house-1c"}
+    for name, key in own.items():
+        monkeypatch.setenv(name, key)
+    (tmp_path / "brim.yaml").write_text("gateway: {keys: [TEAM_KEY], upstream_key: MODEL_KEY}\n")
+    others = " ".join(f"password: {'Zk8qW2vX9t' * 3}{i:04}" for i in range(600))
+    said = [{"role": "user", "content": f"{others} and {' and '.join(own.values())}"}]
+    (tmp_path / "request.json").write_text(json.dumps({"model": "gpt-4o", "messages": said}))
+    workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path))
+    session = workspace.files.open(str(tmp_path / "request.json"), wait=60).sessions[0]
+    told = json.dumps(prompt_export(workspace, session, "1", None))
+    workspace.close()
+    assert [key for key in own.values() if key in told] == []
+
+
 @pytest.mark.parametrize("most", [0.85, 1.0])
 def test_no_secret_of_fifteen_shapes_is_in_the_file_wherever_a_prompt_holds_it(tmp_path, monkeypatch, most):
     """In every part: sent, shortened, left out, in tools, calls, results, names and the answer.

@@ -6,12 +6,16 @@ forbids scripts and the network, so a prompt that holds a page stays text.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from html import escape
 from typing import Any
 
+from brim.errors import BrimError
 from brim.files.json_strings import map_strings
+from brim.flows.curator import KEY
 from brim.history.compact.secrets import REMOVED, redact
 from brim.studio.prompt_rows import taken
 from brim.studio.views.prompt import prompt
@@ -36,7 +40,9 @@ _MOST_SHOWN = 200
 _SECRET = 6
 """Characters of the shortest secret that is masked wherever it stands."""
 _MOST_KNOWN = 500
-"""How many of them are."""
+"""How many of them are, beside the keys of the settings."""
+_KEYS = ("gateway.keys", "gateway.upstream_key", "gateway.upstream_messages_key")
+"""Settings that name variables with keys."""
 _OTHERS = re.compile(r"[^A-Za-z0-9.-]+")
 """What a file name does not have."""
 _STYLE = """
@@ -66,7 +72,8 @@ def prompt_export(workspace: Workspace, session: str | None, step: str | None, i
         UnknownName: there is no such prompt.
     """
     values = prompt(workspace, session, step, id)
-    mask = _mask(value for row in values["rows"] for text in _texts(row) for value in _secrets(text))
+    found = (value for row in values["rows"] for text in _texts(row) for value in _secrets(text))
+    mask = _mask(found, _own_keys(workspace))
     masked: list[dict[str, Any]] = []
     for row in values["rows"]:
         for text in (row["text"], *(each[1] for each in row["taken"] or ())):
@@ -117,9 +124,19 @@ def _secrets(text: str) -> Iterator[str]:
         yield text[at : len(text) - len(last)]
 
 
-def _mask(secrets: Iterable[str]) -> Callable[[str], str]:
+def _own_keys(workspace: Workspace) -> list[str]:
+    """Return the keys that the settings name, as far as this process has their variables."""
+    names = [KEY]
+    with suppress(BrimError):  # Those of a folder that nobody trusts name nothing.
+        settings = workspace.settings().resolve()
+        for named in map(settings.value, _KEYS):
+            names += [named] if isinstance(named, str) else named or ()
+    return [key for name in names if len(key := os.environ.get(name, "").strip()) >= _SECRET]
+
+
+def _mask(secrets: Iterable[str], own: Iterable[str]) -> Callable[[str], str]:
     """Return what masks the secrets of a text, and known ones: a cut may leave a password and take away its name."""
-    known = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MOST_KNOWN]
+    known = [*own, *sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MOST_KNOWN]]
 
     def masked(text: str) -> str:
         text = redact(text)
