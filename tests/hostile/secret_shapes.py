@@ -195,7 +195,13 @@ def _shapes() -> list[Shape]:
         kubeconfig_key=(f"    client-key-data: {PEM}{PEM}", PEM),
         docker_config=(f'{{"auths": {{"registry.local": {{"auth": "{B}"}}}}}}', B),
     )
-    return found
+    return [_own(at, shape) for at, shape in enumerate(found)]
+
+
+def _own(at: int, shape: Shape) -> Shape:
+    """Return a shape with a secret of its own, of the same length and form."""
+    secret = f"{shape.secret[:-4]}{at:03}{shape.secret[-1]}"
+    return shape._replace(text=shape.text.replace(shape.secret, secret), secret=secret)
 
 
 SHAPES = _shapes()

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
+from brim.history.compact.secrets import masked_in
 from brim.studio.prompt_rows import taken
-from brim.studio.views.prompt_export import _secrets, prompt_export, without_secrets
+from brim.studio.views.prompt_export import prompt_export, without_secrets
 from brim.studio.workspace import Workspace
 from hostile.test_canaries import FORMLESS, SHAPES, secret_of
 
@@ -127,4 +128,4 @@ def test_a_secret_that_a_cut_runs_through_is_masked_as_a_whole(secret, before, a
 def test_secrets_are_told_apart_from_what_stands_around_them(text):
     told = text.format(SHAPES[0], f"password: {FORMLESS[0]}")
     expected = [secret for secret in (SHAPES[0], FORMLESS[0]) if secret in told]
-    assert sorted(_secrets(told)) == sorted(expected)
+    assert sorted(masked_in(told)) == sorted(expected)

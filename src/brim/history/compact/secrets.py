@@ -7,6 +7,7 @@ merely look random stay: an agent works with hashes, paths and UUIDs.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 REMOVED = "[secret removed]"
 """Takes the place of a secret."""
@@ -56,7 +57,8 @@ _OPTION = re.compile(
     re.I,
 )
 _USER_OPTION = re.compile(
-    r"(\b(?:curl|https?)(?=\s)[^\n|;]{0,200}?\s(?:-u|--user|-a|--auth)[ =]?[\"']?[^\s:\"']{1,80}:)(?![\[<${*])([^\s\"']+)"
+    r"(\b(?:curl|https?)(?=\s)[^\n|;]{0,200}?\s(?:-u|--user|-a|--auth)[ =]?[\"']?[^\s:\"']{1,80}:)"
+    r"(?![\[<${*])([^\s\"']+)"
 )
 
 _QUOTE = r"\\{0,8}[\"'`]"
@@ -146,6 +148,14 @@ _LOOKS = (
     *("sq0", "bedrock-api-key-", "absk", "ls0tls1crudjti", "private-lines:"),
 )
 """Every secret of a known form contains one of these; most texts contain none, and need no search."""
+_ESCAPE = re.compile(r"\\([\"\\/nrt])")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_MOST_ESCAPED = 3
+"""How often a text may be JSON inside of JSON."""
+_MOST_REPLACED = 100
+"""Secrets that are looked for one by one; a text with more of them loses its escapes."""
+SHORTEST = 6
+"""Characters of the shortest secret that is masked wherever it stands."""
 _LONGEST_HEADER = 1_000
 """Characters of the header of a table."""
 _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
@@ -153,7 +163,40 @@ _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
 
 
 def redact(text: str) -> str:
-    """Return the text with `[secret removed]` where a secret stood; without one, the very same text."""
+    """Return the text with `[secret removed]` where a secret stood; without one, the very same text.
+
+    In JSON, an escape may hide where a secret begins, so it is looked for in the text without escapes too.
+    """
+    text = plain = _redacted(text)
+    for _ in range(_MOST_ESCAPED):
+        before, plain = plain, _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), plain)
+        if plain == before:
+            break
+        secrets = {part for each in masked_in(plain) for part in each.split("\n") if len(part) >= SHORTEST}
+        if len(secrets) > _MOST_REPLACED:
+            text = plain = _redacted(plain)
+        for secret in sorted(secrets, key=len, reverse=True)[:_MOST_REPLACED]:
+            if any(map(str.isdigit, secret)):  # A word may be none elsewhere.
+                text = text.replace(secret, REMOVED)
+    return text
+
+
+def masked_in(text: str) -> Iterator[str]:
+    """Yield the secrets of a text: what stands in the place of each mark that masks one."""
+    at = 0
+    *parts, last = _redacted(text).split(REMOVED)
+    for part in filter(None, parts):  # Between two that touch there is nothing.
+        end = text.find(part, at)
+        if end < 0:
+            return
+        if end - at >= SHORTEST:
+            yield text[at:end]
+        at = end + len(part)
+    if parts and text.endswith(last) and len(text) - len(last) - at >= SHORTEST:
+        yield text[at : len(text) - len(last)]
+
+
+def _redacted(text: str) -> str:
     low = text.lower()
     if any(map(low.__contains__, _LOOKS)):
         text = _BROKEN.sub(REMOVED, _WHOLE.sub(REMOVED, _WEB_TOKEN.sub(rf"\1{REMOVED}", text)))
