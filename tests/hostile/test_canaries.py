@@ -96,7 +96,7 @@ def drive(url, shape, *, every):
         for header in HEADERS[::step]:
             value = f"Bearer {shape}" if header == "authorization" else shape
             with contextlib.suppress(OSError):
-                post(url, body_with("seed", 1, words), path, **{header.replace("-", "_"): value})
+                post(url, body_with("seed", 1, words), path, **{**shown, header.replace("-", "_"): value})
             tried += 1
         body = body_with("seed", 1, words)
         for field in ("key", "api_key", "token", "any", "model"):
