@@ -15,6 +15,7 @@ from brim.gateway.settings import GatewaySettings
 from brim.history.compact import model_summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.plan import apply, plan
+from brim.history.compact.secrets import redact
 from brim.history.compact.summary import as_talk, once, read_back, summarise
 from brim.meter import meter
 from brim.studio.views.prompt_export import prompt_export
@@ -129,3 +130,19 @@ def test_nothing_that_a_gateway_writes_about_its_requests_holds_a_secret(tmp_pat
     told += caplog.text.encode() + "".join(capfd.readouterr()).encode()
     assert told.count(b"gpt-4o") > 10
     assert leaks(told.decode("utf-8", "replace")) == []
+
+
+ESCAPED = {
+    "plain": lambda text: text,
+    "JSON": lambda text: json.dumps({"content": text}),
+    "JSON between lines": lambda text: json.dumps({"content": f"x\n{text}\ny"}),
+    "JSON inside of JSON": lambda text: json.dumps({"a": json.dumps({"content": f"x\n{text}"})}),
+    "a call": lambda text: f"called: write {json.dumps({'content': text})}\nnext",
+}
+
+
+@pytest.mark.parametrize("escaped", ESCAPED)
+def test_no_escape_hides_a_secret_and_what_was_masked_stays(escaped):
+    told = {shape.name: redact(ESCAPED[escaped](shape.text)) for shape in SHAPES}
+    assert [shape.name for shape in SHAPES if shape.secret in told[shape.name]] == []
+    assert [name for name, text in told.items() if redact(text) != text] == []

@@ -94,9 +94,9 @@ _ELEMENT = re.compile(
 )
 """An element with a name, or one after an element that is the name: `<name>db.password</name><value>...</value>`."""
 _CELL = re.compile(
-    rf"((?:[|│][ \t]*|^[ \t]*)[`*]{{0,4}}[\w.-]{{0,40}}?{_ANY}[\w.-]{{0,20}}[`*]{{0,4}}"
+    rf"((?:[|│][ \t]*|^[ \t]*|(?<=[\"']))[`*]{{0,4}}[\w.-]{{0,40}}?{_ANY}[\w.-]{{0,20}}[`*]{{0,4}}"
     r"(?P<link>[ \t]*[|│][ \t]*|\t+|[ ]{2,})"
-    r"[`*]{0,4})(?P<quote>)(?P<quoted>)(?P<bare>[^\s|│`*]{4,400})(?=[`*]{0,4}[ \t]*(?:[|│]|$))",
+    r"[`*]{0,4})(?P<quote>)(?P<quoted>)(?P<bare>[^\s|│`*\"']{4,400})(?=[`*]{0,4}[ \t]*(?:[|│\"']|$))",
     re.I | re.M,
 )
 """A name and its value in two cells of a table, or apart by a tab or by spaces at the start of a line."""
@@ -115,9 +115,9 @@ _PROGRAMS = tuple(
         ("ldap", r"\bldap\w{3,12}\s(?:[^\n|;]{0,200}?\s)?-w\s{1,4}"),
         ("smbclient", r"\bsmbclient\s(?:[^\n|;]{0,200}?\s)?-U\s{0,4}[^\s%]{1,80}%"),
         ("pass:", r"\s-pass(?:in|out)?\s{1,4}pass:"),
-        ("env ", r"^[ \t]*ENV\s{1,4}\w{0,40}(?:PASSWORD|SECRET|TOKEN|API_KEY)\s{1,4}"),
+        ("env ", r"(?:^|(?<=[\"']))[ \t]*ENV\s{1,4}\w{0,40}(?:PASSWORD|SECRET|TOKEN|API_KEY)\s{1,4}"),
         ("auth", r"(?<![\w-])(?:_auth\s{0,4}=\s{0,4}|\"auth\"\s{0,4}:\s{0,4})(?=\"?[\w+/]{12,400}={0,2}(?:\"|$))"),
-        (":5432:", r"^[\w.*-]{1,80}:5432:[\w*-]{1,80}:[\w*-]{1,80}:(?=\S{0,400}\d)"),
+        (":5432:", r"(?:^|(?<=[\"']))[\w.*-]{1,80}:5432:[\w*-]{1,80}:[\w*-]{1,80}:(?=\S{0,400}\d)"),
     )
 )
 """Arguments of programs that take a password without its name, and lines of netrc, .pgpass and Docker's config."""
@@ -150,6 +150,7 @@ _LOOKS = (
 """Every secret of a known form contains one of these; most texts contain none, and need no search."""
 _ESCAPE = re.compile(r"\\([\"\\/nrt])")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_EDGES = "\"'\\{}[](),; \t"
 _MOST_ESCAPED = 3
 """How often a text may be JSON inside of JSON."""
 _MOST_REPLACED = 100
@@ -172,7 +173,8 @@ def redact(text: str) -> str:
         before, plain = plain, _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), plain)
         if plain == before:
             break
-        secrets = {part for each in masked_in(plain) for part in each.split("\n") if len(part) >= SHORTEST}
+        parts = (part.strip(_EDGES) for each in masked_in(plain) for part in each.split("\n"))
+        secrets = {part for part in parts if len(part) >= SHORTEST}
         if len(secrets) > _MOST_REPLACED:
             text = plain = _redacted(plain)
         for secret in sorted(secrets, key=len, reverse=True)[:_MOST_REPLACED]:
