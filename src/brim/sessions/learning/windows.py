@@ -259,7 +259,7 @@ class Windows:
 
     def served(self, scope: LearningScope) -> int | None:
         """Return the window of a model as its server states it, to its owner or to all; `None` if it does not."""
-        names = (scope.model, *map(fold, spellings(scope.model)), "")
+        names = _names(scope.model)
         found = (self._served.get(source(scope.server, owner)) or {} for owner in (scope.owner, ()))
         return next((windows[name] for windows in found for name in names if name in windows), None)
 
@@ -285,6 +285,12 @@ class Windows:
 def source(server: str, owner: tuple[str, ...] = ()) -> LearningScope:
     """Return who is told the windows of a server: the owner of the key that it is asked with, or all clients."""
     return LearningScope("", owner, server)
+
+
+@lru_cache(maxsize=1_024)
+def _names(model: str) -> tuple[str, ...]:
+    """Return the names under which a server may list a model; empty for one that has a single window for all."""
+    return (model, *map(fold, spellings(model)), "")
 
 
 def _noted(times: OrderedDict[LearningScope, float], scope: LearningScope, now: float) -> None:
