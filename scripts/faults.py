@@ -920,8 +920,8 @@ AREAS = (
                 "(KIND, scope.id, asdict(learned)",
             ),
             ("a provider that counts more gets as much", "share /= ratio", "share /= 1"),
-            ("a server is never asked again", "self._clock() - self._served[server][0] < _SERVER_INTERVAL", "True"),
-            ("the newest list of models wins", "{**listed(answer), **before}", "{**before, **listed(answer)}"),
+            ("a server is never asked again", "-_SERVER_INTERVAL) < _SERVER_INTERVAL", "-_SERVER_INTERVAL) < 1e9"),
+            ("a window that one client is told holds for all", "for owner in (scope.owner, ())", "for owner in ((),)"),
         ),
     ),
     Area(

@@ -102,6 +102,14 @@ def server(settings):
     )
 
 
+def connections(settings):
+    """Look at the connections from which on the server refuses requests."""
+    made = told(settings)
+    app = GatewayApp(made)
+    app.state._pool.shutdown()
+    return gateway_server.config(app, made).limit_concurrency
+
+
 def processes(settings):
     """Return the numbers of the workers that are forked; none if the process serves itself."""
     made, forked = told(settings), []
@@ -269,6 +277,7 @@ GATEWAY = {
     ),
     "gateway.most_bytes": (read, 100, becomes("", 413)),
     "gateway.most_values": (read, 3, becomes("", 413)),
+    "gateway.most_connections": (connections, 3, becomes(1_000, 3)),
     "gateway.proxy_env": (proxied, False, becomes("http://proxy:3128", None)),
     "gateway.keepalive": (value("keepalive"), 1, becomes(15, 1)),
     "gateway.timeout": (waited, 0.05, becomes(True, 408)),

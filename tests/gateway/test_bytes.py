@@ -54,15 +54,6 @@ def test_apacked_body_goes_on_as_it_came_where_it_fits(gateway, upstream):
     assert json.loads(upstream.bodies[-1])["model"] == "gpt-4o"
 
 
-def test_a_long_body_with_a_key_twice_is_refused_since_it_can_be_read_in_two_ways(gateway, upstream):
-    url, _ = gateway()
-    body = asked(conversation(60)).replace(b'"model"', b'"n": 1, "n": 2, "model"')
-    status, _, answer = post(url, body)
-    assert status == 400
-    assert "stands twice" in json.loads(answer)["error"]["message"]
-    assert not upstream.bodies
-
-
 def test_headers_of_the_client_go_on_and_those_for_this_hop_do_not(gateway, upstream):
     url, _ = gateway()
     post(url, asked(conversation(1)), authorization="Bearer sk-own", x_custom="kept", connection="x-gone", x_gone="1",

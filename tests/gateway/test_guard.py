@@ -100,14 +100,60 @@ def test_a_client_that_never_ends_its_headers_is_disconnected(gateway, upstream,
     link.close()
 
 
+HELD = {
+    "nothing": b"",
+    "half a head": b"GET /healthz HTTP/1.1\r\nX-A:",
+    "half a body": b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{",
+    "a whole request": b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_connections_on_which_nothing_is_answered_give_way_to_others(gateway, upstream, held):
+    url, _ = gateway(most_connections=10)
+    host, port = url.removeprefix("http://").split(":")
+    opened = []
+    for _ in range(40):
+        opened.append(socket.create_connection((host, int(port)), timeout=5))
+        opened[-1].sendall(HELD[held])
+    begun = time.monotonic()
+    assert post(url, SHORT)[0] == 200
+    assert time.monotonic() - begun < 2
+    for link in opened:
+        link.close()
+
+
+def test_a_request_above_the_limit_of_connections_is_refused_while_all_others_are_answered(gateway, upstream):
+    url, _ = gateway(most_connections=3)
+    upstream.pause = 0.2
+    host, port = url.removeprefix("http://").split(":")
+    busy = [http.client.HTTPConnection(host, int(port), timeout=20) for _ in range(3)]
+    for link in busy:
+        link.request("POST", "/v1/chat/completions", asked(conversation(1), stream=True))
+    answers = [link.getresponse() for link in busy]
+    assert get(url, "/healthz")[0] == 503
+    assert all(b"[DONE]" in answer.read() for answer in answers)
+    assert get(url, "/healthz")[0] == 200
+    for link in busy:
+        link.close()
+
+
 AMBIGUOUS = (
     "/v1/..;/admin", "/v1/..;x=1/admin", "/v1/.;/admin", "/v1/%2e%2e;/admin", "/v1/..%3b/admin", "/v1/%2e%2e%3bx/admin",
     "/v1/%c0%ae%c0%ae/admin", "/v1/%c0%ae%c0%ae;/admin", "/v1/%e0%80%ae%e0%80%ae/admin", "/v1/%c0%af", "/v1/%ff",
     "/v1/%25c0%25ae/admin", "/v1/%ef%bc%8e%ef%bc%8e/admin", "/v1/%e2%80%a4%e2%80%a4/admin", "/v1/x%ef%bc%8f%ef%bc%8fy",
     "/v1/%252e%252e/admin", "/v1/%25252e%25252e/admin", "/v1/%2525252525252e/admin", "/v1/%5c", "/v1/a%00b",
-    "/v1/" + "x" * 5_000,
+    "/v1/models/a;b", "/v1/models/a%3bb", "/v1/%EF%BD%8Dodels/a", "/v1/" + "x" * 5_000,
 )  # fmt: skip
-PLAIN = ("/v1/models/a;b", "/v1/models/org%2Fmodel", "/v1/models/x..y", "/v1/...", "/v1/%E4%BD%A0", "/v1/100%25")
+PLAIN = (
+    "/v1/models/a:b",
+    "/v1/models/org%2Fmodel",
+    "/v1/models/x..y",
+    "/v1/...",
+    "/v1/%E4%BD%A0",
+    "/v1/e%CC%81",
+    "/v1/100%25",
+)
 
 
 def test_a_path_that_servers_read_in_different_ways_is_refused(gateway, upstream):

@@ -25,6 +25,18 @@ def test_the_window_of_an_unknown_model_is_learned_from_its_refusal(gateway, ups
     assert "x-brim-retried" not in headers
 
 
+def test_a_fault_of_a_server_is_retried_and_its_numbers_are_not_believed(gateway, upstream):
+    told = {
+        "error": {"message": "maximum context length is 300 tokens. However, your messages resulted in 1100 tokens"}
+    }
+    for status, expected in ((400, 300), (500, None)):
+        url, app = gateway(window=None)
+        upstream.script = [(status, told)]
+        body = asked(conversation(24)).replace(b"gpt-4o", b"mystery-1")
+        assert post(url, body)[1]["x-brim-retried"] == "1"
+        assert learned_window(app, "mystery-1").size == expected
+
+
 def test_a_refusal_without_numbers_is_retried_with_three_quarters(gateway, upstream):
     url, _ = gateway(window=1_200, stable=False)
     upstream.tells_numbers = False

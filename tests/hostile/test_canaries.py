@@ -36,7 +36,7 @@ PASSWORD = "Zk8qW2vX9t"
 SHAPES = (*KEY_SHAPES, "sk_live_51HqX2vKd8Rw1Zp6Hc3Jf0", "glpat-9aZ7xT2bV8nR5mK1wL6y", f"https://ann:{PASSWORD}@host/x")
 """Twelve have a form that is known, and three (a hash and two passwords) have none."""
 FORMLESS = ("7c1e9a40b2d84f6f9d03", "qv7Rk2xw", "Tr0ub4d!")
-"""They are recognised where they are a credential, or were one before."""
+"""They are recognised where they are a credential: of the same request, or of the settings."""
 FEW = (SHAPES[0], FORMLESS[2], SHAPES[14])
 PATHS = {"/v1/chat/completions": "messages", "/v1/responses": "input", "/v1/messages": "messages"}
 LONG = conversation(30)
@@ -96,7 +96,7 @@ def drive(url, shape, *, every):
         for header in HEADERS[::step]:
             value = f"Bearer {shape}" if header == "authorization" else shape
             with contextlib.suppress(OSError):
-                post(url, body_with("seed", 1, words), path, **{header.replace("-", "_"): value})
+                post(url, body_with("seed", 1, words), path, **{**shown, header.replace("-", "_"): value})
             tried += 1
         body = body_with("seed", 1, words)
         for field in ("key", "api_key", "token", "any", "model"):
@@ -106,9 +106,9 @@ def drive(url, shape, *, every):
             for method in ("GET", "POST", "DELETE"):
                 call(url, method, place, body if method == "POST" else None, **shown)
                 tried += 1
-        # The key of one client as the names of another.
+        # The key of one client as the names of another, which has to know it.
         post(url, body, path, authorization=f"Bearer {shape}")
-        other = {"authorization": "Bearer another-client-0001"}
+        other = shown or {"authorization": "Bearer another-client-0001"}
         for field in ("model", "user", "metadata.user_id", "prompt_cache_key"):
             post(url, body_with(field, f"{shape}", words), path, **other)
             post(url, body_with(field, f"by {shape}.", words), path, **other)

@@ -94,7 +94,7 @@ NAMES = {
 UNKNOWN = """gpt gpt-5-something-new gpt-5-turbo gpt-5-20251399 gpt-5-0807 gpt-55 mygpt-5 acme/gpt-5 acme:gpt-5
     acme.claude-sonnet-4-5 claude-sonnet-4-5:0 claude-sonnet-4-7 claude-sonnet-4-5-v2
     anthropic.claude-3-haiku-20240307-v1:0:48k mistral-large-2407 qwen-plus-2025-07-28
-    gpt-4o-audio-preview-2024-12-17 openai/ ft: / gpt-5-２０２５-08-07"""
+    gpt-4o-audio-preview-2024-12-17 openai/ ft: / gpt-5-٢٠٢٥-08-07"""
 
 
 def row_of(name):

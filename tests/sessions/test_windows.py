@@ -8,7 +8,7 @@ import brim
 from brim.meter.catalogue import find
 from brim.meter.window import Window, answer_room
 from brim.sessions.learning.scope import LearningScope
-from brim.sessions.learning.windows import Room, WindowLimits, Windows
+from brim.sessions.learning.windows import Room, WindowLimits, Windows, source
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.testing import MemoryStore
 from brim.wire.overflow import Overflow
@@ -161,27 +161,44 @@ def test_servers_are_asked_for_their_windows_and_again_after_ten_minutes():
     clock = Clock()
     of = windows(clock=clock)
     answers = {"models": {"data": [{"id": "mystery", "max_model_len": 6_000}, {"id": "odd"}, "?"]}, "/props": None}
-    assert not of.asked("http://a")
-    asyncio.run(of.ask("http://a", fetched(answers)))
-    assert of.asked("http://a")
+    assert not of.asked(source("http://a"))
+    asyncio.run(of.ask(source("http://a"), fetched(answers)))
+    assert of.asked(source("http://a"))
     assert room(of, server="http://a").window == 6_000
     assert room(of, server="http://b") is None
     clock.now += 601
-    assert not of.asked("http://a")
+    assert not of.asked(source("http://a"))
 
 
 def test_the_window_of_a_server_of_one_model_holds_for_every_name():
     of = windows()
     props = {"default_generation_settings": {"n_ctx": 2_048}}
-    asyncio.run(of.ask("http://a", fetched({"models": {"data": [{"id": "m", "n_ctx": 9_000}]}, "/props": props})))
+    asyncio.run(
+        of.ask(source("http://a"), fetched({"models": {"data": [{"id": "m", "n_ctx": 9_000}]}, "/props": props}))
+    )
     assert room(of, "m", server="http://a").window == room(of, "any", server="http://a").window == 2_048
 
 
-def test_a_list_of_models_that_a_client_asked_for_teaches_too_and_changes_nothing_known():
+def test_what_a_server_states_to_one_client_is_nothing_to_another_and_the_operators_answer_is_for_all():
     of = windows()
-    of.take("http://a", {"data": [{"id": "m", "context_length": 5_000}]})
-    of.take("http://a", {"data": [{"id": "m", "context_length": 9_000}, {"id": "n", "context_window": 7_000}]})
-    assert (room(of, "m", server="http://a").window, room(of, "n", server="http://a").window) == (5_000, 7_000)
+    small, large = (
+        {"models": {"data": [{"id": "M", "context_length": size}]}, "/props": None} for size in (5_000, 9_000)
+    )
+    asyncio.run(of.ask(source("http://a", ("eve", "chat")), fetched(small)))
+    assert of.served(LearningScope("m", ("ann", "chat"), "http://a")) is None
+    assert not of.asked(source("http://a", ("ann", "chat")))
+    asyncio.run(of.ask(source("http://a"), fetched(large)))
+    assert [of.served(LearningScope("m", (who, "chat"), "http://a")) for who in ("ann", "eve")] == [9_000, 5_000]
+
+
+def test_many_clients_whom_a_server_tells_nothing_make_it_forget_no_window():
+    of = windows()
+    asyncio.run(
+        of.ask(source("http://a", ("ann",)), fetched({"models": {"data": [{"id": "m", "n_ctx": 900}]}, "/props": None}))
+    )
+    for i in range(5_000):
+        asyncio.run(of.ask(source("http://a", (f"eve {i}",)), fetched({"models": None, "/props": None})))
+    assert of.served(LearningScope("m", ("ann",), "http://a")) == 900
 
 
 def test_limits_are_those_of_a_window():

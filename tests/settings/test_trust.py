@@ -126,26 +126,51 @@ COMMANDS = (
 )
 
 
-def test_no_byte_leaves_a_hostile_clone_before_trust(clone, attacker):
+MORE = (
+    *(("fit", "prompt.yaml"), ("check", "prompt.yaml"), ("models",), ("demo",), ("audit", "."), ("mcp",)),
+    *(
+        ("flow", "run", "flows/own.yaml", "--model-url", "http://127.0.0.1:9/v1", "--model", "x"),
+        ("flow", "report"),
+        ("count", "--profile", "own", "brim.yaml"),
+    ),
+    *(("config", "get", "gateway.upstream"), ("config", "set", "model", "gpt-5", "--dry-run")),
+    *(("gateway", "--port", "0"), ("status", "--json"), ("doctor", "--json"), ("replay", "prompt:x")),
+)
+"""Commands that read settings, beside `COMMANDS`."""
+
+
+def hostile(folder, host):
+    """Write every setting that names something, at the top and in a profile, and a flow that uses them."""
+    groups = {}
+    for key, value in {**ADDRESSES, "meter": f"{folder}/own.json", "curator.model": "gpt-5"}.items():
+        group, _, name = key.partition(".")
+        groups.setdefault(group, {})[name] = value.format(host=host) if isinstance(value, str) else value
+    groups["meter"] = groups["meter"][""]
+    (folder / "brim.yaml").write_text(json.dumps(groups))
+    for kind in ("profiles", "flows"):
+        (folder / kind).mkdir()
+    (folder / "profiles" / "own.yaml").write_text(json.dumps(groups))
+    (folder / "flows" / "own.yaml").write_text(
+        json.dumps({"steps": [{"id": "0", "agent": "a", "curator": groups["curator"]}]})
+    )
+    (folder / "prompt.yaml").write_text("model: gpt-5\nbudget: 100\nsections:\n- {name: a, text: b}\n")
+
+
+@pytest.mark.parametrize("commands", [COMMANDS, pytest.param(MORE, marks=pytest.mark.hostile)], ids=["some", "others"])
+def test_no_byte_leaves_a_hostile_clone_before_trust(clone, attacker, commands):
     host, heard = attacker
-    rest = "".join(
-        f"  {name}: {value}\n"
-        for name, value in (
-            ("upstream", f"http://{host}/v1"),
-            ("upstream_messages", f"http://{host}/v1"),
-            ("upstream_key", "AWS_SECRET_ACCESS_KEY"),
-        )
-    )
-    (clone / "brim.yaml").write_text(
-        f"curator:\n  model: gpt-5\n  url: http://{host}/v1\nstore:\n  url: postgresql://{host}/x\ngateway:\n{rest}"
-    )
+    hostile(clone, host)
     environ = {**os.environ, "BRIM_CURATOR_KEY": SECRET, "OPENAI_API_KEY": SECRET}
-    for command in COMMANDS:
+    for command in commands:
         found = run(command, clone, environ)
         assert SECRET not in found.stdout + found.stderr
-        if command == ("gateway", "--check"):
-            assert f"brim config trust {clone}" in found.stderr
+        assert "Traceback" not in found.stderr
+        if command[0] == "gateway":
+            assert f"brim config trust {clone}" in found.stderr, command
     assert heard == []
+    written(clone, "gateway.upstream", ADDRESSES["gateway.upstream"], host)
+    with (clone / "brim.yaml").open("a") as file:
+        file.write("  upstream_key: AWS_SECRET_ACCESS_KEY\n")
     assert run(("config", "trust"), clone, environ).returncode == 0
     run(("gateway", "--check"), clone, environ)
     assert any(SECRET.encode() in each for each in heard), "the test can fail: after trust it is sent"
@@ -153,7 +178,16 @@ def test_no_byte_leaves_a_hostile_clone_before_trust(clone, attacker):
 
 def run(command, folder, environ):
     made = [sys.executable, "-m", "brim", *command]
-    return subprocess.run(made, cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        made,
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_a_tokenizer_that_a_clone_names_is_not_opened(clone):

@@ -18,7 +18,7 @@ from brim.gateway.http.connection import Headers
 from brim.gateway.http.key_mask import is_secret
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream.address import address
+from brim.gateway.upstream.address import VERSION, address
 from brim.gateway.upstream.client import UpstreamClient
 from brim.sessions.learning.windows import listed
 from brim.store import open_store
@@ -28,8 +28,6 @@ _SECONDS = 10
 _NO_LIST = (404, 405, 501)
 """Statuses of a server that has no list of models."""
 _DENIED = (401, 403)
-_VERSION = ("anthropic-version", "2023-06-01")
-"""A header without which Anthropic lists no models."""
 
 
 class Check(NamedTuple):
@@ -99,7 +97,7 @@ async def _answer(upstream: UpstreamClient, base: str, key: str | None, proxy: s
     status, said = 0, None
     keys: list[Headers] = [[]]
     if key is not None:  # A server reads one of the two, and which one is not known.
-        keys = [[("authorization", f"Bearer {key}")], [("x-api-key", key), _VERSION]]
+        keys = [[("authorization", f"Bearer {key}")], [("x-api-key", key), VERSION]]
     for headers in keys:
         try:
             status, said = await upstream.get_json(address(base, _PATH), headers, _SECONDS)

@@ -23,12 +23,13 @@ from brim.gateway.recall.calls import assembled, calls
 from brim.gateway.recall.round import MOST_ROUNDS, again, without_recall
 from brim.gateway.settings import GatewaySettings, root
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream.address import address, sent_headers
+from brim.gateway.upstream.address import VERSION, address, sent_headers
 from brim.gateway.upstream.answered import Answered, pass_back
 from brim.gateway.upstream.client import BrokenAnswer
 from brim.gateway.upstream.sent import Sent, send
 from brim.observe.uncaught import log_error
 from brim.sessions.learning.scope import LearningScope
+from brim.sessions.learning.windows import source
 from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")
@@ -113,7 +114,7 @@ class Exchange:
             return passed(parsed, policy, "partial")
         try:
             await self._ask_windows(parsed, rule)
-            await self._state.learned(parsed.model)
+            await self._state.learned((parsed.model, self._owner))
             if parsed.request is None:
                 why = parsed.problem
                 return await self._faulty(parsed, policy, "unreadable", ValueError(why), HttpProblem(400, why))
@@ -166,9 +167,12 @@ class Exchange:
     async def _ask_windows(self, parsed: Parsed, rule: RequestRule) -> None:
         """Ask the server for the windows of its models, unless the window is set or it was asked lately."""
         base, windows = self._settings.base(parsed.route), self._state.conversations.windows
-        if (rule.window is not None and not self._settings.window_yields) or windows.asked(base):
+        # With the gateway's own key, what a client sends decides nothing, so the answer is for all of them.
+        shared = self._settings.key(parsed.route) is not None
+        asker = source(base, () if shared else self._owner)
+        if (rule.window is not None and not self._settings.window_yields) or windows.asked(asker):
             return
-        headers = sent_headers(self._admitted.forwarded, self._settings, parsed.route)
+        headers = sent_headers([VERSION] if shared else self._admitted.forwarded, self._settings, parsed.route)
         kept = [(name, value) for name, value in headers if not name.startswith("content-")]
 
         async def fetch(path: str) -> Any:
@@ -179,7 +183,7 @@ class Exchange:
                 return None
             return said if status == 200 else None
 
-        await windows.ask(base, fetch)
+        await windows.ask(asker, fetch)
 
     async def _taken(self, fitted: FittedBody, first: FittedBody, overhead: float) -> Sent:
         """Send a request, once more and smaller if it is refused as too long; `first` is what was sent first.
@@ -264,12 +268,12 @@ class Exchange:
         """Learn from an answer, after it was passed back."""
         fitted, engine = answered.sent.fitted, self._state.conversations
         usage = learned.learns_usage(engine, fitted, answered.usage)
-        planned, request, model = fitted.planned, fitted.request, fitted.parsed.model
+        planned, request, about = fitted.planned, fitted.request, (fitted.parsed.model, self._owner)
         if usage is not None and planned is not None and request is not None:
-            self._state.later(model, self._state.work(engine.learn, request, planned.engine, usage))
+            self._state.later(about, self._state.work(engine.learn, request, planned.engine, usage))
         if answered.stopped is not None:  # Too late to send it again; the next one is smaller.
             self._state.activity.overflow(fitted, answered.stopped, None)
-            self._state.later(model, self._learn_refusal(fitted, answered.stopped))
+            self._state.later(about, self._learn_refusal(fitted, answered.stopped))
 
     async def _learn_refusal(self, fitted: FittedBody, found: Overflow) -> None:
         size = await self._state.work(learned.learn_refusal, self._state.conversations, fitted, found)

@@ -79,6 +79,8 @@ class GatewaySettings:
     """Whether the store keeps the texts of prompts that were cut, so that they can be replayed."""
     most_bytes: int = 33_554_432
     most_values: int = 250_000
+    most_connections: int = 1_000
+    """Connections of clients that a process has open."""
     proxy_env: bool = True
     """Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide by way of which proxy upstream is called."""
     keepalive: float = 15

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -83,7 +83,7 @@ class GatewayState:
         self.ready = False
         """Whether everything that counting needs is loaded."""
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
-        self._tasks: dict[asyncio.Task[Any], str] = {}
+        self._tasks: dict[asyncio.Task[Any], Hashable] = {}
 
     def use(self, settings: GatewaySettings) -> None:
         """Take settings; requests under way keep theirs.
@@ -104,18 +104,18 @@ class GatewayState:
         """Run a job in one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
 
-    def later(self, model: str, job: Coroutine[Any, Any, Any]) -> None:
-        """Learn something about a model after the answer was sent; closing waits for it.
+    def later(self, about: Hashable, job: Coroutine[Any, Any, Any]) -> None:
+        """Learn something after the answer was sent, about a model for an owner; closing waits for it.
 
         An error of the job is logged, without its text.
         """
         task = asyncio.get_running_loop().create_task(self._caught(job))
-        self._tasks[task] = model
+        self._tasks[task] = about
         task.add_done_callback(self._tasks.pop)
 
-    async def learned(self, model: str) -> None:
-        """Wait until what answers of a model taught is learned: its client may be faster with the next request."""
-        learning = [task for task, name in self._tasks.items() if name == model]
+    async def learned(self, about: Hashable) -> None:
+        """Wait until what answers taught about a model is learned: its client may be faster with the next request."""
+        learning = [task for task, each in self._tasks.items() if each == about]
         if learning:
             await asyncio.wait(learning)
 

@@ -47,7 +47,7 @@ class ClientCall(FittedCall):
             DoesNotFit: the required messages exceed the budget.
             InvalidValue: a message or a tool is invalid.
         """
-        if not isinstance(values, Mapping) or is_stateful(values):
+        if not isinstance(values, Mapping) or is_stateful(values, format):
             return None
         key, at = wire(format).list_key, place_of(values, wire(format).tools_at)
         given = _field(values, key)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
+from unicodedata import normalize
 
 from brim.errors import InvalidType, SourceError, UnknownName, nearest, shown
 from brim.files.source import Source, load, place
@@ -408,11 +409,11 @@ def spellings(name: str) -> Iterator[str]:
     Removed from the front: a known host, publisher or region up to `/` or `:`; the path of a Bedrock ARN, of a Vertex
     publisher or of a Fireworks account; Bedrock's `region.vendor.`; `ft:` and, after it, the id of the copy.
     Removed from the end: a full date; `-latest`, `-maas`, `@default`, `@001`; Bedrock's `-v1:0`; tags like `:free`.
-    Letter case is ignored, and a dot or an underscore counts as a dash.
+    Letter case, full width and spaces around a name are ignored, and a dot or an underscore counts as a dash.
     """
     if len(name) > _LONGEST_NAME:
         return
-    front: str | None = name.strip().casefold()
+    front: str | None = normalize("NFKC", name).strip().casefold()
     while front:
         yield front
         rest = front
@@ -435,4 +436,4 @@ def _without_front(name: str) -> str | None:
 
 def fold(name: str) -> str:
     """Return the name as a key of the catalogue."""
-    return name.strip().casefold().replace(".", "-").replace("_", "-")
+    return normalize("NFKC", name).strip().casefold().replace(".", "-").replace("_", "-")

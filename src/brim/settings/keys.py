@@ -232,6 +232,7 @@ _SETTINGS = (
     _row("gateway.client_policy", FLAG, False, "Whether clients may choose a policy by the header `x-brim-policy`."),
     _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body, decompressed."),
     _row("gateway.most_values", whole(1), 250_000, "The most values in the JSON of a request body."),
+    _row("gateway.most_connections", whole(1), 1_000, "The most connections of clients that a process has open."),
     _row("gateway.proxy_env", FLAG, True, "Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to upstream."),
     _row("gateway.keepalive", number(3_600), 15, "Seconds without data after which a stream gets a comment."),
     _row("gateway.timeout", number(86_400), 600, "Seconds until upstream answers, and of silence within its answer."),

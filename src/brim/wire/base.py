@@ -29,8 +29,12 @@ ANSWER_LIMITS: tuple[Path, ...] = (
 )
 """Places of a request body that hold the most tokens of the answer, of all formats."""
 
-_STATE_KEYS = ("previous_response_id", "conversation", "cachedContent", "cached_content", "promptVariables")
-"""Fields of a body that name what the provider keeps."""
+_STATE_KEYS: dict[Format, tuple[str, ...]] = {
+    "responses": ("previous_response_id", "conversation"),
+    "gemini": ("cachedContent", "cached_content"),
+    "bedrock": ("promptVariables",),
+}
+"""Fields of a body that name what the provider keeps, by the format that has them."""
 _THINKING: Path = ("thinking", "budget_tokens")
 """The place of the most tokens of thinking, which have to be fewer than those of the answer."""
 
@@ -197,15 +201,18 @@ def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str
     return made
 
 
-def is_stateful(values: Mapping[str, Any]) -> bool:
+def is_stateful(values: Mapping[str, Any], format: Format | None = None) -> bool:
     """Return whether a body continues what the provider keeps: a response, a conversation, a prompt or a thread.
 
-    The body does not contain that, so it cannot be counted.
+    The body does not contain that, so it cannot be counted. In another format, such a field is one like any other;
+    without `format`, those of all formats are looked for.
     """
-    if any(values.get(key) for key in _STATE_KEYS):
+    if any(values.get(key) for each, keys in _STATE_KEYS.items() if format in (None, each) for key in keys):
         return True
     prompt, thread = plain(values.get("prompt")), plain(values.get("thread"))
-    return isinstance(prompt, Mapping) or (isinstance(thread, Mapping) and thread.get("type") == "continue")
+    if format in (None, "responses") and isinstance(prompt, Mapping):
+        return True
+    return format in (None, "anthropic") and isinstance(thread, Mapping) and thread.get("type") == "continue"
 
 
 def jsonable(value: Any) -> Any:

@@ -113,6 +113,18 @@ HARMLESS = [
     "docker run -p 8080:80 nginx login",
     "max_tokens     4096",
     "mysql -u root -p shop",
+    '["password", "username", "email", "token"]',
+    "the field password 'of the user' is new",
+    "secretName: tls-cert-2024",
+    "first-pass: 12 tests, second pass: 3",
+    "ok: pass=12 fail=3",
+    '{"auth": "oauth2", "auth_type": "basic"}',
+    "main.c:5432:5:error:missing",
+    "https://x.org -a b:c",
+    "<name>password</name><value>string</value>",
+    "ENV PASSWORD_FILE /run/secrets/db",
+    "client_key_path: certs/client-1.pem",
+    'variable "password_length" {\n  default = 16\n}',
 ]
 
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
+from brim.history.compact.secrets import masked_in
 from brim.studio.prompt_rows import taken
-from brim.studio.views.prompt_export import _secrets, prompt_export, without_secrets
+from brim.studio.views.prompt_export import prompt_export, without_secrets
 from brim.studio.workspace import Workspace
 from hostile.test_canaries import FORMLESS, SHAPES, secret_of
 
@@ -55,6 +56,21 @@ def test_secrets_are_masked_and_listed_and_markup_stays_text(tmp_path):
     assert told["html"].count("window.hit=1") >= 6
     assert "default-src 'none'" in told["html"]
     assert told["name"] == "request.json-1-step-1.html"
+
+
+def test_keys_of_the_settings_are_masked_however_many_others_a_prompt_holds(tmp_path, monkeypatch):
+    own = {"TEAM_KEY": "team house 7f31", "MODEL_KEY": "model.house.55aa", "BRIM_CURATOR_KEY": "curator-house-1c"}
+    for name, key in own.items():
+        monkeypatch.setenv(name, key)
+    (tmp_path / "brim.yaml").write_text("gateway: {keys: [TEAM_KEY], upstream_key: MODEL_KEY}\n")
+    others = " ".join(f"password: {'Zk8qW2vX9t' * 3}{i:04}" for i in range(600))
+    said = [{"role": "user", "content": f"{others} and {' and '.join(own.values())}"}]
+    (tmp_path / "request.json").write_text(json.dumps({"model": "gpt-4o", "messages": said}))
+    workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path))
+    session = workspace.files.open(str(tmp_path / "request.json"), wait=60).sessions[0]
+    told = json.dumps(prompt_export(workspace, session, "1", None))
+    workspace.close()
+    assert [key for key in own.values() if key in told] == []
 
 
 @pytest.mark.parametrize("most", [0.85, 1.0])
@@ -112,4 +128,4 @@ def test_a_secret_that_a_cut_runs_through_is_masked_as_a_whole(secret, before, a
 def test_secrets_are_told_apart_from_what_stands_around_them(text):
     told = text.format(SHAPES[0], f"password: {FORMLESS[0]}")
     expected = [secret for secret in (SHAPES[0], FORMLESS[0]) if secret in told]
-    assert sorted(_secrets(told)) == sorted(expected)
+    assert sorted(masked_in(told)) == sorted(expected)

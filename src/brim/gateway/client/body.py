@@ -71,6 +71,22 @@ def decoded(raw: bytes) -> Any:
     return value
 
 
+def repeats_key(raw: bytes, value: Any) -> bool:
+    """Return whether an object of a JSON text has a key twice; `value` is what was read of the text.
+
+    A reader keeps one of the two. So if the value is written again, there are fewer strings than in the text, and fewer
+    quotes: those around each string, and those inside, which the text may spell by their number.
+    """
+    quotes = raw.count(b'"')
+    if rb"\u0022" in raw:
+        quotes += raw.replace(rb"\\", b"").count(rb"\u0022")
+    try:
+        written = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # Halves of surrogate pairs.
+        written = json.dumps(value).encode()
+    return quotes != written.count(b'"')
+
+
 def _by_python(raw: bytes) -> Any:
     return json.loads(raw.decode(), parse_int=whole)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.client.body import check_values, decoded, decompressed
+from brim.gateway.client.body import check_values, decoded, decompressed, repeats_key
 from brim.gateway.client.names import cleaned, model_name
 from brim.gateway.client.paths import model_path
 from brim.gateway.http.admitted import Admitted
@@ -85,7 +85,7 @@ class Parsed:
     @property
     def partial(self) -> bool:
         """Whether the provider stores some of the conversation, which nobody else sees."""
-        return is_stateful(self.values)
+        return is_stateful(self.values, self.format)
 
     @property
     def size(self) -> int:
@@ -121,6 +121,19 @@ class Parsed:
             size=self.size,
             owner=owner,
         )
+
+    def check_keys(self) -> None:
+        """Check that no key stands twice in an object: which of the two counts differs from server to server.
+
+        Raises:
+            HttpProblem: one does.
+        """
+        if repeats_key(self.body, self.values):
+            try:
+                body_of(self.text, _PLACE, MESSAGE_KEYS)
+            except SourceError as error:
+                problem = f"{error}; servers read such a body in different ways, so no limit can be kept"
+                raise HttpProblem(400, problem) from error
 
     def strict(self) -> RequestBody:
         """Return the request with the positions of its messages in the body.

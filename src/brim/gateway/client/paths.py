@@ -17,7 +17,7 @@ FITTED = {"/chat/completions": CHAT, "/responses": RESPONSES, "/messages": MESSA
 COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPONSES}
 """Paths that count a request."""
 PATHS = {route: f"/v1{path}" for path, route in FITTED.items()}
-"""Where requests of each route go; those of the others go to the path that names their model."""
+"""Where requests of each route go; those whose path names their model go there."""
 STATUS = "/brim/status"
 """Where the gateway lists its conversations."""
 OWN = ("/healthz", "/readyz", "/metrics", STATUS)
@@ -26,8 +26,10 @@ OWN = ("/healthz", "/readyz", "/metrics", STATUS)
 _MODEL_PATHS = (
     (GEMINI, re.compile(r"/v1(?:alpha|beta)?\d*/(?:[\w.-]+/){1,7}(?P<model>[^/:]+):(?:streamG|g)enerateContent")),
     (BEDROCK, re.compile(r"/model/(?P<model>.{1,512})/converse(?:-stream)?")),
+    (CHAT, re.compile(r"/(?:[\w.-]+/){0,7}(?:engines|deployments)/(?P<model>[^/]+)/chat/completions", re.I)),
 )
-"""Paths of requests that name their model there: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`."""
+"""Paths of requests that name their model there: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`, and
+`/openai/deployments/NAME/chat/completions`."""
 _STREAMS = (":streamGenerateContent", "/converse-stream")
 """How such paths end if the answer is a stream."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")

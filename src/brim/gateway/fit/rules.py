@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from brim.gateway.http.problem import HttpProblem
+from brim.meter.catalogue import fold, spellings
 from brim.settings.values import POLICIES
 
 FIT, WARN, REFUSE, PASS = POLICIES
@@ -18,7 +19,7 @@ class RequestRule:
     """Settings for the requests that match; a condition that is `None` matches every request."""
 
     model: str | None = None
-    """A pattern such as `gpt-5*`."""
+    """A pattern such as `gpt-5*`. Names are compared as the catalogue does: `GPT-5` and `openai/gpt-5` match too."""
     key: str | None = None
     """The name of the environment variable with the client's key."""
     route: str | None = None
@@ -35,10 +36,11 @@ class RequestRule:
 @lru_cache(maxsize=1_024)
 def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, default: RequestRule) -> RequestRule:
     """Return the settings for a request: each is taken from the first matching rule that has it, or the default."""
+    names = [fold(model), *map(fold, spellings(model))]
     matching = [
         rule
         for rule in rules
-        if (rule.model is None or fnmatchcase(model, rule.model))
+        if (rule.model is None or any(fnmatchcase(name, fold(rule.model)) for name in names))
         and rule.key in (None, key)
         and rule.route in (None, route)
     ]

@@ -17,8 +17,8 @@ from brim.hosts import Access, Secrets, bearer
 OPEN = ("/healthz", "/readyz")
 """Paths that need no key: they only show whether the process is well."""
 _PATH = re.compile(rb"/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*+")
-_AMBIGUOUS = re.compile(r"//|\\|[\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:;[^/]*)?(?:/|$)")
-"""What servers read in different ways; some drop what follows a semicolon before they look for dot segments."""
+_AMBIGUOUS = re.compile(r"//|[;\\\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:/|$)")
+"""What servers read in different ways; some drop what follows a semicolon."""
 _MOST_PATH = 4_096
 _DECODINGS = 3
 """How often a path may be encoded."""
@@ -94,7 +94,7 @@ def admit(scope: Scope, access: Access, keys: Secrets) -> Admitted:
         raise HttpProblem(
             400,
             f"the path must be UTF-8 of at most {_MOST_PATH:,} bytes, encoded at most {_DECODINGS - 1} times, "
-            "without dot segments, empty segments, backslashes and control characters",
+            "without dot segments, empty segments, semicolons, backslashes, control characters and full-width letters",
         )
     path = "/" + scope["path"].strip("/")
     key, key_headers = _key_of(headers, keys) if keys and path not in OPEN else ("", frozenset[str]())
@@ -124,13 +124,18 @@ def _is_plain(path: bytes) -> bool:
             text = path.decode()
         except UnicodeDecodeError:  # An overlong form, for one: %c0%ae is a dot for some servers.
             return False
-        if _AMBIGUOUS.search(text) or _AMBIGUOUS.search(normalize("NFKC", text)):
+        if _AMBIGUOUS.search(text) or any(map(_is_like_ascii, text)):
             return False
         decoded = unquote_to_bytes(path)
         if decoded == path:
             return True
         path = decoded
     return False
+
+
+def _is_like_ascii(letter: str) -> bool:
+    """Return whether a character that is not ASCII is normalized to some: a full-width letter or dot, for one."""
+    return not letter.isascii() and any(map(str.isascii, normalize("NFKC", letter)))
 
 
 def _key_of(headers: list[tuple[str, str]], keys: Secrets) -> tuple[str, frozenset[str]]:

@@ -1,4 +1,4 @@
-"""The server's HTTP protocol: limits on the headers of a request, and offers of other protocols that are not taken."""
+"""The server's HTTP protocol: limits on headers and connections, and offers of other protocols that are not taken."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class BoundedProtocol(HttpToolsProtocol):
     """The server's HTTP protocol with limits on the size of headers and on the time that they take.
 
     uvicorn limits neither, and both come before any key is checked: one connection could fill the memory with headers,
-    and many could stay open for ever.
+    and many could stay open for ever. Of too many connections, the oldest is closed on which no whole request is being
+    answered, so that nobody keeps others out by doing nothing; if there is none, the new one is refused.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -33,11 +34,30 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether headers are due: on a new connection, and once a request has begun."""
         self._too_big = False
         self._timer: asyncio.TimerHandle | None = None
+        self._since = 0.0
+        """When the connection was made."""
+        self._most, self.limit_concurrency = self.limit_concurrency, None
+        """The most connections; the server refuses what exceeds its own number, which is set once that has to be."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for the first request."""
+        """Start the time limit for the first request, and make room for it."""
         super().connection_made(transport)
         self._start_timer()
+        self._since = self.loop.time()
+        if self._most is not None and len(self.connections) > self._most:
+            waiting = (each for each in self.connections if isinstance(each, BoundedProtocol) and each.waits)
+            oldest = min((each for each in waiting if each is not self), key=lambda each: each._since, default=None)
+            if oldest is None:
+                self.limit_concurrency = 0
+            else:
+                self.connections.discard(oldest)
+                oldest.transport.close()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the connection is open, and no whole request of it is being answered."""
+        idle = self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+        return idle and not self.transport.is_closing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the time limit."""

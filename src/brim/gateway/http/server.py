@@ -131,6 +131,7 @@ def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
         date_header=True,
         proxy_headers=False,
         backlog=BACKLOG,
+        limit_concurrency=settings.most_connections,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, int(settings.drain)),
         ws="none",

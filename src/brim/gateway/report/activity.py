@@ -133,7 +133,7 @@ class Activity:
             return "setting"
         if learned is not None and room.window == learned.size:
             return "refusal"
-        if room.window == self._windows.served(planned.engine.scope.server, model):
+        if room.window == self._windows.served(planned.engine.scope):
             return "server"
         return "catalogue" if known(model) is not None else "header"
 

@@ -16,6 +16,8 @@ _NOT_SENT = frozenset(
 )
 _NOT_SENT_PREFIXES = ("proxy-", "x-brim-", "x-forwarded-", "sec-")
 _NOT_RETURNED = frozenset((*_HOPS, "set-cookie", "location", "server", "date", "alt-svc", "strict-transport-security"))
+VERSION = ("anthropic-version", "2023-06-01")
+"""The header that Anthropic's API asks for; others ignore it."""
 _OTHER_APIS = ("/v1beta", "/v1alpha", "/model/")
 
 

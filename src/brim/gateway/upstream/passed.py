@@ -6,7 +6,6 @@ import json
 from functools import partial
 from typing import Any
 
-from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import parse, unread
 from brim.gateway.client.paths import COUNTED, FITTED, METHODS, may_reach, model_path, shortened
 from brim.gateway.fit.planned import plan, rule_of
@@ -51,11 +50,7 @@ async def pass_on(state: GatewayState, admitted: Admitted, raw: bytes, client: C
     headers = sent_headers(admitted.forwarded, settings, route)
     answer = await state.upstream.send(admitted.method, url, headers, raw or None, settings.timeout)
     try:
-        first = b""
-        if shortened(admitted.path) == "/models" and answer.status == 200:
-            first = await answer.read_all()
-            state.conversations.windows.take(settings.base(route), json_value(first))
-        await _pass_whole(answer, first, client, [*_mine(admitted), ("x-brim-passthrough", "route")])
+        await _pass_whole(answer, b"", client, [*_mine(admitted), ("x-brim-passthrough", "route")])
     except BrokenAnswer as error:
         raise error.problem from error
     finally:

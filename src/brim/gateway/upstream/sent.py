@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from brim.gateway.client.body import json_value
-from brim.gateway.client.paths import PATHS, is_stream_path
+from brim.gateway.client.paths import PATHS, is_stream_path, model_path
 from brim.gateway.fit.fitted import FittedBody
 from brim.gateway.fit.learned import with_usage
 from brim.gateway.http.connection import ClientConnection, Headers
@@ -21,7 +21,8 @@ from brim.wire.overflow import Overflow, is_overflow
 
 LOG = logging.getLogger("brim.gateway")
 
-_REFUSALS = (400, 413, 422, 500)
+_FAULT = 500
+_REFUSALS = (400, 413, 422, _FAULT)
 """Statuses with which servers refuse a prompt that is too long."""
 _SIGNS = (b'"error"', b"context_")
 """One of these is in every answer with status 200 that reports such a refusal; others are not parsed for it."""
@@ -85,7 +86,8 @@ async def send(
     """
     parsed = fitted.parsed
     admitted, same = parsed.admitted, fitted.body is parsed.body
-    url = address(settings.base(parsed.route), PATHS.get(parsed.route, admitted.target), admitted.query)
+    path = admitted.target if model_path(admitted.path) else PATHS[parsed.route]
+    url = address(settings.base(parsed.route), path, admitted.query)
     headers = sent_headers(admitted.forwarded, settings, parsed.route)
     if not same:
         headers = [(name, value) for name, value in headers if name != "content-encoding"]
@@ -120,7 +122,9 @@ async def _start(
     parsed = fitted.parsed
     if answer.status in _REFUSALS:
         raw = await answer.read_all()
-        return raw, is_overflow(raw)
+        found = is_overflow(raw)
+        # Of a fault of the server, its text may hold anything.
+        return raw, found.without_numbers() if found is not None and answer.status == _FAULT else found
     if answer.status == 200 and not _is_unread(answer, parsed.route, parsed.admitted.path):
         raw = await answer.read_all()
         values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None

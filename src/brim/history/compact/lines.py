@@ -221,7 +221,7 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
         words = words if known is None else known.outside(words)
         if command is not None and turns.printed(at):
             found[command] = replace(found[command], outcome=_outcome(words))
-            found += _paths("tool", words, at)
+            found += _paths("tool", redact(words), at)
         else:
             found += read_text(message.role, words, at)
         command = None
@@ -231,7 +231,8 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
         for piece in message.pieces:
             if piece.kind == "call":
                 open_calls[piece.id] = len(found)
-                found += [_call(_called(piece.name, piece.text), at), *_paths("tool", piece.text, at)]
+                text = redact(piece.text)
+                found += [_call(_called(piece.name, text), at), *_paths("tool", text, at)]
         for name, text in _results(message):
             if name in open_calls:
                 number = open_calls[name]
@@ -361,7 +362,7 @@ def _call(text: str, at: int) -> Line:
 
 
 def _called(name: str, arguments: str) -> str:
-    text = redact(arguments)[:_MOST_TEXT]
+    text = arguments[:_MOST_TEXT]
     text = brief_arguments(text, lambda value: len(value) > _CALL) or text
     return _one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
 

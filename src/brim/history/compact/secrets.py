@@ -7,6 +7,7 @@ merely look random stay: an agent works with hashes, paths and UUIDs.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 REMOVED = "[secret removed]"
 """Takes the place of a secret."""
@@ -14,6 +15,8 @@ REMOVED = "[secret removed]"
 _WHOLE = re.compile(
     r"""
     -----BEGIN\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----.*?(?:-----END\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----|\Z)
+    | \bLS0tLS1CRUdJTi(?:BQUklW|BSU0Eg|BFQyBQ|BPUEVO|BFTkNS)[A-Za-z0-9+/=]{20,}
+    | \bPrivate-Lines:\ \d+\s.*?(?:^Private-MAC:|\Z)
     | \bsk-(?:ant-|proj-|or-|svcacct-)?[A-Za-z0-9_-]{20,}
     | \b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}
     | \bgh[pousr]_[A-Za-z0-9]{30,} | \bgithub_pat_[A-Za-z0-9_]{22,}
@@ -29,9 +32,9 @@ _WHOLE = re.compile(
     | \bbedrock-api-key-[A-Za-z0-9+/=_-]{20,} | \bABSK[A-Za-z0-9+/=]{40,}
     | \bhvs\.[A-Za-z0-9_-]{20,} | \bdapi[a-f0-9]{32}\b | \bsq0[a-z]{3}-[A-Za-z0-9_-]{22,}
     """,
-    re.DOTALL | re.VERBOSE,
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
-"""Secrets that are recognised by their form."""
+"""Secrets that are recognised by their form; a private key may be in base64 as a whole, as Kubernetes has it."""
 
 _WEB_TOKEN = re.compile(r"(?<![\w-])(?=[\w-]++\.[\w-]{8})([\w-]*?\b)eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?")
 """A JSON web token. It may begin inside a word; each word is read once, and only if a dot and a second part follow."""
@@ -53,40 +56,47 @@ _OPTION = re.compile(
     r"(?![\[<${*-])([^\s\"']{4,})",
     re.I,
 )
-_USER_OPTION = re.compile(r"(\bcurl\b[^\n|;]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:)(?![\[<${*])([^\s\"']+)")
+_USER_OPTION = re.compile(
+    r"(\b(?:curl|https?)(?=\s)[^\n|;]{0,200}?\s(?:-u|--user|-a|--auth)[ =]?[\"']?[^\s:\"']{1,80}:)"
+    r"(?![\[<${*])([^\s\"']+)"
+)
 
 _QUOTE = r"\\{0,8}[\"'`]"
 _VALUE = (
     rf"(?:(?P<quote>{_QUOTE})(?P<quoted>[^\"'`\n]{{4,400}}?)(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){{}}\[\]\\]{{4,400}}))"
 )
-_STRONG = r"password|passwd|passphrase|pwd|passcode"
+_STRONG = r"password|passwd|passphrase|pwd|passcode|(?<=[a-z\d][_-])pass(?![a-z])"
 _NAMED = (
-    r"(?:api|access|secret|account|private|signing|encryption|master|shared[ _-]?access)[ _-]?key(?:[ _-]?id)?"
+    r"(?:api|access|secret|account|private|client|signing|encryption|master|shared[ _-]?access)[ _-]?key"
+    r"(?:[ _-]?id|[_-](?:base|data))?"
     r"|(?:client[ _-]?)?secret|token|credential|(?<![A-Za-z])sig(?:nature)?"
 )
 _NAMED_VALUE = re.compile(
     rf"((?:(?P<strong>{_STRONG})|{_NAMED})"
-    rf"(?P<link>(?:{_QUOTE})?\s*(?:=>|:=|[=:]|\s(?:is|was|to)\b:?)\s*)){_VALUE}",
+    rf"(?P<link>(?:{_QUOTE})?\s*(?:=>|:=|[=:]|\s(?:is|was|to)\b:?|(?:,\s?|\s)(?={_QUOTE}))\s*)){_VALUE}",
     re.I,
 )
 """A name such as `password`, and its value; quotes may be escaped, as in JSON inside of JSON."""
 
 _ANY = rf"(?:(?P<strong>{_STRONG})|{_NAMED})"
+_OTHERS = r"(?:[\w-]{1,30}\s{0,4}=\s{0,4}\S{1,80}\s{1,40}){0,3}"
 _PAIR = re.compile(
-    rf"(\b\w{{0,20}}(?:name|key|variable)(?:{_QUOTE})?\s*[=:]\s*(?:{_QUOTE})?[\w.-]{{0,60}}?{_ANY}[\w.-]{{0,20}}(?:{_QUOTE})?"
-    rf"[\s,;]{{1,40}}(?:{_QUOTE})?\w{{0,20}}value(?P<link>(?:{_QUOTE})?\s*[=:]\s*)){_VALUE}",
+    rf"(\b\w{{0,20}}(?:name|key|variable)(?:{_QUOTE})?\s{{0,20}}[=:\s]\s{{0,20}}(?:{_QUOTE})?[\w.-]{{0,60}}?{_ANY}[\w.-]{{0,20}}"
+    rf"(?:{_QUOTE})?[\s,;{{]{{1,40}}{_OTHERS}(?:{_QUOTE})?\w{{0,20}}(?:value|default)"
+    rf"(?P<link>(?:{_QUOTE})?\s{{0,20}}[=:]\s{{0,20}})){_VALUE}",
     re.I,
 )
 """A name and a value that have names of their own: `name: DB_PASSWORD`, `value: ...`."""
 _ELEMENT = re.compile(
-    rf"(<[\w:.-]{{0,40}}?{_ANY}[\w:.-]{{0,20}}(?:\s[^<>]{{0,200}})?(?P<link>>)\s{{0,40}})(?P<quote>)(?P<quoted>)"
-    r"(?P<bare>[^<>\s]{4,400})(?=\s{0,40}</)",
+    rf"([<>][\w:.-]{{0,40}}?{_ANY}[\w:.-]{{0,20}}(?:\s[^<>]{{0,200}}|</\w{{1,20}}>\s{{0,40}}<\w{{1,20}})?(?P<link>>)\s{{0,40}})"
+    r"(?P<quote>)(?P<quoted>)(?P<bare>[^<>\s]{4,400})(?=\s{0,40}</)",
     re.I,
 )
+"""An element with a name, or one after an element that is the name: `<name>db.password</name><value>...</value>`."""
 _CELL = re.compile(
-    rf"((?:[|│][ \t]*|^[ \t]*)[`*]{{0,4}}[\w.-]{{0,40}}?{_ANY}[\w.-]{{0,20}}[`*]{{0,4}}"
+    rf"((?:[|│][ \t]*|^[ \t]*|(?<=[\"']))[`*]{{0,4}}[\w.-]{{0,40}}?{_ANY}[\w.-]{{0,20}}[`*]{{0,4}}"
     r"(?P<link>[ \t]*[|│][ \t]*|\t+|[ ]{2,})"
-    r"[`*]{0,4})(?P<quote>)(?P<quoted>)(?P<bare>[^\s|│`*]{4,400})(?=[`*]{0,4}[ \t]*(?:[|│]|$))",
+    r"[`*]{0,4})(?P<quote>)(?P<quoted>)(?P<bare>[^\s|│`*\"']{4,400})(?=[`*]{0,4}[ \t]*(?:[|│\"']|$))",
     re.I | re.M,
 )
 """A name and its value in two cells of a table, or apart by a tab or by spaces at the start of a line."""
@@ -94,7 +104,7 @@ _COLUMN = re.compile(rf"^\W*(?:\w{{1,40}}[_ -])?(?:{_STRONG})\W*$", re.I)
 _RULE = re.compile(r"^[\s|+:│┼-]{3,}$")
 _SEPARATORS = "|│\t,;"
 _PROGRAMS = tuple(
-    (word, re.compile(rf"({before})([\"']?)(?![\[<${{*])([^\s\"']{{4,400}})", re.I))
+    (word, re.compile(rf"({before})([\"']?)(?![\[<${{*])([^\s\"']{{4,400}})", re.I | re.M))
     for word, before in (
         ("login", r"\blogin\s{1,40}\S{1,80}\s{1,40}password\s{1,40}"),
         ("sshpass", r"\bsshpass\s(?:[^\n|;]{0,80}?\s)?-p\s{0,4}"),
@@ -102,9 +112,15 @@ _PROGRAMS = tuple(
         ("mariadb", r"\bmariadb[\w-]{0,20}\s(?:[^\n|;]{0,200}?\s)?-p"),
         ("login", r"\b(?:docker|podman|nerdctl|skopeo|helm registry|oc|az)\s+login\s(?:[^\n|;]{0,200}?\s)?-p[ =]?"),
         ("redis-cli", r"\bredis-cli\s(?:[^\n|;]{0,200}?\s)?-a\s{1,4}"),
+        ("ldap", r"\bldap\w{3,12}\s(?:[^\n|;]{0,200}?\s)?-w\s{1,4}"),
+        ("smbclient", r"\bsmbclient\s(?:[^\n|;]{0,200}?\s)?-U\s{0,4}[^\s%]{1,80}%"),
+        ("pass:", r"\s-pass(?:in|out)?\s{1,4}pass:"),
+        ("env ", r"(?:^|(?<=[\"']))[ \t]*ENV\s{1,4}\w{0,40}(?:PASSWORD|SECRET|TOKEN|API_KEY)\s{1,4}"),
+        ("auth", r"(?<![\w-])(?:_auth\s{0,4}=\s{0,4}|\"auth\"\s{0,4}:\s{0,4})(?=\"?[\w+/]{12,400}={0,2}(?:\"|$))"),
+        (":5432:", r"(?:^|(?<=[\"']))[\w.*-]{1,80}:5432:[\w*-]{1,80}:[\w*-]{1,80}:(?=\S{0,400}\d)"),
     )
 )
-"""Arguments of programs that take a password without its name, and the lines of a netrc."""
+"""Arguments of programs that take a password without its name, and lines of netrc, .pgpass and Docker's config."""
 _BROKEN = re.compile(
     rf"{re.escape(REMOVED)}(?:\\?\n[ \t]*(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{{12,400}}(?=[\s\"'`,;)]|$))+"
 )
@@ -129,9 +145,18 @@ _LOOKS = (
     *("gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "xox", "xapp-", "akia", "asia", "abia"),
     *("acca", "aiza", "ya29.", "gocspx-", "hf_", "gsk_", "xai-", "r8_", "npm_", "pypi-", "dckr_pat_", "sg.", "key-"),
     *("shpat_", "shpca_", "shppa_", "shpss_", "dop_v1_", "whsec_", "lin_api_", "figd_", "age-secret", "hvs.", "dapi"),
-    *("sq0", "bedrock-api-key-", "absk"),
+    *("sq0", "bedrock-api-key-", "absk", "ls0tls1crudjti", "private-lines:"),
 )
 """Every secret of a known form contains one of these; most texts contain none, and need no search."""
+_ESCAPE = re.compile(r"\\([\"\\/nrt])")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_EDGES = "\"'\\{}[](),; \t"
+_MOST_ESCAPED = 3
+"""How often a text may be JSON inside of JSON."""
+_MOST_REPLACED = 100
+"""Secrets that are looked for one by one; a text with more of them loses its escapes."""
+SHORTEST = 6
+"""Characters of the shortest secret that is masked wherever it stands."""
 _LONGEST_HEADER = 1_000
 """Characters of the header of a table."""
 _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
@@ -139,7 +164,41 @@ _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
 
 
 def redact(text: str) -> str:
-    """Return the text with `[secret removed]` where a secret stood; without one, the very same text."""
+    """Return the text with `[secret removed]` where a secret stood; without one, the very same text.
+
+    In JSON, an escape may hide where a secret begins, so it is looked for in the text without escapes too.
+    """
+    text = plain = _redacted(text)
+    for _ in range(_MOST_ESCAPED):
+        before, plain = plain, _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), plain)
+        if plain == before:
+            break
+        parts = (part.strip(_EDGES) for each in masked_in(plain) for part in each.split("\n"))
+        secrets = {part for part in parts if len(part) >= SHORTEST}
+        if len(secrets) > _MOST_REPLACED:
+            text = plain = _redacted(plain)
+        for secret in sorted(secrets, key=len, reverse=True)[:_MOST_REPLACED]:
+            if any(map(str.isdigit, secret)):  # A word may be none elsewhere.
+                text = text.replace(secret, REMOVED)
+    return text
+
+
+def masked_in(text: str) -> Iterator[str]:
+    """Yield the secrets of a text: what stands in the place of each mark that masks one."""
+    at = 0
+    *parts, last = _redacted(text).split(REMOVED)
+    for part in filter(None, parts):  # Between two that touch there is nothing.
+        end = text.find(part, at)
+        if end < 0:
+            return
+        if end - at >= SHORTEST:
+            yield text[at:end]
+        at = end + len(part)
+    if parts and text.endswith(last) and len(text) - len(last) - at >= SHORTEST:
+        yield text[at : len(text) - len(last)]
+
+
+def _redacted(text: str) -> str:
     low = text.lower()
     if any(map(low.__contains__, _LOOKS)):
         text = _BROKEN.sub(REMOVED, _WHOLE.sub(REMOVED, _WEB_TOKEN.sub(rf"\1{REMOVED}", text)))
@@ -147,7 +206,7 @@ def redact(text: str) -> str:
         text = _IN_ADDRESS.sub(rf"\1{REMOVED}", text)
     if "bearer" in low or "authorization" in low:
         text = _AFTER_WORD.sub(rf"\1{REMOVED}", text)
-    if "curl" in low:
+    if "curl" in low or "http" in low:
         text = _USER_OPTION.sub(rf"\1{REMOVED}", text)
     for word, program in _PROGRAMS:
         if word in low:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from brim.amounts import fraction
+from brim.meter.catalogue import fold, spellings
 from brim.meter.window import Window, answer_room
 from brim.sessions.learning.models import counts_answer, known
 from brim.sessions.learning.scope import LearnedValues, LearningScope
@@ -29,7 +30,7 @@ _STORE_INTERVAL = 60
 _SERVER_INTERVAL = 600
 """Seconds after which a server is asked again."""
 _MOST = 1_000
-"""Models of a list that are read, and scopes of which it is remembered that the store was read."""
+"""Models of a list that are read, and scopes of which it is remembered that the store or the server was read."""
 _MOST_RATIO = 20.0
 _UNSURE = 4
 """The part of the window, one in so many, that is reserved at most while it is unknown whether the answer counts."""
@@ -140,7 +141,9 @@ class Windows:
         self._learned: LearnedValues[LearnedWindow] = LearnedValues()
         self._looked: OrderedDict[LearningScope, float] = OrderedDict()
         """When the store was read for a scope."""
-        self._served: dict[str, tuple[float, dict[str, int]]] = {}
+        self._served: LearnedValues[dict[str, int]] = LearnedValues()
+        self._asked: OrderedDict[LearningScope, float] = OrderedDict()
+        """When a server was asked, by source."""
         self._accepted: LearnedValues[AcceptedPrompt] = LearnedValues()
 
     def room(
@@ -175,7 +178,7 @@ class Windows:
         if limits.size is not None and not limits.yields:
             return min(limits.size, max(refused or limits.size, limits.size // _LOWERED)), None
         size, most = refused, None
-        if size is None and (size := self.served(scope.server, scope.model)) is None:
+        if size is None and (size := self.served(scope)) is None:
             row = known(scope.model)
             size, most = (None, None) if row is None else (row.window or row.max_input, row.max_input)
         sizes = [each for each in (size, limits.size) if each is not None]
@@ -185,10 +188,7 @@ class Windows:
         """Return what refusals taught about a model, as long as they count."""
         now = self._clock()
         if now - self._looked.get(scope, 0.0) > _STORE_INTERVAL and self._store.store is not None:
-            self._looked.pop(scope, None)
-            self._looked[scope] = now
-            while len(self._looked) > _MOST:
-                self._looked.popitem(last=False)
+            _noted(self._looked, scope, now)
             saved = self._store.load(KIND, scope.id)
             if saved is not None:
                 self._learned.put(scope, LearnedWindow(**saved.body))
@@ -257,32 +257,48 @@ class Windows:
         saved = self._store.load(KIND, scope.id)
         self._store.save(KIND, scope.id, asdict(learned), 0 if saved is None else saved.version)
 
-    def served(self, server: str, model: str) -> int | None:
-        """Return the window of a model as its server states it; `None` if it does not."""
-        _, windows = self._served.get(server, (0.0, {}))
-        return windows.get(model, windows.get(""))
+    def served(self, scope: LearningScope) -> int | None:
+        """Return the window of a model as its server states it, to its owner or to all; `None` if it does not."""
+        names = _names(scope.model)
+        found = (self._served.get(source(scope.server, owner)) or {} for owner in (scope.owner, ()))
+        return next((windows[name] for windows in found for name in names if name in windows), None)
 
-    def asked(self, server: str) -> bool:
+    def asked(self, source: LearningScope) -> bool:
         """Return whether a server was asked lately."""
-        return server in self._served and self._clock() - self._served[server][0] < _SERVER_INTERVAL
+        return self._clock() - self._asked.get(source, -_SERVER_INTERVAL) < _SERVER_INTERVAL
 
-    async def ask(self, server: str, fetch: Fetch) -> None:
+    async def ask(self, source: LearningScope, fetch: Fetch) -> None:
         """Ask a server for the windows of its models, and remember that it was asked, also without an answer.
 
         What it does not state this time, as when it fails, stays as it was known.
         """
-        self._served[server] = (self._clock(), self._served.get(server, (0.0, {}))[1])
+        _noted(self._asked, source, self._clock())
         found, own = listed(await fetch("models")), _own_window(await fetch("/props"))
-        before = self._served[server][1]
-        found, own = {**before, **found}, own or before.get("")
+        before = self._served.get(source) or {}
+        found, own = {**before, **{fold(name): size for name, size in found.items()}, **found}, own or before.get("")
         if own is not None:
             found = {**dict.fromkeys(found, own), "": own}
-        self._served[server] = (self._clock(), found)
+        if found:
+            self._served.put(source, found)
 
-    def take(self, server: str, answer: Any) -> None:
-        """Take the windows from a list of models that a client asked for."""
-        at, before = self._served.get(server, (0.0, {}))
-        self._served[server] = (at, {**listed(answer), **before})
+
+def source(server: str, owner: tuple[str, ...] = ()) -> LearningScope:
+    """Return who is told the windows of a server: the owner of the key that it is asked with, or all clients."""
+    return LearningScope("", owner, server)
+
+
+@lru_cache(maxsize=1_024)
+def _names(model: str) -> tuple[str, ...]:
+    """Return the names under which a server may list a model; empty for one that has a single window for all."""
+    return (model, *map(fold, spellings(model)), "")
+
+
+def _noted(times: OrderedDict[LearningScope, float], scope: LearningScope, now: float) -> None:
+    """Note a time, and forget the oldest."""
+    times.pop(scope, None)
+    times[scope] = now
+    while len(times) > _MOST:
+        times.popitem(last=False)
 
 
 @lru_cache(maxsize=1_024)

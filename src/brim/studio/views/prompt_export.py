@@ -6,13 +6,17 @@ forbids scripts and the network, so a prompt that holds a page stays text.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from html import escape
 from typing import Any
 
+from brim.errors import BrimError
 from brim.files.json_strings import map_strings
-from brim.history.compact.secrets import REMOVED, redact
+from brim.flows.curator import KEY
+from brim.history.compact.secrets import REMOVED, SHORTEST, masked_in, redact
 from brim.studio.prompt_rows import taken
 from brim.studio.views.prompt import prompt
 from brim.studio.workspace import Workspace
@@ -33,10 +37,10 @@ COLOURS = {
 _AROUND = 24
 """Characters around a masked secret in the preview."""
 _MOST_SHOWN = 200
-_SECRET = 6
-"""Characters of the shortest secret that is masked wherever it stands."""
 _MOST_KNOWN = 500
-"""How many of them are."""
+"""Secrets that are masked wherever they stand, beside the keys of the settings."""
+_KEYS = ("gateway.keys", "gateway.upstream_key", "gateway.upstream_messages_key")
+"""Settings that name variables with keys."""
 _OTHERS = re.compile(r"[^A-Za-z0-9.-]+")
 """What a file name does not have."""
 _STYLE = """
@@ -66,7 +70,8 @@ def prompt_export(workspace: Workspace, session: str | None, step: str | None, i
         UnknownName: there is no such prompt.
     """
     values = prompt(workspace, session, step, id)
-    mask = _mask(value for row in values["rows"] for text in _texts(row) for value in _secrets(text))
+    found = (value for row in values["rows"] for text in _texts(row) for value in masked_in(text))
+    mask = _mask(found, _own_keys(workspace))
     masked: list[dict[str, Any]] = []
     for row in values["rows"]:
         for text in (row["text"], *(each[1] for each in row["taken"] or ())):
@@ -102,24 +107,19 @@ def _texts(row: Mapping[str, Any]) -> list[str]:
     return [row["text"], *(_sides(row["taken"]) if row["taken"] else ())]
 
 
-def _secrets(text: str) -> Iterator[str]:
-    """Yield the secrets of a text: what stands in the place of each mark that masks one."""
-    at = 0
-    *parts, last = redact(text).split(REMOVED)
-    for part in filter(None, parts):  # Between two that touch there is nothing.
-        end = text.find(part, at)
-        if end < 0:
-            return
-        if end - at >= _SECRET:
-            yield text[at:end]
-        at = end + len(part)
-    if parts and text.endswith(last) and len(text) - len(last) - at >= _SECRET:
-        yield text[at : len(text) - len(last)]
+def _own_keys(workspace: Workspace) -> list[str]:
+    """Return the keys that the settings name, as far as this process has their variables."""
+    names = [KEY]
+    with suppress(BrimError):  # Those of a folder that nobody trusts name nothing.
+        settings = workspace.settings().resolve()
+        for named in map(settings.value, _KEYS):
+            names += [named] if isinstance(named, str) else named or ()
+    return [key for name in names if len(key := os.environ.get(name, "").strip()) >= SHORTEST]
 
 
-def _mask(secrets: Iterable[str]) -> Callable[[str], str]:
+def _mask(secrets: Iterable[str], own: Iterable[str]) -> Callable[[str], str]:
     """Return what masks the secrets of a text, and known ones: a cut may leave a password and take away its name."""
-    known = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MOST_KNOWN]
+    known = [*own, *sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MOST_KNOWN]]
 
     def masked(text: str) -> str:
         text = redact(text)

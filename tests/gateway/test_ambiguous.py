@@ -1,0 +1,293 @@
+"""Requests that servers read in different ways: no spelling of a body, a path or a model escapes a limit.
+
+What ordinary clients send is in the same tables, and passes.
+"""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brim.gateway.client.body import decoded, repeats_key
+from brim.gateway.fit.rules import RequestRule, ruled
+from gateway.conftest import asked, conversation, get, post
+from model_server import completion
+
+LONG, SHORT = conversation(60), conversation(1)
+LIMITS = ("fit", "refuse")
+
+
+def twice(*pairs):
+    """Return a body whose keys may repeat."""
+    return ("{" + ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs) + "}").encode()
+
+
+MODEL = ("model", "gpt-4o")
+TWICE = {
+    "messages": twice(MODEL, ("messages", LONG), ("messages", SHORT)),
+    "the short ones first": twice(MODEL, ("messages", SHORT), ("messages", LONG)),
+    "model": twice(("model", "gpt-4o"), ("model", "tiny"), ("messages", SHORT)),
+    "content": b'{"model": "gpt-4o", "messages": [{"role": "user", "content": "long", "content": "x"}]}',
+    "a key with an escape": b'{"model": "gpt-4o", "messages": [], "me\\u0073sages": [{"role": "user", "content": "x"}]}',
+    "quotes by their number": twice(MODEL, ("a", 1), ("messages", SHORT)).replace(
+        b'"a": 1', rb'"a": "\u0022\u0022", "a": "\\u0022"'
+    ),
+    "in a schema": asked(SHORT, tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}]).replace(
+        b'"parameters": {}', b'"parameters": {"type": "object", "type": "string"}'
+    ),
+    "with spaces": json.dumps(json.loads(asked(SHORT)), indent=8).encode().replace(b"{", b'{"n": 1,\n\n"n": 2,', 1),
+}
+
+
+@pytest.mark.parametrize("policy", LIMITS)
+def test_a_key_twice_is_refused_and_named_where_a_limit_is_kept(gateway, upstream, policy):
+    url, _ = gateway(policy=policy)
+    for name, body in TWICE.items():
+        status, _, answer = post(url, body)
+        message = json.loads(answer)["error"]["message"]
+        assert (status, "stands twice; servers read" in message) == (400, True), (name, message)
+        assert name not in ("messages", "model", "content") or f"the key '{name}' stands twice" in message
+    assert upstream.bodies == []
+
+
+@pytest.mark.parametrize("told", [{"policy": "warn"}, {"policy": "pass"}, {"window": None}], ids=str)
+def test_a_key_twice_passes_as_it_came_where_no_limit_is_kept(gateway, upstream, told):
+    url, _ = gateway(**told)
+    body = TWICE["model"].replace(b'"gpt-4o", "model"', b'"some-model", "model"')
+    upstream.script = [(200, completion("chat", {}, 9))] * 2
+    assert post(url, body)[0] == 200
+    assert upstream.bodies == [body]
+
+
+_TEXTS = st.text() | st.sampled_from(['"', "\\", '\\"', '\\\\"', "\\u0022", "\ud800", "a\\", "\\\\u0022"])
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | _TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner),
+)
+
+
+def spelt(value, quote, indent=None):
+    """Return JSON with another spelling of quotes inside of strings."""
+    return json.dumps(value, indent=indent).replace("\\\\", "\0").replace('\\"', quote).replace("\0", "\\\\")
+
+
+@given(st.dictionaries(_TEXTS, _VALUES), st.sampled_from(['\\"', "\\u0022"]), st.sampled_from([None, 3]))
+def test_no_body_without_a_repeated_key_is_taken_for_one_and_every_repeated_key_is_found(values, quote, indent):
+    raw = spelt(values, quote, indent).encode()
+    assert not repeats_key(raw, decoded(raw))
+    for key in values:
+        again = raw[:-1] + f", {spelt(key, quote)}: 1}}".encode()
+        assert repeats_key(again, decoded(again))
+
+
+PATHS = {
+    "/v1/chat/completions;x": 400,
+    "/v1/chat/completions;v=1": 400,
+    "/v1;a/chat/completions": 400,
+    "/v1/chat%3Bx/completions": 400,
+    "/v1/%EF%BD%83hat/completions": 400,
+    "/v1/chat/completion%EF%BD%93": 400,
+    "/v1/%CD%BEx": 400,
+}
+
+
+def test_a_path_with_parameters_or_other_letters_reaches_nobody(gateway, upstream):
+    url, _ = gateway(policy="refuse")
+    for path, expected in PATHS.items():
+        assert post(url, asked(LONG), path)[0] == expected, path
+    assert upstream.bodies == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/engines/gpt-4o/chat/completions",
+        "/engines/gpt-4o/chat/completions",
+        "/V1/Engines/gpt-4o/Chat/completions",
+        "/openai/deployments/gpt-4o/chat/completions?api-version=2025-04-01-preview",
+    ],
+)
+def test_a_path_that_names_the_model_of_a_chat_is_fitted_and_keeps_its_path(gateway, upstream, path):
+    """ "`/v1/engines/...` escapes the policy", and Azure's deployments were never fitted."""
+    url, _ = gateway(policy="refuse")
+    body = json.dumps({"messages": LONG}).encode()
+    status, _, answer = post(url, body, path)
+    assert (status, b"maximum context length" in answer) == (400, True)
+    url, _ = gateway(policy="fit")
+    status, headers, _ = post(url, body, path)
+    assert int(headers["x-brim-edits"]) > 0
+    assert upstream.paths[0].endswith(path.partition("?")[0])
+    assert get(url, path)[0] == 405
+
+
+STATE = {
+    "previous_response_id": "resp_1",
+    "conversation": "conv_1",
+    "prompt": {"id": "pmpt_1"},
+    "thread": {"type": "continue", "id": "t"},
+    "cachedContent": "cachedContents/1",
+    "promptVariables": {"a": {"text": "b"}},
+}
+
+
+@pytest.mark.parametrize("key", STATE)
+def test_state_that_chat_completions_does_not_know_is_a_field_like_others(gateway, upstream, key):
+    url, _ = gateway(policy="refuse")
+    assert post(url, asked(LONG, **{key: STATE[key]}))[0] == 400
+    status, headers, _ = post(url, asked(SHORT, **{key: STATE[key]}))
+    assert (status, headers.get("x-brim-passthrough")) == (200, None)
+    body = {"model": "gpt-4o", "input": LONG, key: STATE[key]}
+    passed = key in ("previous_response_id", "conversation", "prompt")
+    upstream.script = [(200, completion("responses", {}, 9))]
+    status, headers, _ = post(url, json.dumps(body).encode(), "/v1/responses")
+    assert (status, headers.get("x-brim-passthrough")) == ((200, "partial") if passed else (400, None))
+
+
+SPELLINGS = ("gpt-5", "GPT-5", " gpt-5", "gpt-5 ", "openai/gpt-5", "OpenAI/GPT-5", "ｇｐｔ-5", "ＧＰＴ－５", "gpt-5-2025-08-07", "models/gpt-5")  # fmt: skip
+
+
+@pytest.mark.parametrize("model", SPELLINGS)
+def test_a_rule_holds_for_every_spelling_of_a_model(gateway, upstream, model):
+    rules = (RequestRule(model="gpt-5*", policy="refuse", window=500),)
+    url, _ = gateway(window=None, rules=rules)
+    status, _, answer = post(url, asked(LONG, model=model))
+    assert (status, b"maximum context length is 500 tokens" in answer) == (400, True)
+    assert upstream.bodies == []
+
+
+@pytest.mark.parametrize("model", SPELLINGS)
+def test_the_catalogue_and_the_server_know_every_spelling(gateway, upstream, model):
+    url, _ = gateway(window=None, policy="refuse")
+    huge = [{"role": "user", "content": "word " * 500_000}]
+    status, _, answer = post(url, asked(huge, model=model))
+    assert (status, b"maximum context length" in answer) == (400, True)
+
+
+@pytest.mark.parametrize("model", ["local-model", "LOCAL-model", " local-model", "openai/local-model", "ｌocal-model"])
+def test_the_window_that_a_server_lists_holds_for_every_spelling(gateway, upstream, model):
+    upstream.tells_window = True
+    url, _ = gateway(window=None, policy="refuse")
+    status, _, answer = post(url, asked(LONG, model=model))
+    assert (status, b"maximum context length is 1000 tokens" in answer) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "model", "matches"),
+    [
+        ("gpt-5*", "gpt-5-mini", True),
+        ("gpt-4.1*", "gpt-4.1-mini", True),
+        ("GPT-4_1", "gpt-4.1", True),
+        ("claude-*", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("openai/*", "openai/gpt-5", True),
+        ("openai/*", "gpt-5", False),
+        ("gpt-5", "gpt-5-mini", False),
+        ("local-*", "locale-1", False),
+        ("*", "", True),
+        ("gpt-*", "", False),
+    ],
+)
+def test_which_models_a_pattern_matches(pattern, model, matches):
+    rule = RequestRule(model=pattern, policy="refuse")
+    assert ruled((rule,), model, "", "chat", RequestRule(policy="fit")).policy == ("refuse" if matches else "fit")
+
+
+def test_lists_under_several_keys_are_counted_all(gateway, upstream):
+    """Which of them a server reads, nobody knows."""
+    url, _ = gateway(policy="refuse")
+    for first, other, path in (
+        ("messages", "input", "/v1/chat/completions"),
+        ("input", "messages", "/v1/responses"),
+        ("messages", "contents", "/v1/messages"),
+        ("messages", "Messages", "/v1/chat/completions"),
+    ):
+        for long in (first, other):
+            body = {"model": "gpt-4o", "max_tokens": 9, first: SHORT, other: SHORT, long: LONG}
+            assert post(url, json.dumps(body).encode(), path)[0] == 400, (path, long)
+    assert upstream.bodies == []
+
+
+TOOL = {"type": "object", "properties": {"path": {"type": "string", "description": 'A "path" \\ with escapes'}}}
+BODIES = {
+    "OpenAI's client": (
+        "/v1/chat/completions",
+        {
+            "model": "gpt-4o",
+            "messages": [{"role": "user", "content": [{"type": "text", "text": 'Say "hi" in C:\\new\\"'}]}],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": TOOL, "strict": True}}],
+            "stream_options": {"include_usage": True},
+            "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": TOOL}},
+        },
+    ),
+    "Claude Code": (
+        "/v1/messages?beta=true",
+        {
+            "model": "claude-sonnet-4-5-20250929",
+            "max_tokens": 100,
+            "system": [{"type": "text", "text": "You are Claude Code.", "cache_control": {"type": "ephemeral"}}],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": '<system-reminder>\n"x"\n'}]}],
+            "tools": [{"name": "Bash", "description": "Runs.\n\t`a \\\\ b`", "input_schema": {**TOOL, "$schema": "x"}}],
+            "metadata": {"user_id": "user_1_account__session_2"},
+            "thinking": {"type": "enabled", "budget_tokens": 50},
+        },
+    ),
+    "Codex": (
+        "/v1/responses",
+        {
+            "model": "gpt-5-codex",
+            "instructions": "You are Codex.",
+            "input": [
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_text", "text": "<environment_context>"}],
+                }
+            ],
+            "tools": [{"type": "function", "name": "shell", "parameters": TOOL, "strict": False}],
+            "tool_choice": "auto",
+            "reasoning": {"effort": "medium", "summary": "auto"},
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": "0199-aa",
+        },
+    ),
+    "Gemini's client": (
+        "/v1beta/models/gemini-2.5-pro:generateContent",
+        {
+            "contents": [{"role": "user", "parts": [{"text": "Hi \u2028 there"}]}],
+            "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}]},
+            "generationConfig": {"temperature": 1.0, "topP": 0.95, "responseSchema": TOOL},
+        },
+    ),
+    "Bedrock's client": (
+        "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
+        {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {"maxTokens": 9}},
+    ),
+    "Azure's client": (
+        "/openai/deployments/my-gpt-4o/chat/completions?api-version=2025-04-01-preview",
+        {"model": "my-gpt-4o", "messages": SHORT},
+    ),
+}
+ENCODERS = {
+    "Python": json.dumps,
+    "compact": lambda values: json.dumps(values, separators=(",", ":"), ensure_ascii=False),
+    "indented": lambda values: json.dumps(values, indent=2, ensure_ascii=False),
+    "Go": lambda values: json.dumps(values).replace("<", "\\u003c").replace(">", "\\u003e"),
+    ".NET": lambda values: spelt(values, "\\u0022").replace("<", "\\u003C").replace("'", "\\u0027"),
+}
+
+
+@pytest.mark.parametrize("policy", LIMITS)
+@pytest.mark.parametrize("client", BODIES)
+def test_what_ordinary_clients_send_passes_byte_for_byte(gateway, upstream, client, policy):
+    url, _ = gateway(policy=policy, window=100_000)
+    path, values = BODIES[client]
+    for name, encoded in ENCODERS.items():
+        body = encoded(values).encode()
+        assert json.loads(body) == values, name
+        upstream.script = [(200, {"ok": True})]
+        before = len(upstream.bodies)
+        status, headers, answer = post(url, body, path)
+        assert status in (200, 404), (name, answer)  # The server has no such path of other providers.
+        assert upstream.bodies[before:] == [body], name
+        assert headers.get("x-brim-edits") == "0"
