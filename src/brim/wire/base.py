@@ -29,7 +29,10 @@ ANSWER_LIMITS: tuple[Path, ...] = (
 )
 """Places of a request body that hold the most tokens of the answer, of all formats."""
 
-_STATE_KEYS = ("previous_response_id", "conversation", "cachedContent", "cached_content", "promptVariables")
+_STATE_KEYS = (
+    *("previous_response_id", "previous_interaction_id", "conversation"),
+    *("cachedContent", "cached_content", "promptVariables"),
+)
 """Fields of a body that name what the provider keeps."""
 _THINKING: Path = ("thinking", "budget_tokens")
 """The place of the most tokens of thinking, which have to be fewer than those of the answer."""
