@@ -266,7 +266,9 @@ class Exchange:
             self._state.metrics.recalls.inc(recalls)
             job = partial(again, self._state.fitter, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
             job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.fitter, first)
-            sent = await self._taken(await self._state.work(job), first, sent.overhead)
+            fitted = await self._state.work(job)
+            self._state.metrics.regretted(fitted)
+            sent = await self._taken(fitted, first, sent.overhead)
         return sent
 
     async def _passed(self, sent: Sent) -> Answered:
