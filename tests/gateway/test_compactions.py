@@ -59,6 +59,8 @@ class CompactingServer:
         """Return why a provider would refuse a request; `None` if it would not."""
         parts = [part for raw in items(route, request) for part in blocks_of(raw)]
         asked, sent = request.get("context_management"), [part for part in parts if part.get("type") == "compaction"]
+        if self.supports is None:
+            return None
         if asked and not self.supports:
             return "context_management is not supported by this model"
         if route == "messages" and (asked or sent) and "compact-2026-01-12" not in headers.get("anthropic-beta", ""):
@@ -81,7 +83,8 @@ class CompactingServer:
             (entry,) = asked
             assert entry["type"] == "compaction"
             return entry["compact_threshold"]
-        (edit,) = asked["edits"]
+        *others, edit = asked["edits"]
+        assert all(each["type"].startswith("clear_thinking") for each in others), "these have to come first"
         assert edit["type"] == "compact_20260112"
         assert edit["trigger"]["type"] == "input_tokens"
         return edit["trigger"]["value"]
@@ -92,7 +95,7 @@ class CompactingServer:
         return sum(len(json.dumps(part)) for part in parts[at:]) // 4
 
     def answer(self, route, request):
-        asked = request.get("context_management")
+        asked = request.get("context_management") if self.supports else None
         text = f"answer {len(self.requests)}"
         compacts = bool(asked) and self.count(route, request) > self.threshold(route, asked)
         said = self.summary or f"what was said until request {len(self.requests)}"
@@ -265,16 +268,34 @@ def test_a_block_that_saves_nothing_is_not_asked_for_again(native):
     assert int(told["x-brim-edits"]) > 0, "it is fitted as ever"
 
 
-def test_a_client_with_a_field_of_its_own_is_left_alone(native):
-    server = CompactingServer(WINDOWS["responses"])
+@pytest.mark.parametrize(
+    ("route", "own"),
+    [
+        ("responses", [{"type": "compaction", "compact_threshold": 2_000}]),
+        ("messages", {"edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 50_000}}]}),
+        ("messages", {"edits": [{"type": "clear_tool_uses_20250919"}]}),
+        ("messages", {"edits": "none"}),
+    ],
+)
+def test_a_client_that_makes_room_by_a_field_of_its_own_is_left_alone(native, route, own):
+    server = CompactingServer(WINDOWS[route], supports=None)
     url, _ = native(server)
-    own = [{"type": "compaction", "compact_threshold": 2_000}]
-    client = Client(url, "responses", keeps=True, context_management=own)
-    for _ in range(20):
-        told = client.step()
+    told = Client(url, route, keeps=True, context_management=own).step()
     assert "x-brim-compacts-at" not in told
     assert server.requests[-1]["context_management"] == own
+    assert "anthropic-beta" not in server.headers[-1]
+
+
+@pytest.mark.parametrize("edits", [[{"type": "clear_thinking_20251015", "keep": "all"}], []], ids=["thinking", "none"])
+def test_a_client_that_says_what_to_keep_of_thinking_is_helped_as_claude_code_is(native, edits):
+    server = CompactingServer(WINDOWS["messages"])
+    url, _ = native(server)
+    client = Client(url, "messages", keeps=False, context_management={"edits": edits})
+    for _ in range(30):
+        client.step()
+    assert not server.illegal
     assert server.blocks
+    assert server.requests[-1]["context_management"]["edits"][:-1] == edits
 
 
 def test_a_request_that_jumps_over_the_window_is_fitted(native):

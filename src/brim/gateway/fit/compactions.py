@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from brim.errors import SourceError
+from brim.files.json_body import body_of
 from brim.gateway.client.parsed import Parsed, with_body
 from brim.gateway.fit.fitted import FittedBody
 from brim.gateway.http.problem import MESSAGES, RESPONSES
@@ -22,11 +24,12 @@ from brim.sessions.conversations.beginning import fingerprints, leading
 from brim.sessions.learning.cache_marks import lifetime
 from brim.sessions.learning.scope import LearnedValues, LearningScope
 from brim.sessions.log.tolerant_store import TolerantStore
+from brim.wire.base import MESSAGE_KEYS
 from brim.wire.responses import COMPACTIONS
 
 KIND = "gateway-compactions"
 """The kind of document with the blocks of the conversations that begin with one message."""
-FIELD = "context_management"
+_FIELD = "context_management"
 _BETA = "anthropic-beta", "compact-2026-01-12"
 _LEAST = {MESSAGES: 50_000, RESPONSES: 1_000}
 """Tokens at which each provider compacts at the earliest; it refuses a request that says fewer."""
@@ -61,8 +64,8 @@ class KeptCompactions:
             HttpProblem: what has to stay is too long.
             InvalidValue: a message is invalid.
         """
-        least, given = _LEAST.get(parsed.route), parsed.input()
-        if least is None or FIELD in parsed.values or self._refused.get(scope) or not given.messages:
+        least, given, own = _LEAST.get(parsed.route), parsed.input(), _own_edits(parsed.values.get(_FIELD))
+        if least is None or own is None or self._refused.get(scope) or not given.messages:
             return fit(parsed)
         parsed, id_, asks = self._restored(parsed, scope, settings)
         now, cached = time.monotonic(), lifetime(given.model, given.tools, given.system, given.fields, given.messages)
@@ -73,9 +76,10 @@ class KeptCompactions:
         if not asks or fitted.edits or line < least:
             return fitted
         edit = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": line}}
-        value = {"edits": [edit]} if parsed.route == MESSAGES else [{"type": "compaction", "compact_threshold": line}]
-        body = fitted.body.rstrip().removesuffix(b"}") + f',"{FIELD}":{json.dumps(value)}}}'.encode()
-        return replace(fitted, body=body, compacts_at=line)
+        entry = {"type": "compaction", "compact_threshold": line}
+        value = {"edits": [*own, edit]} if parsed.route == MESSAGES else [entry]
+        text = _with_field(fitted.body.decode(), value, has_one=_FIELD in parsed.values)
+        return replace(fitted, body=text.encode(), compacts_at=line)
 
     def keep(self, fitted: FittedBody, block: Mapping[str, Any]) -> bool:
         """Keep the block of an answer, and return whether it saves anything; if not, no other is asked for."""
@@ -118,6 +122,29 @@ class KeptCompactions:
         if None in places:
             parsed = with_body(parsed, parsed.strict().placed(sent, places).encode(), settings)
         return _with_beta(parsed) if parsed.route == MESSAGES else parsed, id_, asks
+
+
+def _own_edits(field: Any) -> list[Any] | None:
+    """Return the edits that a client asks for itself; `None` if they make room, so that it is left alone.
+
+    What it keeps of the model's thinking is no matter of room.
+    """
+    edits = field.get("edits") if isinstance(field, Mapping) else None if field else []
+    listed = edits if isinstance(edits, list) and all(isinstance(edit, Mapping) for edit in edits) else None
+    if listed is None or not all(str(edit.get("type")).startswith("clear_thinking") for edit in listed):
+        return None
+    return listed
+
+
+def _with_field(text: str, value: Any, *, has_one: bool) -> str:
+    """Return the body of a request with the field, in place of the one that it has; as it is if it repeats a key."""
+    if not has_one:
+        return f'{text.rstrip().removesuffix("}")},"{_FIELD}":{json.dumps(value)}}}'
+    try:
+        at = body_of(text, "the request", MESSAGE_KEYS).starts[_FIELD]
+    except SourceError:
+        return text
+    return text[:at] + json.dumps(value) + text[json.JSONDecoder().raw_decode(text, at)[1] :]
 
 
 def _first(messages: Sequence[Any]) -> int:
