@@ -174,6 +174,8 @@ class Client:
                 if event["type"] == "content_block_delta":
                     rest = {k: v for k, v in event["delta"].items() if k != "type" and v is not None}
                     parts[event["index"]] |= rest
+        if self.keeps == "empty":  # As Claude Code does.
+            parts = [{**part, "content": None} if part["type"] == "compaction" else part for part in parts]
         parts = [part for part in parts if self.keeps or part["type"] != "compaction"]
         return parts if self.route == "responses" else [{"role": "assistant", "content": parts}]
 
@@ -219,10 +221,11 @@ def test_the_provider_compacts_and_the_block_stays(native, route, stream, keeps)
     assert theirs[: len(mine)] == mine[: len(theirs)]
 
 
-def test_the_block_stands_before_the_answer_that_brought_it(native):
+@pytest.mark.parametrize("keeps", [False, "empty"])
+def test_the_block_stands_before_the_answer_that_brought_it(native, keeps):
     server = CompactingServer(WINDOWS["messages"])
     url, _ = native(server)
-    client = Client(url, "messages", keeps=False)
+    client = Client(url, "messages", keeps=keeps)
     while not server.blocks:
         client.step()
     client.step()
@@ -230,6 +233,7 @@ def test_the_block_stands_before_the_answer_that_brought_it(native):
     at = len(before["messages"])
     assert after["messages"][:at] == before["messages"]
     assert after["messages"][at]["content"][0] == server.blocks[0]
+    assert [block["type"] for block in after["messages"][at]["content"]] == ["compaction", "text"]
     assert server.read[-1] < server.read[-2] / 5
 
 

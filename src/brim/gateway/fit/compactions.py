@@ -89,8 +89,7 @@ class KeptCompactions:
         messages, scope = request.messages[_first(request.messages) :], planned.engine.scope
         marks = fingerprints(messages, fitted.parsed.format, scope.id)
         id_, last = marks[0], marks[-1]
-        text = block.get("content") or block.get("encrypted_content") or ""
-        saves = 0 < len(text) // _SEALED < (fitted.compacts_at or 0) // 2
+        saves = 0 < len(_text(block)) // _SEALED < (fitted.compacts_at or 0) // 2
         version, known = self._load(scope, id_)
         known = dict([*known.items(), (last, dict(block) if saves else {})][-_MOST_BLOCKS:])
         self._known.put(scope, known, id_)
@@ -156,7 +155,16 @@ def _is_compacted(raw: Any) -> bool:
     """Return whether a message is a compaction, or has one."""
     content = raw.get("content") if isinstance(raw, Mapping) else None
     parts = [raw, *(content if isinstance(content, list) else ())]
-    return any(isinstance(part, Mapping) and part.get("type") in COMPACTIONS for part in parts)
+    return any(_is_compaction(part) and _text(part) for part in parts)
+
+
+def _is_compaction(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in COMPACTIONS
+
+
+def _text(block: Mapping[str, Any]) -> str:
+    """Return what a compaction says; empty if it has failed, or its client lost it: Claude Code keeps an empty one."""
+    return str(block.get("content") or block.get("encrypted_content") or "")
 
 
 def _with_block(raw: Any, block: Any, format: str) -> list[Any]:
@@ -167,7 +175,7 @@ def _with_block(raw: Any, block: Any, format: str) -> list[Any]:
     if not content:
         return [raw]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return [{**raw, "content": [block, *blocks]}]
+    return [{**raw, "content": [block, *(each for each in blocks if not _is_compaction(each))]}]
 
 
 def _with_beta(parsed: Parsed) -> Parsed:
