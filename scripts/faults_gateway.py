@@ -80,6 +80,23 @@ AREAS = (
         ),
     ),
     (
+        "gateway/fit/compactions.py",
+        "tests/gateway/test_compactions.py",
+        (
+            ("a block stands twice", "if block and not any(map(_is_compacted, messages[at:])):", "if block:"),
+            ("an emptied block counts as kept", "_is_compaction(part) and _text(part)", "_is_compaction(part)"),
+            ("a block that saves nothing is asked for again", "asks = asks and block != {}", "asks = True"),
+            ("a request that was cut is compacted too", "not asks or fitted.edits or line", "not asks or line"),
+            ("the header of the client is replaced", "for value in [*betas, beta]", "for value in [beta]"),
+            ("edits of the client that make room are changed", '.startswith("clear_thinking")', '.startswith("clear")'),
+        ),
+    ),
+    (
+        "sessions/state.py",
+        "tests/sessions/test_cached_summary.py",
+        (("a full window is asked in the conversation", "sent.used <= room", "sent.used"),),
+    ),
+    (
         "gateway/fit/added_sections.py",
         _SECTIONS,
         (

@@ -34,6 +34,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 _EXCERPT = 300
 """Characters of a refusal that a message repeats."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_SAID = ("content", "tool_calls")
 _VERSION = "2023-06-01"
 """The version of Anthropic's API."""
 
@@ -119,7 +120,7 @@ class LLM:
         parts = _split(self.url)
         return f"{parts.scheme}://{parts.netloc}{self._path(parts)}"
 
-    def complete(self, messages: Messages, system: str | None = None) -> Reply:
+    def complete(self, messages: Messages, system: Any = None, tools: Sequence[Any] | None = None) -> Reply:
         """Return the model's answer.
 
         Only the model limits the answer: if the API requires a number, it is the model's own maximum.
@@ -128,7 +129,7 @@ class LLM:
             ModelError: no answer in time, a refusal, or an invalid answer.
             InvalidValue: the messages are invalid, the key is not set, or the model's maximum is unknown.
         """
-        body = json.dumps(self._body(_message_list(messages), system)).encode()
+        body = json.dumps(self._body(_message_list(messages), system, tools)).encode()
         key = self._secret()
         status, answer = self._post(body, key)
         if status != 200:
@@ -157,18 +158,26 @@ class LLM:
             raise InvalidValue(f"the key in {self.key}", "its value", "plain characters on one line")
         return found
 
-    def _body(self, messages: list[dict[str, Any]], system: str | None) -> dict[str, Any]:
+    def _body(self, messages: list[dict[str, Any]], system: Any, tools: Sequence[Any] | None) -> dict[str, Any]:
+        more = {"tools": list(tools)} if tools else {}
         if self.api == "openai":
             first = [{"role": "system", "content": system}] if system else []
-            return {"model": self.model, "messages": [*first, *messages]}
-        systems = [system] if system else []
+            return {"model": self.model, "messages": [*first, *messages], **more}
+        if isinstance(system, list):  # As it was sent before, with its marks for the cache.
+            more["system"] = system
+        systems = [system] if isinstance(system, str) and system else []
         rest = []
         for message in messages:
             if message["role"] in ("system", "developer"):
                 systems.append(_content_text(message["content"]))
             else:
                 rest.append(message)
-        body: dict[str, Any] = {"model": self.model, "max_tokens": _longest_answer(self.model), "messages": rest}
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": _longest_answer(self.model),
+            "messages": rest,
+            **more,
+        }
         return {**body, "system": "\n\n".join(systems)} if systems else body
 
     def _path(self, parts: SplitResult) -> str:
@@ -279,7 +288,11 @@ def _message_list(messages: object) -> list[dict[str, Any]]:
     if not isinstance(messages, Sequence) or isinstance(messages, bytes):
         raise InvalidType("messages", messages, "a text or a list of messages")
     for i, message in enumerate(messages):
-        if not (isinstance(message, Mapping) and isinstance(message.get("role"), str) and "content" in message):
+        if not (
+            isinstance(message, Mapping)
+            and isinstance(message.get("role"), str)
+            and not message.keys().isdisjoint(_SAID)
+        ):
             raise InvalidType(f"messages[{i}]", message, "a message with a role and a content")
     return [dict(message) for message in messages]
 

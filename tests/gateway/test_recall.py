@@ -5,8 +5,10 @@ import time
 
 import pytest
 
+import brim
 from brim.gateway import exchange
 from brim.gateway.http.connection import KEEPALIVE
+from brim.sessions.log.overview import overview
 from gateway.conftest import asked, conversation, post
 from gateway.test_relay import opened, settled
 
@@ -51,6 +53,25 @@ def test_a_recall_is_answered_by_the_gateway(gateway, upstream, tmp_path, route,
     assert upstream.window * 0.4 < upstream.size(route, second) + 20 <= upstream.window
     assert not upstream.illegal
     assert app.state.metrics.metrics.total("brim_recalls_total") == 1
+
+
+@pytest.mark.parametrize("route", FORMATS)
+def test_a_recall_is_charged_to_the_cut(gateway, upstream, tmp_path, route):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    url, app = gateway(recall=True, store=store)
+    upstream.script = [(200, calling(route)), (200, calling(route))]
+    body = long(route)
+    post(url, json.dumps(body).encode(), PATHS[route])
+    total = app.state.metrics.metrics.total
+    assert total("brim_regrets_total") == 2
+    said = body.get("messages", body.get("input"))
+    said += [{"role": "assistant", "content": "It is open."}, {"role": "user", "content": "Go on."}]
+    post(url, json.dumps(body).encode(), PATHS[route])
+    assert total("brim_regrets_total") == 2, "each is charged once"
+    with brim.open_store(store) as opened:
+        regret = overview(opened).gateway[0].regret
+    assert regret["cuts"] == {"1": {"calls": 2, "tokens": total("brim_regret_tokens_total")}}
+    assert regret["tokens"] > 20
 
 
 def chunks(route):

@@ -122,13 +122,54 @@ def test_the_four_tools_answer_over_a_real_transport(way, store, tmp_path):
     assert "the worker is fine" in str(text)
 
 
+def talk(turns):
+    made = [{"role": "user", "content": "Find out why the nightly build fails. Never touch the main branch."}]
+    for i in range(turns):
+        made.append(
+            {"role": "assistant", "content": f"Worker {i} is fine. " + "Its log has nothing about the build. " * 9}
+        )
+        made.append({"role": "user", "content": f"Look at worker {i + 1}, then."})
+    return made
+
+
+def test_an_agent_looks_after_its_own_context_while_its_program_goes_on(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    with brim.Conversations(brim.Window(8_000), meter="o200k_base", store=url) as engine, brim.open_store(url) as own:
+        whole = engine.request(talk(40)).used
+        room, compacted = ask(server(own), ("room", {}), ("compact", {}))
+        assert room == {"session": engine.sessions[0].id, "used": whole, "budget": 8_000, "left": 8_000 - whole}
+        assert compacted["freed"] > whole / 2
+        assert compacted["left"] > room["left"] + compacted["freed"] * 0.9
+        after = engine.request(talk(41))
+        assert after.used < whole / 2
+        assert after.messages[-1] == talk(41)[-1]
+        (text,) = ask(server(own), ("restart", {"goal": "Find the failure of the nightly build"}))
+        afresh = engine.request(talk(42)).messages
+        assert "Never touch the main branch." in text["result"]
+        assert afresh == [{"role": "user", "content": text["result"]}, *talk(42)[-2:]]
+        (found,) = ask(server(own), ("recall", {"query": "worker 7"}))
+        assert "b2:" in str(found)
+
+
+def test_a_conversation_of_a_gateway_has_room_and_is_changed_by_its_gateway_alone(tmp_path):
+    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as own:
+        status = {"used": 300, "budget": 1_000, "before": 2_000, "window": 1_200, "model": "m", "key": "", "cuts": 1}
+        own.append("talk", [("note", {})], meta={"kind": "gateway", "status": status})
+        room, compacted, restarted = ask(
+            server(own, ["talk"]), ("room", {}), ("compact", {}), ("restart", {"goal": "go on", "session": "talk"})
+        )
+    assert room["left"] == 700
+    assert str(compacted).startswith("error: ")
+    assert str(restarted).startswith("error: ")
+
+
 def test_the_tools_say_what_they_take():
     async def listed():
         async with Client(server()) as client:
             return (await client.list_tools()).tools
 
     tools = {tool.name: tool for tool in asyncio.run(listed())}
-    assert sorted(tools) == ["count", "fit", "recall", "status"]
+    assert sorted(tools) == ["compact", "count", "fit", "recall", "restart", "room", "status"]
     for tool in tools.values():
         assert tool.description
         assert all("description" in each or "anyOf" in each for each in tool.input_schema["properties"].values())
@@ -169,6 +210,9 @@ def test_without_a_budget_it_is_the_window_of_the_model():
         ("fit", {"sections": [{"name": "a", "file": "/etc/passwd"}], "budget": 10}, "section must be one of"),
         ("fit", {"sections": [{"content": "a"}], "budget": 10}, "section name"),
         ("status", {}, "--store"),
+        ("room", {}, "--store"),
+        ("compact", {}, "--store"),
+        ("restart", {"goal": "x"}, "--store"),
         ("recall", {"handle": "b2:12345678"}, "--store"),
         ("recall", {"query": "x", "limit": 0}, "limit"),
     ],

@@ -7,7 +7,8 @@ import pytest
 import brim
 from brim.observe.metrics import Metrics
 from brim.sessions.log.overview import overview
-from brim.studio.views.ledger import _charge
+from brim.studio.views.ledger import ledger
+from brim.studio.workspace import Workspace
 from brim.testing import MemoryStore
 
 
@@ -115,7 +116,12 @@ def test_the_metrics_count_what_was_asked_for_again():
     assert metrics.total("brim_regret_tokens_total") > 400
 
 
-def test_the_ledger_of_the_studio_has_it_beside_each_cut():
-    edits = [{"kind": "compaction"}, {"kind": "shortened"}, {"kind": "compaction"}]
-    _charge(edits, {"cuts": {"2": {"calls": 1, "tokens": 9}}})
-    assert [edit.get("regret") for edit in edits] == [None, None, {"calls": 1, "tokens": 9}]
+def test_the_ledger_of_the_studio_has_it_beside_each_cut(tmp_path):
+    url = f"sqlite:///{tmp_path}/brim.db"
+    engine, last = run([*FILES, "f1.py", *(f"g{at}.py" for at in range(8))], store=url)
+    (session,) = engine.sessions
+    edits = ledger(Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path)), session.id)["edits"]
+    cuts = [edit["regret"] for edit in reversed(edits) if edit["kind"] == "compaction"]
+    assert len(cuts) > 1
+    assert cuts == [last.receipt.history["regret"]["cuts"]["1"], *[None] * (len(cuts) - 1)]
+    engine.close()

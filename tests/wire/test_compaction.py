@@ -154,3 +154,24 @@ def test_what_a_body_asks_of_the_provider_is_no_text_of_the_prompt():
     }
     meter = brim.meter("gpt-5")
     assert meter.count_messages([user()], fields=fields) == meter.count_messages([user()])
+
+
+@pytest.mark.parametrize(
+    ("format", "model", "foreign"),
+    [
+        ("anthropic", "claude-sonnet-5", None),
+        ("anthropic", "kimi-k2.6", "moonshot"),
+        ("responses", "gpt-5", None),
+        ("responses", "grok-4", None),
+        ("responses", "claude-sonnet-5", "anthropic"),
+        ("responses", "nobody-knows-me", None),
+    ],
+)
+def test_a_block_that_another_provider_made_is_told_in_the_receipt(format, model, foreign):
+    block = {"type": "compaction", "content": "what was said"}
+    history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [block]}]
+    if format == "responses":
+        history = [{"role": "assistant", "content": "x"}, {"type": "compaction", "encrypted_content": "gAAA" * 9}]
+    known = {"model": model} if model != "nobody-knows-me" else {"meter": "o200k_base"}
+    fitted = brim.fit_messages([*history, {"role": "user", "content": "and?"}], 500, format=format, **known)
+    assert fitted.receipt.history["compaction"].get("foreign") == foreign

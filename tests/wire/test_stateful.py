@@ -9,6 +9,7 @@ from brim.wire.base import is_stateful
     ("values", "held"),
     [
         ({"previous_response_id": "resp_1"}, True),
+        ({"previous_interaction_id": "v1_1"}, True),
         ({"conversation": {"id": "conv_1"}}, True),
         ({"conversation": "conv_1"}, True),
         ({"prompt": {"id": "pmpt_1"}}, True),

@@ -23,7 +23,7 @@ COMMANDS = {
     "loop": "Run a loop whose steps another program makes, by JSON lines.",
     "gateway": "Make every request to a model fit, for clients in any language.",
     "studio": "Open a web page on your sessions, prompts and budgets.",
-    "mcp": "Offer count, fit, status and recall to agents, as an MCP server.",
+    "mcp": "Offer count, fit, room, status, recall, compact and restart to agents, as an MCP server.",
     "audit": "Replay recorded traffic, and report what brim would have changed.",
     "completion": "Print the completion script of a shell.",
 }

@@ -1,4 +1,4 @@
-"""`brim mcp`: count, fit, status and recall as tools of the Model Context Protocol."""
+"""`brim mcp`: tools of the Model Context Protocol by which an agent counts, fits, and looks after its own context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     ] = 8_091,
     session: Annotated[
         list[str] | None,
-        Option("--session", metavar="ID", help="The only session that status and recall read; repeatable."),
+        Option("--session", metavar="ID", help="The only session that is read or changed; repeatable."),
     ] = None,
     token: Annotated[
         str | None,
@@ -37,11 +37,11 @@ def run(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Offer count, fit, status and recall to agents, as an MCP server.
+    """Offer count, fit, room, status, recall, compact and restart to agents, as an MCP server.
 
     The agent's program starts it and uses standard input and output. With --http it listens on this machine only, and
-    offers count and fit; with --token also status and recall, and on any --host. It reads no file but its store, and of
-    that no conversation of a gateway's client unless --session names it.
+    offers count and fit; with --token also the others, and on any --host. It uses no file but its store, and of that no
+    conversation of a gateway's client unless --session names it.
 
     Example: brim mcp --store sqlite:///brim.db
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -15,7 +16,7 @@ from brim.gateway.client.parsed import Parsed, parse, unread
 from brim.gateway.fit import learned
 from brim.gateway.fit.fitted import FittedBody, doubt, passed
 from brim.gateway.fit.planned import Planned, plan, rule_of
-from brim.gateway.fit.rules import PASS, RequestRule
+from brim.gateway.fit.rules import NATIVE, PASS, RequestRule
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
@@ -38,6 +39,7 @@ INLINE = 16_384
 _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of an answer that is kept back because the model may recall something."""
 _LATER = {"retry-after": "1"}
+_ACCEPTED, _INVALID = 200, 400
 
 
 class Exchange:
@@ -68,6 +70,8 @@ class Exchange:
         ended = "broken"
         try:
             sent = await self._taken(fitted, fitted, overhead)
+            if sent.fitted.compacts_at is not None and sent.status == _INVALID:
+                sent = await self._unasked(sent, parsed)
             if fitted.recalls:
                 sent = await self._client.during(self._recalled(sent), self._settings.keepalive)
             answered = await self._passed(sent)
@@ -118,7 +122,7 @@ class Exchange:
             if parsed.request is None:
                 why = parsed.problem
                 return await self._faulty(parsed, policy, "unreadable", ValueError(why), HttpProblem(400, why))
-            scope = LearningScope(parsed.model, self._owner, self._settings.base(parsed.route))
+            scope = self._scope(parsed)
             is_ready = self._state.conversations.meters.ready(scope, rule.meter)
             inline = len(parsed.body) <= INLINE and not self._state.keeps and is_ready
             job = partial(self._planned_and_fitted, parsed)
@@ -133,7 +137,15 @@ class Exchange:
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
             return await self._faulty(parsed, policy, "fault", error, refusal)
 
+    def _scope(self, parsed: Parsed) -> LearningScope:
+        return LearningScope(parsed.model, self._owner, self._settings.base(parsed.route))
+
     def _planned_and_fitted(self, parsed: Parsed) -> FittedBody:
+        if rule_of(parsed, self._settings)[1] == NATIVE:
+            return self._state.compactions.fit(parsed, self._scope(parsed), self._settings, self._fitted)
+        return self._fitted(parsed)
+
+    def _fitted(self, parsed: Parsed) -> FittedBody:
         return self._state.fitter.fit(self._planned(parsed))
 
     async def _faulty(
@@ -200,6 +212,19 @@ class Exchange:
             return sent
         return await self._client.during(self._send(smaller, overhead, retried=True), self._settings.keepalive)
 
+    async def _unasked(self, sent: Sent, parsed: Parsed) -> Sent:
+        """Send a request once more without asking the provider to compact; if that was why, it is not asked again.
+
+        Raises:
+            HttpProblem: there is no answer, or it broke off.
+        """
+        scope, compactions = self._scope(parsed), self._state.compactions
+        compactions.refuses(scope, yes=True)
+        fitted = await self.fitted(parsed)
+        sent = await self._taken(fitted, fitted, sent.overhead)
+        compactions.refuses(scope, yes=sent.status == _ACCEPTED)
+        return sent
+
     async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
         if self._sent is not None:
             self._sent.answer.close()
@@ -245,7 +270,9 @@ class Exchange:
             self._state.metrics.recalls.inc(recalls)
             job = partial(again, self._state.fitter, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
             job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.fitter, first)
-            sent = await self._taken(await self._state.work(job), first, sent.overhead)
+            fitted = await self._state.work(job)
+            self._state.metrics.regretted(fitted)
+            sent = await self._taken(fitted, first, sent.overhead)
         return sent
 
     async def _passed(self, sent: Sent) -> Answered:
@@ -271,9 +298,15 @@ class Exchange:
         planned, request, about = fitted.planned, fitted.request, (fitted.parsed.model, self._owner)
         if usage is not None and planned is not None and request is not None:
             self._state.later(about, self._state.work(engine.learn, request, planned.engine, usage))
+        if answered.compaction is not None and fitted.compacts_at is not None:
+            self._state.later(about, self._keep(fitted, answered.compaction))
         if answered.stopped is not None:  # Too late to send it again; the next one is smaller.
             self._state.activity.overflow(fitted, answered.stopped, None)
             self._state.later(about, self._learn_refusal(fitted, answered.stopped))
+
+    async def _keep(self, fitted: FittedBody, block: Mapping[str, Any]) -> None:
+        saves = await self._state.work(self._state.compactions.keep, fitted, block)
+        self._state.activity.compacted(fitted, saves=saves)
 
     async def _learn_refusal(self, fitted: FittedBody, found: Overflow) -> None:
         size = await self._state.work(learned.learn_refusal, self._state.conversations, fitted, found)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from brim.gateway.client.owner_tags import OwnerTags
+from brim.gateway.fit.compactions import KeptCompactions
 from brim.gateway.fit.fitted import Fitter
 from brim.gateway.fit.held_sections import HeldSections
 from brim.gateway.http.admitted import ONCE, Admitted
@@ -70,6 +71,7 @@ class GatewayState:
             sections=HeldSections(settings.sessions),
             keeps=self.keeps,
         )
+        self.compactions = KeptCompactions(self.conversations.store)
         self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
         self._reached: tuple[float, str] = (-_ASKED, "")
         """When upstream was last asked whether it is there, and what is wrong with it."""

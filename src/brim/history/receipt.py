@@ -17,6 +17,7 @@ from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
 from brim.history.stable import Stable
 from brim.history.turns import Turns
+from brim.meter.catalogue import lookup
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Part, Receipt, State, handle, losses
 from brim.receipts.section import Priority
@@ -26,6 +27,8 @@ _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
 _WHOLE = "it fits whole"
 _COMPACTION = "the provider made it of all that stood before it"
+_COMPACT = {"anthropic": ("anthropic",), "responses": ("openai", "x-ai")}
+"""The providers whose compactions each format has."""
 _CUT = "a part of it stays, the rest was left out to make room"
 
 _VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note")
@@ -223,11 +226,17 @@ class HistoryRecord:
         }
 
     def _compaction(self) -> dict[str, Any]:
-        """Return where the provider's compaction stands, and how many messages before it are neither read nor sent."""
+        """Return where the provider's compaction stands, and how many messages before it are neither read nor sent.
+
+        `foreign` is the provider of the model, if it is another one, which cannot read the compaction.
+        """
         at = self.turns.compaction
         if at is None or at >= self.length:
             return {}
-        return {"compaction": {"index": self.turns.indexes[at], "messages": self.turns.compacted}}
+        known = lookup(self.turns.model)
+        maker = known.provider if known is not None else None
+        foreign = {"foreign": maker} if maker and maker not in _COMPACT.get(self.turns.wire.name, (maker,)) else {}
+        return {"compaction": {"index": self.turns.indexes[at], "messages": self.turns.compacted, **foreign}}
 
     def _is_empty(self, members: list[int]) -> bool:
         """Return whether nothing is sent of a turn that was kept."""

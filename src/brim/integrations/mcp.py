@@ -1,7 +1,7 @@
-"""An MCP server that offers count, fit, status and recall to any agent, over stdio or over HTTP on this machine.
+"""An MCP server by which any agent counts, fits and looks after its own context, over stdio or HTTP on this machine.
 
 Requests are not trusted: names of models are looked up and never opened as files, sections contain texts and no file
-names, and nothing is read but the request and the store that the server was started with.
+names, and nothing is read or written but the request and the store that the server was started with.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
 from brim.files.json_body import body_of
+from brim.history.compact.continuation import continuation
 from brim.history.request_body import RequestBody, request_of
 from brim.hosts import listener
 from brim.integrations import missing
@@ -26,9 +27,12 @@ from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES
 from brim.receipts.section import Section
 from brim.sections.fit import fit
+from brim.sessions.log.overview import GatewayUse
 from brim.sessions.log.readable_sessions import ReadableSessions
 from brim.sessions.recall.recall_tool import answered
+from brim.sessions.session import Session
 from brim.store import Store
+from brim.wire import wire
 from brim.wire.base import MESSAGE_KEYS
 
 try:
@@ -48,10 +52,14 @@ _RECALLED = 4_000
 """Tokens of a recalled text, if the call sets no limit."""
 _INSTRUCTIONS = (
     "Counts and fits prompts to a token budget. count: tokens of a text or a request. fit: the messages or the sections"
-    " that fit, legal and with a receipt. status: how full the recorded conversations are. recall: dropped text."
+    " that fit, legal and with a receipt. Of a recorded conversation, room: how much is left. status: what takes it."
+    " recall: dropped text. compact: make room now. restart: start afresh with a hand-over."
 )
 _STORE = "brim mcp --store sqlite:///brim.db"
 _TOKEN = "brim mcp --http --store sqlite:///brim.db --token VARIABLE, so that not every program here can read it"
+_RECORDED = "one that was recorded by brim.wrap, an integration, a Session or a Loop"
+_HANDED_OVER = 4
+"""The part of the budget that a hand-over takes at most, as in a loop."""
 _SECTION = tuple(slot.name for slot in fields(Section))
 
 Messages = Annotated[
@@ -86,7 +94,7 @@ class Offer:
         """Offer the tools.
 
         Args:
-            sessions: the sessions that `status` and `recall` read.
+            sessions: the recorded sessions.
             needed: how to start the server so that it has any, if it has none.
         """
         self._sessions = sessions
@@ -142,6 +150,40 @@ class Offer:
         made = fit([_section(row) for row in sections or ()], budget, **_meter_option(known, budget))
         return {"text": made.text, "receipt": made.receipt.to_dict()}
 
+    def room(self, *, session: Name = None) -> dict[str, Any]:
+        """Tell how much room is left in a recorded conversation: tokens used, the budget, and what is left of it."""
+        found = self._readable().overview(session)
+        row = found.current or next(iter(found.gateway), None)
+        if row is None:
+            raise InvalidValue("session", session, _RECORDED)
+        use = row.to_dict() if isinstance(row, GatewayUse) else row.status
+        used, budget = use["used"], use["budget"]
+        return {"session": row.id, "used": used, "budget": budget, "left": None if budget is None else budget - used}
+
+    def compact(self, *, session: Name = None) -> dict[str, Any]:
+        """Compact a recorded conversation now: older turns give way to a summary in its next prompt."""
+        opened = self._open(session)
+        before = opened.status().used
+        opened.compact()
+        return {**self.room(session=opened.id), "freed": before - opened.status().used}
+
+    def restart(
+        self,
+        *,
+        goal: Annotated[str, Field(description="The goal of the work that goes on, in your own words.")],
+        session: Name = None,
+    ) -> str:
+        """Start a recorded conversation afresh: its next prompt begins with the hand-over that this returns.
+
+        The hand-over has the goal, rules, what was done, what is open, and where to look; all else can be recalled.
+        """
+        opened = self._open(session)
+        limit = max(1, opened.budget // _HANDED_OVER)
+        made = continuation(opened.messages, goal=goal, meter=opened.meter, limit=limit)
+        text = made.text(opened.meter, limit)
+        opened.restart([wire(opened.format).say(text)])
+        return text
+
     def status(self, *, session: Name = None) -> dict[str, Any]:
         """Show how full a recorded conversation is: by category, with its peak, warnings and compactions."""
         return self._readable().overview(session).to_dict()
@@ -158,6 +200,14 @@ class Offer:
         texts = self._readable().texts(session)
         return answered({"handle": handle, "query": query}, texts, limit, meter(DEFAULT))
 
+    def _open(self, session: str | None) -> Session:
+        """Return a recorded session, to be changed; the program that has it goes on from there."""
+        readable = self._readable()
+        found = readable.overview(session).current
+        if found is None:
+            raise InvalidValue("session", session, _RECORDED)
+        return Session.open(found.id, store=readable.store)
+
     def _readable(self) -> ReadableSessions:
         if self._sessions is None:
             raise InvalidType("store", None, f"set when the server is started: {self._needed}")
@@ -165,16 +215,16 @@ class Offer:
 
 
 def server(store: Store | None = None, sessions: Sequence[str] = (), needed: str = _STORE) -> MCPServer[Any]:
-    """Return the server with its four tools.
+    """Return the server with its tools.
 
     Args:
-        store: the store that `status` and `recall` read.
+        store: the store in which the conversations are recorded.
         sessions: the ids of the sessions that they read; without any, all sessions but those of a gateway's clients.
         needed: how to start the server with a store, if it has none.
     """
     made = MCPServer("brim", instructions=_INSTRUCTIONS, version=version("brim"), log_level="WARNING")
     offer = Offer(ReadableSessions(store, sessions) if store is not None else None, needed)
-    for tool in (offer.count, offer.fit, offer.status, offer.recall):
+    for tool in (offer.count, offer.fit, offer.room, offer.status, offer.recall, offer.compact, offer.restart):
         made.add_tool(_answering(tool))
     return made
 
@@ -197,8 +247,8 @@ def run_http(
     """Serve over HTTP, until the process ends.
 
     Args:
-        store: the store that `status` and `recall` read. Without a token they do not: every program of this machine
-            could read it.
+        store: the store in which the conversations are recorded. Without a token it is not used: every program of this
+            machine could read it.
         host: the address to listen on.
         port: the port; 0 takes a free one.
         report: called with the address of the server.

@@ -193,7 +193,7 @@ class SessionStep:
         compacted = None
         if made is not None:
             try:
-                compacted = compaction.shrunk(made, self.summarise)
+                compacted = state.shrink(made, self.summarise)
             except NoProgress:
                 compacted = None
         if compacted is None:

@@ -31,7 +31,7 @@ ANSWER_LIMITS: tuple[Path, ...] = (
 
 _STATE_KEYS: dict[Format, tuple[str, ...]] = {
     "responses": ("previous_response_id", "conversation"),
-    "gemini": ("cachedContent", "cached_content"),
+    "gemini": ("cachedContent", "cached_content", "previous_interaction_id"),
     "bedrock": ("promptVariables",),
 }
 """Fields of a body that name what the provider keeps, by the format that has them."""

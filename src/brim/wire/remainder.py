@@ -64,7 +64,7 @@ BODY_LABELS: dict[str, str] = {
         ("responseformat.type", "text.format.type", "outputformat.type", "outputconfig.format.type"), _KIND
     ),
     **dict.fromkeys(("previousresponseid", "conversation", "prompt.id", "prompt.version", "container"), _STATE),
-    **dict.fromkeys(("thread", "diagnostics"), _STATE),
+    **dict.fromkeys(("previousinteractionid", "thread", "diagnostics"), _STATE),
 }
 """Fields of a body, by their path, whose texts are not counted up to the length of a label."""
 
@@ -83,7 +83,7 @@ BODY_FIELDS: dict[str, str] = {
 
 _UNSEEN = frozenset(
     (
-        *("previousresponseid", "conversation", "prompt", "container", "cachedcontent"),
+        *("previousresponseid", "previousinteractionid", "conversation", "prompt", "container", "cachedcontent"),
         *("contextmanagement", "websearchoptions", "searchparameters", "plugins", "mcpservers", "datasources"),
     )
 )

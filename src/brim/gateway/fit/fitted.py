@@ -10,7 +10,7 @@ from brim.gateway.fit import added_sections
 from brim.gateway.fit.added_sections import AddedSections
 from brim.gateway.fit.held_sections import HeldSections
 from brim.gateway.fit.planned import Planned
-from brim.gateway.fit.rules import FIT, REFUSE, WARN
+from brim.gateway.fit.rules import CUTS, REFUSE, WARN
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.recall.offer import offered
 from brim.sessions.conversations import Conversations
@@ -46,13 +46,15 @@ class FittedBody:
     recalls: bool = False
     """Whether the model was offered to recall what was dropped."""
     budget: int | None = None
+    compacts_at: int | None = None
+    """Tokens at which the provider was asked to compact; `None` if it was not asked."""
     request: FittedRequest | None = field(default=None, repr=False)
     """The request as the engine knows it, to learn from its answer."""
 
     @property
     def shrinks(self) -> bool:
         """Whether a smaller request may be sent if this one is refused as too long."""
-        return self.planned is not None and self.after is not None and self.planned.policy == FIT
+        return self.planned is not None and self.after is not None and self.planned.policy in CUTS
 
 
 def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
@@ -110,7 +112,7 @@ class Fitter:
         room, made = planned.room, None
         tokens, exact = self.count(planned)
         alone = exact and not self.keeps and (room is None or tokens * _FAR <= room.fits)
-        if planned.policy == FIT and room is not None and (not alone or planned.lowers(tokens)):
+        if planned.policy in CUTS and room is not None and (not alone or planned.lowers(tokens)):
             return None
         if not alone:
             made = planned.continued(self.engine, room=None)

@@ -11,7 +11,9 @@ from brim.gateway.http.problem import HttpProblem
 from brim.meter.catalogue import fold, spellings
 from brim.settings.values import POLICIES
 
-FIT, WARN, REFUSE, PASS = POLICIES
+FIT, NATIVE, WARN, REFUSE, PASS = POLICIES
+CUTS = (FIT, NATIVE)
+"""The policies by which a request that is too long is cut."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -48,8 +48,11 @@ def again(
         found = _shortened(planned, tokens, last.budget or tokens, exact=exact)
     else:
         found = whole(planned, tokens, exact=exact)
-    if found.request is not None:
-        found.request.dropped = dropped
+    if found.request is not None and last.request is not None:
+        recalled = [planned.scale.count(text) for call, text in results if call.recalls]
+        fitter.engine.charge(last.request, recalled)
+        found.request.dropped, found.request.conversation = dropped, last.request.conversation
+        found.request.regret = len(recalled), sum(recalled)
     return replace(found, recalls=True, before=last.before, edits=last.edits, budget=last.budget)
 
 

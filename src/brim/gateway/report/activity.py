@@ -71,6 +71,11 @@ class Activity:
         }
         self._tell("overflow", again or last, fields)
 
+    def compacted(self, fitted: FittedBody, *, saves: bool) -> None:
+        """Note that the provider compacted a conversation, since it was asked to."""
+        trigger = {"trigger": "native", "limit_tokens": fitted.compacts_at, "saves": saves}
+        self._tell("compacted", fitted, {"used_tokens": fitted.after, **trigger})
+
     def learned(self, fitted: FittedBody, window: int, before: int | None, source: str) -> None:
         """Note that a window of a model became known."""
         fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before, "reason": source}

@@ -158,6 +158,14 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
 
 
+def _compacted(fields: Mapping[str, Any]) -> tuple[str, str]:
+    said = "its block is kept" if fields["saves"] else "its block saves nothing, so it is not asked again"
+    return (
+        "compact",
+        f"the provider compacted {fields['used_tokens']:,} tokens (asked at {fields['limit_tokens']:,}); {said}",
+    )
+
+
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     became = "passed on as it came" if fields["became"] == "pass" else "refused"
     error = fields["error"]
@@ -169,6 +177,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "cut": _cut,
     "over": _over,
     "overflow": _overflow,
+    "compacted": _compacted,
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,

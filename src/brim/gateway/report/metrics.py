@@ -65,13 +65,17 @@ class GatewayMetrics:
         before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
         self.tokens.labels(route, "before").observe(before)
         self.tokens.labels(route, "after").observe(after)
-        if fitted.request is not None and fitted.request.regret[0]:
-            self.metrics.regret(*fitted.request.regret, self.label(fitted.parsed.label))
+        self.regretted(fitted)
         if fitted.edits:
             where = (route, self.label(fitted.parsed.label))
             self.cut.labels(*where).inc()
             self.edits.labels(*where).inc(fitted.edits)
             self.saved.labels(*where).inc(max(0, before - after))
+
+    def regretted(self, fitted: FittedBody) -> None:
+        """Count the calls that a request brings which were made again because of a cut."""
+        if fitted.request is not None and fitted.request.regret[0]:
+            self.metrics.regret(*fitted.request.regret, self.label(fitted.parsed.label))
 
     def shrunk(self, last: FittedBody, again: FittedBody) -> None:
         """Count what a request that is sent again has lost since the last time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,8 @@ _LAST = 16_384
 """Bytes at the end of a stream without events in which its usage is."""
 _USAGE = (b'"usage"', b'"usageMetadata"')
 """The keys of it: Bedrock's and Gemini's."""
-_SIGNS = (b'"usage', b'"error"')
+_COMPACTION = b'"compaction'
+_SIGNS = (b'"usage', b'"error"', _COMPACTION)
 """One of these is in every event that is read while it passes."""
 
 
@@ -39,6 +41,8 @@ class Answered:
     """The usage that the answer reports."""
     stopped: Overflow | None = None
     """The overflow, if the answer reports one after it has begun."""
+    compaction: Mapping[str, Any] | None = field(default=None, repr=False)
+    """What the provider made of the past with this answer."""
 
 
 class EventStream:
@@ -49,6 +53,8 @@ class EventStream:
         """The usage that the events reported so far."""
         self.stopped: Overflow | None = None
         """The overflow, if an event reports one: as an error, or as the reason to stop."""
+        self.compaction: dict[str, Any] | None = None
+        """The block of a compaction, as far as events brought it."""
         self._reader = EventReader(_LONGEST_EVENT)
 
     @property
@@ -71,8 +77,13 @@ class EventStream:
                 self._read(json_value(line))
 
     def _read(self, event: Any) -> None:
-        if isinstance(event, dict) and isinstance(event.get("delta"), dict):
-            self.stopped = self.stopped or is_overflow({"stop_reason": event["delta"].get("stop_reason")})
+        if isinstance(event, dict) and isinstance(delta := event.get("delta"), dict):
+            self.stopped = self.stopped or is_overflow({"stop_reason": delta.get("stop_reason")})
+            if delta.get("type") == "compaction_delta" and self.compaction is not None:
+                told = {key: value for key, value in delta.items() if key != "type" and value is not None}
+                self.compaction |= told
+        elif isinstance(event, dict):
+            self.compaction = _compaction([event.get("content_block"), event.get("item")]) or self.compaction
         self.stopped = self.stopped or refusal_in(event)
         usage = usage_in(event)
         if usage is not None:
@@ -97,8 +108,11 @@ async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> A
     if client.began:
         raise of_answer(sent.status, raw)
     await send_read(client, answer, raw, sent)
-    usage = usage_in(json_value(raw)) if sent.status == 200 and b'"usage' in raw and answer.at_end else None
-    return Answered(sent=sent, ended=ending(sent.status), usage=usage)
+    is_read = sent.status == 200 and answer.at_end and any(sign in raw for sign in (b'"usage', _COMPACTION))
+    values = json_value(raw) if is_read else None
+    blocks = [values.get("content"), values.get("output")] if isinstance(values, dict) else []
+    compaction = _compaction([block for each in blocks if isinstance(each, list) for block in each])
+    return Answered(sent=sent, ended=ending(sent.status), usage=usage_in(values), compaction=compaction)
 
 
 async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
@@ -133,6 +147,7 @@ async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -
         sent=sent,
         ended="broken" if broken else ending(sent.status),
         usage=stream.usage,
+        compaction=None if broken else stream.compaction,
         stopped=None if stream.stopped is None else with_usage(stream.stopped, stream.usage, parsed.answer),
     )
 
@@ -164,6 +179,12 @@ async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: by
         last = (last + piece)[-_LAST:]
     await client.end()
     return last
+
+
+def _compaction(blocks: Sequence[Any]) -> dict[str, Any] | None:
+    """Return the last compaction among the blocks of an answer; `None` if there is none."""
+    found = [block for block in blocks if isinstance(block, dict) and block.get("type") == "compaction"]
+    return dict(found[-1]) if found else None
 
 
 def _usage_at_end(last: bytes) -> Any:

@@ -158,6 +158,7 @@ def _told(fitted: FittedBody, overhead: float, *, retried: bool) -> Headers:
         "policy": fitted.policy,
         "edits": fitted.edits,
         "answer-tokens": fitted.answer,
+        "compacts-at": fitted.compacts_at,
         "over": fitted.over or None,
         "passthrough": fitted.passed or None,
         "retried": "1" if retried else None,

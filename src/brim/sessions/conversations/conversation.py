@@ -364,6 +364,16 @@ class Conversation:
         size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=scale, asked=asked)
         self.reported = size.after(self.reported) if size.plausible else None
 
+    def charge(self, recalled: Sequence[int]) -> None:
+        """Charge the newest cut with recalls that no message of the client has, each by its tokens."""
+
+        def change(step: SessionStep) -> None:
+            for tokens in recalled:
+                step.state.counts.charge(step.state.counts.compactions, tokens)
+
+        with self.lock, suppress(SessionPurged):
+            self.session.make(change)
+
     def refused(self, overflow: Overflow) -> None:
         """Note in the log that the newest prompt was refused as too long: later ones stay below its size."""
         if self.logged:

@@ -289,6 +289,13 @@ class Conversations:
             self._accepted(request, plan, usage)
             self._calibrate(request, plan, usage.sent)
 
+    def charge(self, request: FittedRequest, recalled: Sequence[int]) -> None:
+        """Charge the newest cut of a conversation with recalls that its messages do not show, each by its tokens."""
+        with self._lock:
+            known = self._known.get(request.conversation)
+        if known is not None:
+            known.charge(recalled)
+
     def _recount(self, conversation: Conversation, plan: RequestPlan) -> None:
         """Count the newest prompt of a conversation again if its meter has changed."""
         known, scale = conversation.reported, conversation.meter if conversation.logged else plan.scale

@@ -16,7 +16,8 @@ class ReadableSessions:
     """The sessions with these names; without names, all sessions that no gateway wrote."""
 
     def __init__(self, store: Store, names: Sequence[str] = ()) -> None:
-        self._store = store
+        self.store = store
+        """The store that has them."""
         self._names = frozenset(names)
 
     def overview(self, session: str | None = None) -> Overview:
@@ -25,7 +26,7 @@ class ReadableSessions:
         Raises:
             UnknownName: none of them has this id; the error names no other session.
         """
-        return overview(self._store, session, may_read=self._may_read)
+        return overview(self.store, session, may_read=self._may_read)
 
     def texts(self, session: str | None = None) -> DroppedTexts:
         """Return the dropped texts of a session, or of the one that was last written.
@@ -37,7 +38,7 @@ class ReadableSessions:
         rows = [row for row in (found.current, *found.gateway) if row is not None]
         newest = max(rows, key=lambda row: row.updated, default=None)
         name = session or (newest.id if newest is not None else "")
-        return DroppedTexts(self._store if name else None, name)
+        return DroppedTexts(self.store if name else None, name)
 
     def _may_read(self, row: SessionRow) -> bool:
         if self._names:
