@@ -11,13 +11,12 @@ from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidValue, check_choice
+from brim.history.envelopes import has_person
 from brim.history.priority import NAMES
 from brim.wire.message import Message, Piece
 
 NOTE_MARK = "[CONTEXT_TRUNCATED]"
 """How a note begins."""
-_REMINDER = "<system-reminder>"
-"""How the texts begin that agents add to the results of tools."""
 _FORM = re.compile(
     re.escape(NOTE_MARK)
     + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted, budget: ([0-9,]{1,15})"
@@ -62,12 +61,12 @@ def is_note(message: Message) -> bool:
 def is_spoken(message: Message) -> bool:
     """Return whether a person says something in a message of the user.
 
-    Results say nothing, and neither do a note or a reminder of a program beside them.
+    Results say nothing, and neither do a note or what a program says, such as a reminder.
     """
-    if not message.results:
+    texts = [piece.text for piece in message.pieces if piece.kind == "text" and not is_written(piece.text)]
+    if not texts and not message.results:
         return not is_note(message)
-    texts = (piece.text.strip() for piece in message.pieces if piece.kind == "text")
-    return any(text and not text.startswith(_REMINDER) and not is_written(text) for text in texts)
+    return any(map(has_person, texts))
 
 
 def note_in(message: Message, count: Callable[[Piece], int]) -> int:

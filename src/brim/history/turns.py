@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
+from brim.history.envelopes import SUBAGENTS, heard
 from brim.history.fingerprints import Fingerprints
 from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
@@ -111,7 +112,9 @@ class Turns:
         self.instruction: int | None = None
         """The position of the user's last message."""
         self.spoken: list[int] = []
-        """The positions of messages in which a person says something."""
+        """The positions of messages in which a person says something, or a subagent answers."""
+        self.answers: set[str] = set()
+        """The ids of calls whose results are answers of subagents."""
         self.notes: set[int] = set()
         """The turns that are only the note of an earlier fit."""
         self.noted: dict[int, int] = {}
@@ -315,26 +318,39 @@ class Turns:
             self.compaction = at
         self.loaded |= loaded_tools(message)
         alone = self.compaction == at and self.wire.batches
+        speaks = self._is_heard(message)
         if role == "system" and self.starts:  # A reminder in the middle leaves with the turn that it follows.
             self._place(at, units, at - 1)
+            self.spoken += [at] if speaks else []
             return
         if role == "system" or alone:
             self.fixed += units
             self.system.append(at)
             return
-        if role == "user":
-            if is_spoken(message) and not self.printed(at):
-                self.instruction = at
-                self.task = at if self.task is None else self.task
-                self.spoken.append(at)
-        elif role == "assistant" and (self.wire.binds or self.wire.batches):
-            self._notice(message, at)
+        first = self.task is None and not message.results and not is_note(message)
+        if role == "user" and (first or is_spoken(message)) and not self.printed(at):
+            self.instruction = at
+            self.task = at if self.task is None else self.task
+            self.spoken.append(at)
+        elif speaks:
+            self.spoken.append(at)
+        elif role == "assistant":
+            self.answers |= {piece.id for piece in message.pieces if piece.kind == "call" and piece.name in SUBAGENTS}
+            if self.wire.binds or self.wire.batches:
+                self._notice(message, at)
         bond = earliest_bond(self._rules, message, at)
         if role == "user":
             self._find_note(message, bond)
         self._place(at, units, bond)
         if message.results:
             self._seat(at, bond)
+
+    def _is_heard(self, message: Message) -> bool:
+        """Return whether a message that no person typed has words of a person, or the answer of a subagent."""
+        if message.role == "assistant":
+            return False
+        said = (piece.text for piece in message.pieces if piece.kind in ("text", "output"))
+        return not self.answers.isdisjoint(message.results) or any(map(heard, said))
 
     def _notice(self, message: Message, at: int) -> None:
         """Register thinking: whether there is any that an edit invalidates, and messages that are only reasoning."""
