@@ -63,7 +63,7 @@ def test_what_came_by_the_way_is_in_every_later_prompt(shape, window):
     conversations = brim.Conversations(brim.Window(window, reserve=8_000), model="claude-sonnet-4-5")
     history, shortest = steps(60, shape), 1.0
     for end in range(27, len(history) + 1):
-        if history[end - 1]["role"] == "assistant" or history[end : end + 1] and history[end]["role"] == "system":
+        if history[end - 1]["role"] == "assistant" or (history[end : end + 1] and history[end]["role"] == "system"):
             continue
         sent = conversations.request(history[:end], model="claude-sonnet-4-5", system="You write code. " * 800).messages
         shown = json.dumps(sent)
@@ -101,6 +101,29 @@ def test_a_notice_of_a_program_does_not_take_the_place_of_the_last_instruction()
     history += [says(text("Done.")), user("<system-reminder>\nThe todo list is empty.\n</system-reminder>")]
     fitted = brim.fit_messages(history, 1_500, model="gpt-5", format="anthropic")
     assert "blue ledger" in json.dumps(fitted.messages)
+
+
+def test_a_result_ends_before_what_a_program_added_to_it():
+    """Claude Code tells after each result how many tokens are left: that is neither its end nor a name to remember."""
+    history = [user("Go.")]
+    for i in range(40):
+        ended = "changed\n" if i == 3 else f"{printed(i)}\n{i} files checked\n"
+        left = f"\n<system-reminder>\n<total_tokens>{15_000_000 - i * 3_999} tokens left</total_tokens>\n</system-reminder>"
+        history += [says(use(f"c{i}")), gives(answer(f"c{i}", ended + left))]
+    shown = json.dumps(brim.fit_messages(history, 9_000, model="gpt-5", format="anthropic").messages)
+    assert "changed" in shown
+    assert shown.count("files checked") > 30
+    assert shown.count("tokens left") < 12
+
+
+def test_the_same_result_twice_shows_once_whatever_a_program_added_to_it():
+    same = printed(1)
+    history = [user("Go.")]
+    for i in range(12):
+        history += [says(use(f"c{i}")), gives(answer(f"c{i}", f"{same}\n<system-reminder>{i}</system-reminder>"))]
+    history += [says(use("x")), gives(answer("x", printed(7, 300)))]
+    shown = json.dumps(brim.fit_messages(history, 12_000, model="gpt-5", format="anthropic").messages)
+    assert shown.count("[the same result as in a later step]") > 5
 
 
 @pytest.mark.parametrize(

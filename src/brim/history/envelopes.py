@@ -64,7 +64,8 @@ def enveloped(text: str) -> list[Enveloped]:
     found = list[Enveloped]()
     for voice, opening, closings in ENVELOPES:
         for match in re.finditer(re.escape(opening), text) if opening in text else ():
-            ends = [at for closing in closings if (at := text.find(closing, match.end())) >= 0]
+            own = f"</{opening[1:]}"
+            ends = [at + len(own) * (end == own) for end in closings if (at := text.find(end, match.end())) >= 0]
             found.append(Enveloped(match.start(), min(ends, default=len(text)), voice))
     return sorted(found)
 
@@ -76,9 +77,18 @@ def heard(text: str) -> list[Enveloped]:
 
 def has_person(text: str) -> bool:
     """Return whether a person says something in a text: in an envelope for that, or outside of all."""
-    end, closings = 0, tuple(closing for each in ENVELOPES for closing in each.closings)
+    end = 0
     for start, stop, voice in enveloped(text):
         if voice == "person" or text[end:start].strip():
             return True
-        end = max(end, stop + max((len(each) for each in closings if text.startswith(each, stop)), default=0))
+        end = max(end, stop)
     return bool(text[end:].strip())
+
+
+def body(text: str) -> int:
+    """Return where the envelopes begin that a program added to the end of a result; its length if there are none."""
+    end = len(text)
+    for start, stop, _ in reversed(enveloped(text)):
+        if not text[stop:end].strip():
+            end = start
+    return end if end == len(text) else len(text[:end].rstrip())

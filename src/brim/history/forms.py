@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
-from brim.history.envelopes import heard
+from brim.history.envelopes import body, heard
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
@@ -32,7 +32,7 @@ from brim.truncate.base import shrink
 from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
 from brim.truncate.marker import mark
-from brim.truncate.parts import whole_part
+from brim.truncate.parts import TextParts, whole_part
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
@@ -273,13 +273,21 @@ class Forms:
             if piece.kind == "output":
                 again = at in owners and owners[at] in marks
                 if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
-                    yield at, [*{*self._divided(text).ending(), *self._heard(position, at)}]
+                    yield at, [*dict.fromkeys([*self._ending(text), *self._heard(position, at)])]
             elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
                 yield at, ()
             elif piece.kind == "text" and piece.at and (printed or message.role == "assistant") and at not in marks:
                 size = count(text) if len(text) > _OWN_WORDS else 0
                 if size > tokens(_OWN_WORDS):
                     yield at, self._divided(text).ending() if printed else self._own_words(position, at, _OWN_WORDS)
+
+    def _ending(self, text: str) -> list[int]:
+        """Return the parts of a result that say how it ended, without what a program added to it."""
+        parts, end = self._divided(text), body(text)
+        if end == len(text) or not isinstance(parts, TextParts):
+            return parts.ending()
+        alone = TextParts(text[:end])
+        return [parts.part_at(alone.starts[at]) for at in alone.ending()]
 
     def _own_words(self, position: int, at: int, most: int) -> list[int]:
         """Return the parts of a long text of an agent that stay: as many as have room, the most important first."""
@@ -292,17 +300,24 @@ class Forms:
         return found
 
     def _heard(self, position: int, at: int) -> list[int]:
-        """Return the parts of a result with words of a person or of a subagent, which stay in any form."""
+        """Return the parts of a result that stay in any form: words of a person or of a subagent.
+
+        So does a short result to which a program added something.
+        """
         message = self._turns.messages[position]
-        owner = results_of(message).get(at)
+        owner, text = results_of(message).get(at), message.pieces[at].text
         if owner is not None and message.pieces[owner].id in self._turns.answers:
             return self._own_words(position, at, _ANSWER)
-        spans = heard(message.pieces[at].text)
+        spans, end = [(start, stop, voice == "agent") for start, stop, voice in heard(text)], body(text)
+        if 0 < end < len(text) and self._turns.chat.text(text[:end]) <= self._turns.tokens(_SHORT_RESULT):
+            spans.append((0, end, False))
         if not spans:
             return []
-        parts, room = self.texts(position, at), int(_ANSWER / self.density(position, at))
-        spans = [(start, stop if voice == "person" else min(stop, start + room)) for start, stop, voice in spans]
-        return [*{part for start, stop in spans for part in range(parts.part_at(start), parts.part_at(stop - 1) + 1)}]
+        parts, most = self.texts(position, at), int(_ANSWER / self.density(position, at))
+        spans = [(start, min(stop, start + most) if limited else stop, limited) for start, stop, limited in spans]
+        return [
+            *{part for start, stop, _ in spans for part in range(parts.part_at(start), parts.part_at(stop - 1) + 1)}
+        ]
 
     def names(self, position: int) -> frozenset[str]:
         """Return the names that the spare form of a message shows."""

@@ -318,26 +318,17 @@ class Turns:
             self.compaction = at
         self.loaded |= loaded_tools(message)
         alone = self.compaction == at and self.wire.batches
-        speaks = self._is_heard(message)
         if role == "system" and self.starts:  # A reminder in the middle leaves with the turn that it follows.
             self._place(at, units, at - 1)
-            self.spoken += [at] if speaks else []
+            self._hear(message, at)
             return
         if role == "system" or alone:
             self.fixed += units
             self.system.append(at)
             return
-        first = self.task is None and not message.results and not is_note(message)
-        if role == "user" and (first or is_spoken(message)) and not self.printed(at):
-            self.instruction = at
-            self.task = at if self.task is None else self.task
-            self.spoken.append(at)
-        elif speaks:
-            self.spoken.append(at)
-        elif role == "assistant":
-            self.answers |= {piece.id for piece in message.pieces if piece.kind == "call" and piece.name in SUBAGENTS}
-            if self.wire.binds or self.wire.batches:
-                self._notice(message, at)
+        self._hear(message, at)
+        if role == "assistant" and (self.wire.binds or self.wire.batches):
+            self._notice(message, at)
         bond = earliest_bond(self._rules, message, at)
         if role == "user":
             self._find_note(message, bond)
@@ -345,12 +336,20 @@ class Turns:
         if message.results:
             self._seat(at, bond)
 
-    def _is_heard(self, message: Message) -> bool:
-        """Return whether a message that no person typed has words of a person, or the answer of a subagent."""
+    def _hear(self, message: Message, at: int) -> None:
+        """Register a message in which a person says something: typed, or inside another text; or a subagent answers."""
         if message.role == "assistant":
-            return False
+            self.answers |= {piece.id for piece in message.pieces if piece.kind == "call" and piece.name in SUBAGENTS}
+            return
+        first = self.task is None and not message.results and not is_note(message)
+        if message.role == "user" and (first or is_spoken(message)) and not self.printed(at):
+            self.instruction = at
+            self.task = at if self.task is None else self.task
+            self.spoken.append(at)
+            return
         said = (piece.text for piece in message.pieces if piece.kind in ("text", "output"))
-        return not self.answers.isdisjoint(message.results) or any(map(heard, said))
+        if not self.answers.isdisjoint(message.results) or any(map(heard, said)):
+            self.spoken.append(at)
 
     def _notice(self, message: Message, at: int) -> None:
         """Register thinking: whether there is any that an edit invalidates, and messages that are only reasoning."""

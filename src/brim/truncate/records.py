@@ -74,9 +74,7 @@ class Records(BaseTruncator):
         before = meter.count(text)
         if before <= limit:
             kept, own = tuple(range(len(entries))), tuple(entries)
-            return Selection(
-                text=text, before=before, after=before, kept=kept, entries=own, rows=tuple(enumerate(own))
-            )
+            return Selection(text=text, before=before, after=before, kept=kept, entries=own, rows=tuple(enumerate(own)))
         best, room, rounds = None, limit, 0
         while room > 0 and (best is None or rounds < _ROUNDS):
             made = self._joint(entries, self._chosen(entries, room, meter), before, meter)
