@@ -11,6 +11,15 @@ from brim.gateway.settings import GatewaySettings
 from gateway.conftest import asked, conversation, learned_window, post
 from model_server import sse
 
+OPENAI = (
+    "This model's maximum context length is {window} tokens. However, you requested {total} tokens ({sent} in the messages,"
+    " {answer} in the completion). Please reduce the length of the messages or completion."
+)
+VLLM = (
+    "'max_tokens' or 'max_completion_tokens' is too large: {answer}. This model's maximum context length is {window} tokens"
+    " and your request has {sent} input tokens ({answer} > {window} - {sent}). (parameter=max_tokens, value={answer})"
+)
+
 
 def test_the_window_of_an_unknown_model_is_learned_from_its_refusal(gateway, upstream):
     url, app = gateway(window=None)
@@ -32,6 +41,21 @@ def test_a_refusal_without_numbers_is_retried_with_three_quarters(gateway, upstr
     assert (status, headers.get("x-brim-retried")) == (200, "1")
     status, headers, _ = post(url, asked(conversation(62), max_tokens=1))
     assert (status, headers.get("x-brim-retried")) == (200, None)
+
+
+@pytest.mark.parametrize("asked_for", [131_072, 900, 400])
+@pytest.mark.parametrize("words", [OPENAI, VLLM], ids=["openai", "vllm"])
+def test_an_answer_that_the_window_is_small_beside_is_lowered_by_itself(gateway, upstream, words, asked_for):
+    """kimi-code asks for 131,072 tokens of a server with 40,000, and Claude Code for 32,000: refused for ever."""
+    url, _ = gateway(window=None)
+    upstream.words = words
+    body = asked([{"role": "user", "content": "hello " * 600}], max_tokens=asked_for).replace(b"gpt-4o", b"mystery-3")
+    for retried in ("1", None):
+        status, headers, _ = post(url, body)
+        assert (status, headers.get("x-brim-retried"), headers["x-brim-edits"]) == (200, retried, "0")
+        assert 250 < int(headers["x-brim-answer-tokens"]) < 400
+    other = asked([{"role": "user", "content": "hello " * 300}], max_tokens=50).replace(b"gpt-4o", b"mystery-3")
+    assert post(url, other)[0] == 200
 
 
 def test_a_window_that_the_server_tells_is_used(gateway, upstream):
