@@ -58,6 +58,44 @@ def test_an_answer_that_the_window_is_small_beside_is_lowered_by_itself(gateway,
     assert post(url, other)[0] == 200
 
 
+@pytest.mark.parametrize(("rules", "first"), [(160, 200), (260, 400)])
+def test_what_only_the_bound_of_an_unknown_vocabulary_forbids_is_sent_so_that_it_is_counted(
+    gateway, upstream, rules, first
+):
+    """ "An unknown vocabulary (`qwen3-coder`, 25,014 tokens counted as 41,518 of 40,000) refuses everything"."""
+    url, _ = gateway(window=1_000)
+    said = [{"role": "system", "content": "rules of the house. " * rules}, {"role": "user", "content": "hello"}]
+    body = asked(said, max_tokens=10).replace(b"gpt-4o", b"qwen3-coder")
+    status, headers, answer = post(url, body)
+    assert status == first
+    if first == 200:
+        assert int(headers["x-brim-tokens-before"]) > 1_000 > json.loads(answer)["usage"]["prompt_tokens"] > 700
+        assert int(post(url, body)[1]["x-brim-tokens-before"]) < 1_000
+    else:
+        assert upstream.size("chat", json.loads(body)) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("model", "beta", "cut"),
+    [
+        ("claude-sonnet-4-5-20250929", "", True),
+        ("claude-sonnet-4-5-20250929", "prompt-caching-2024-07-31,context-1m-2025-08-07", False),
+        ("claude-sonnet-4-5-20250929[1m]", "", False),
+        ("claude-opus-4-5", "context-1m-2025-08-07", True),
+    ],
+)
+def test_a_window_of_a_million_tokens_is_used_if_it_is_asked_for(gateway, upstream, model, beta, cut):
+    """ "`context-1m-2025-08-07` and `[1m]` are forwarded and still cut at 200,000"."""
+    url, _ = gateway(window=None)
+    upstream.window = 1_000_000
+    said = conversation(20, words=14_000)
+    body = json.dumps({"model": model, "max_tokens": 1_000, "messages": said}).encode()
+    status, headers, _ = post(url, body, "/v1/messages", anthropic_beta=beta)
+    assert status == 200
+    assert int(headers["x-brim-tokens-before"]) > 200_000
+    assert (int(headers["x-brim-edits"]) > 0) is cut
+
+
 def test_a_window_that_the_server_tells_is_used(gateway, upstream):
     url, _ = gateway(window=None)
     upstream.tells_window = True

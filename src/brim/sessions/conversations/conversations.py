@@ -272,16 +272,27 @@ class Conversations:
     def _fit_in(
         self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
     ) -> FittedRequest:
-        """Return a request of a conversation that fits; with less room for the answer, if it does not otherwise."""
+        """Return a request of a conversation that fits; with less room for the answer, if it does not otherwise.
+
+        Raises:
+            DoesNotFit: what has to stay is larger than the budget, and not only by a bound.
+        """
         with conversation.lock:
             self._recount(conversation, plan)
             try:
                 return conversation.fit(request, room, plan.scale, most)
             except DoesNotFit:
-                if most is not None or room.target == room.most:
+                if most is not None:
                     raise
-                # Better less room for the answer than no request.
+            try:  # Better less room for the answer than no request.
                 return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
+            except DoesNotFit:
+                doubt = self.meters.doubt(plan.scope, plan.chosen, request)
+                if doubt <= 1:
+                    raise
+                # Only the bound of a model forbids it that nobody has counted yet: its answer, or its refusal, tells.
+                allowed = int(room.most * doubt)
+                return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
 
     def learn(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
         """Learn how a model counts from the usage that its provider reported for a request that it accepted."""
