@@ -20,7 +20,8 @@ NOTE_MARK = "[CONTEXT_TRUNCATED]"
 _FORM = re.compile(
     re.escape(NOTE_MARK)
     + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted(?:, ([0-9]{1,9}) shortened)?,"
-    r" budget: ([0-9,]{1,15})/([0-9,]{1,15}) ([^\n()]{1,40})\)(?: \[Priority: ([A-Z]{1,9}=[0-9]{1,9}(?:, [A-Z]{1,9}=[0-9]{1,9}){0,9})\])?"
+    r" budget: ([0-9,]{1,15})/([0-9,]{1,15}) ([^\n()]{1,40})\)"
+    r"(?: \[Priority: ([A-Z]{1,9}=[0-9]{1,9}(?:, [A-Z]{1,9}=[0-9]{1,9}){0,9})\])?"
 )
 
 Distribution = Mapping[str, int]
