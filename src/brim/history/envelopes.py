@@ -50,6 +50,19 @@ ENVELOPES = (
 SUBAGENTS = frozenset({"Task", "Agent", "task", "agent", "wait_agent", "delegate_to_agent", "run_subagent", "new_task"})
 """Tools whose results are answers of subagents."""
 
+COMPACTIONS = {
+    "Your task is to create a detailed summary of": "Claude Code",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION": "Codex",
+    "Provide a detailed prompt for continuing our conversation above": "opencode",
+    "Create a new anchored summary": "opencode",
+    "Update the anchored summary": "opencode",
+    "generate the <state_snapshot>": "qwen-code",
+    "Summarize the conversation history so far": "Copilot",
+    "your urgent task is to create a comprehensive detailed summary": "Cline",
+    "Create a structured context checkpoint summary": "pi",
+}
+"""What agents ask for a summary of their conversation with, and which they are."""
+
 
 class Enveloped(NamedTuple):
     """Where an envelope stands in a text, with what opens it."""
@@ -68,6 +81,11 @@ def enveloped(text: str) -> list[Enveloped]:
             ends = [at + len(own) * (end == own) for end in closings if (at := text.find(end, match.end())) >= 0]
             found.append(Enveloped(match.start(), min(ends, default=len(text)), voice))
     return sorted(found)
+
+
+def compacting_agent(text: str) -> str:
+    """Return the agent that asks for a summary of its conversation with these words; empty if it is no such request."""
+    return next((agent for words, agent in COMPACTIONS.items() if words in text), "")
 
 
 def heard(text: str) -> list[Enveloped]:
