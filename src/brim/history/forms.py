@@ -173,7 +173,7 @@ class Forms:
         if known is None:
             most = 10**digits - 1
             shares = dict.fromkeys(NAMES, most) if classes else None
-            widest = note(most, most, budget, budget, self._turns.meter.unit, shares, shortened=most)
+            widest = note(most, most, budget, budget, self._turns.meter.unit, shares)
             chat = self._turns.chat
             known = self._rooms[digits, budget, classes] = chat.frame("user") + chat.text(widest) + 4
         return known

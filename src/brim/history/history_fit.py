@@ -140,8 +140,10 @@ class HistoryFit:
             self.distribution = distribution(self.ranking.class_of(turn, self.options) for turn in self.kept_turns())
         if self.writes_note:
             sums = (*self.steps, self.units, self.budget, self.turns.meter.unit, self.distribution)
-            less = {self.turns.turn_of(at) for at in self.sent}
-            self.note = written(*sums, shortened=len(less)) + self._summary()
+            summary, less = self._summary(), {self.turns.turn_of(at) for at in self.sent}
+            self.note = written(*sums, shortened=len(less)) + summary
+            if self.used > self.budget:  # Room is kept for the note without that: marks say it too.
+                self.note = written(*sums) + summary
         if self.stable is not None:
             self.stable = replace(self.stable, held=self._held())
 

@@ -40,7 +40,7 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
     """Return the note for a prompt in which a step was omitted.
 
     `distribution` is how many of the included steps each class has, if steps were selected by class; `shortened` is how
-    many of them are not whole.
+    many of them are not whole, if that is to be said.
 
     Raises:
         InvalidValue: a number is below 0, more steps are included than there are, or a class is unknown.
