@@ -693,13 +693,13 @@ AREAS = (
         (
             (
                 "the marker stands on the wrong side",
-                "return [marker, *kept] if self.keep",
-                "return [*kept, marker] if self.keep",
+                "return [marker, *rows] if self.keep",
+                "return [*rows, marker] if self.keep",
             ),
             (
                 "the marker counts what was kept",
-                "marker = self._marker(len(entries) - len(kept))",
-                "marker = self._marker(len(kept))",
+                "(-1, self._marker(len(entries) - len(kept)))",
+                "(-1, self._marker(len(kept)))",
             ),
             ("an entry that is too big ends the run", "if size * _BIG <= room:", "if True:"),
             (
@@ -708,7 +708,7 @@ AREAS = (
                 "share, least = (left, _USEFUL) if kept",
             ),
             ("what is left in the end is not used", "if first is not None and left > 0:", "if False:"),
-            ("a shortened entry has no marker", "if marker and self.marker is not None:", "if False:"),
+            ("a shortened entry has no marker", "rows.insert(next(cut, len(kept) - 1) + 1, marker)", "pass"),
             ("the newest are the first", 'if self.keep == "newest" else range(count)', "if False else range(count)"),
             ("the joined text is not counted", "if made.after <= limit and", "if"),
             (

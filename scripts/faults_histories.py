@@ -33,8 +33,8 @@ AREAS = (
         (
             (
                 "the task is what the user said last",
-                "                self.task = at if self.task is None else self.task\n",
-                "                self.task = at\n",
+                "            self.task = at if self.task is None else self.task\n",
+                "            self.task = at\n",
             ),
             (
                 "a system message may be left out",
@@ -128,7 +128,7 @@ AREAS = (
         (
             ("names of the agent are worth no more", "use.worth += _WRITTEN if own else 1", "use.worth += 1"),
             ("every word is a name", " and _TELLING.search(name)", ""),
-            ("what a command printed is a person's", " and not answer\n", "\n"),
+            ("what a command printed is a person's", " and not answer, body", ", body"),
         ),
     ),
     (
@@ -270,15 +270,27 @@ AREAS = (
         (("a tool may speak as the user", '_OTHER_ROLE.sub("\\n ", text)', "text"),),
     ),
     (
+        "history/envelopes.py",
+        "tests/history/test_envelopes.py tests/sessions/test_conversations.py",
+        (
+            ("a reminder is a person", 'if voice == "person" or text[end:start].strip():', "if True:"),
+            (
+                "what a person types by the way is a program's",
+                'Envelope("person", _WORKING',
+                'Envelope("program", _WORKING',
+            ),
+            ("the words of agents for summaries are not known", "if words in text)", "if words == text)"),
+        ),
+    ),
+    (
         "history/note.py",
         "tests/history/test_note.py tests/history/test_ranking.py tests/hostile/test_marks.py",
         (
             (
                 "a result is a person",
-                "    if not message.results:\n        return not",
-                "    if True:\n        return not",
+                "if not texts and not message.results:",
+                "if not texts:",
             ),
-            ("a reminder is a person", "not text.startswith(_REMINDER)", "True"),
             ("the omitted are the included", "({total - included} omitted", "({included} omitted"),
             (
                 "any text with the mark is a note",

@@ -45,6 +45,8 @@ class ModelServer:
         self.pause = 0.0
         """Seconds between the events of a stream."""
         self.tells_numbers = True
+        self.words = ""
+        """Its refusal, with the fields `window`, `sent`, `answer` and `total`; by default a few words of its own."""
         self.tells_window = False
         self.counts = True
         """Whether it has the paths that count."""
@@ -130,6 +132,9 @@ class ModelServer:
             return {
                 "error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}
             }
+        if self.words:
+            told = self.words.format(window=self.window, sent=size, answer=answer, total=size + answer)
+            return {"error": {"message": told, "type": "invalid_request_error", "param": "messages"}}
         if route == "messages":
             told = f"prompt is too long: {size + answer} tokens > {self.window} maximum"
             return {"type": "error", "error": {"type": "invalid_request_error", "message": told}}

@@ -124,7 +124,8 @@ class Shares:
         units("Shares total", self.total)
         whole = sum((fraction(f"share {name!r}", share) for name, share in self.shares.items()), Fraction(0))
         if abs(whole - 1) > _TOLERANCE:
-            raise InvalidValue("shares", float(whole), "1.0 in all (within 0.001)")
+            parts = ", ".join(f"{name} {_percent(fraction(name, share))}" for name, share in self.shares.items())
+            raise InvalidValue("shares", _percent(whole), f"100% in all ({parts})")
         if self.rest not in self.shares:
             raise InvalidValue("rest", self.rest, f"one of the shares: {', '.join(self.shares)}")
 
@@ -136,3 +137,7 @@ class Shares:
 
     def _rounded(self, name: str) -> int:
         return int(fraction(name, self.shares[name]) * self.total)
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share * 100):.6g}%"

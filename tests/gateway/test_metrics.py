@@ -122,6 +122,19 @@ def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
     assert "lowered after a refusal" in line_of(cut)
 
 
+def test_the_line_of_a_cut_names_the_agent_that_asks_for_a_summary(gateway, upstream):
+    url, app = gateway()
+    seen = []
+    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    asks = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM."
+    assert (
+        post(url, asked([*LONG, {"role": "assistant", "content": "Well."}, {"role": "user", "content": asks}]))[0]
+        == 200
+    )
+    (cut,) = [event for event in seen if event.name == "cut"]
+    assert "for the summary of its conversation that Codex asks for" in line_of(cut)
+
+
 def ends(url):
     """Return the requests of chats by how they ended."""
     found = {name: int(count) for name, count in metrics(url).items() if name.startswith("brim_requests_total")}

@@ -11,6 +11,15 @@ from brim.gateway.settings import GatewaySettings
 from gateway.conftest import asked, conversation, learned_window, post
 from model_server import sse
 
+OPENAI = (
+    "This model's maximum context length is {window} tokens. However, you requested {total} tokens ({sent} in the messages,"
+    " {answer} in the completion). Please reduce the length of the messages or completion."
+)
+VLLM = (
+    "'max_tokens' or 'max_completion_tokens' is too large: {answer}. This model's maximum context length is {window} tokens"
+    " and your request has {sent} input tokens ({answer} > {window} - {sent}). (parameter=max_tokens, value={answer})"
+)
+
 
 def test_the_window_of_an_unknown_model_is_learned_from_its_refusal(gateway, upstream):
     url, app = gateway(window=None)
@@ -44,6 +53,59 @@ def test_a_refusal_without_numbers_is_retried_with_three_quarters(gateway, upstr
     assert (status, headers.get("x-brim-retried")) == (200, "1")
     status, headers, _ = post(url, asked(conversation(62), max_tokens=1))
     assert (status, headers.get("x-brim-retried")) == (200, None)
+
+
+@pytest.mark.parametrize("asked_for", [131_072, 900, 400])
+@pytest.mark.parametrize("words", [OPENAI, VLLM], ids=["openai", "vllm"])
+def test_an_answer_that_the_window_is_small_beside_is_lowered_by_itself(gateway, upstream, words, asked_for):
+    """kimi-code asks for 131,072 tokens of a server with 40,000, and Claude Code for 32,000: refused for ever."""
+    url, _ = gateway(window=None)
+    upstream.words = words
+    body = asked([{"role": "user", "content": "hello " * 600}], max_tokens=asked_for).replace(b"gpt-4o", b"mystery-3")
+    for retried in ("1", None):
+        status, headers, _ = post(url, body)
+        assert (status, headers.get("x-brim-retried"), headers["x-brim-edits"]) == (200, retried, "0")
+        assert 250 < int(headers["x-brim-answer-tokens"]) < 400
+    other = asked([{"role": "user", "content": "hello " * 300}], max_tokens=50).replace(b"gpt-4o", b"mystery-3")
+    assert post(url, other)[0] == 200
+
+
+@pytest.mark.parametrize(("rules", "first"), [(160, 200), (260, 400)])
+def test_what_only_the_bound_of_an_unknown_vocabulary_forbids_is_sent_so_that_it_is_counted(
+    gateway, upstream, rules, first
+):
+    """ "An unknown vocabulary (`qwen3-coder`, 25,014 tokens counted as 41,518 of 40,000) refuses everything"."""
+    url, _ = gateway(window=1_000)
+    said = [{"role": "system", "content": "rules of the house. " * rules}, {"role": "user", "content": "hello"}]
+    body = asked(said, max_tokens=10).replace(b"gpt-4o", b"qwen3-coder")
+    status, headers, answer = post(url, body)
+    assert status == first
+    if first == 200:
+        assert int(headers["x-brim-tokens-before"]) > 1_000 > json.loads(answer)["usage"]["prompt_tokens"] > 700
+        assert int(post(url, body)[1]["x-brim-tokens-before"]) < 1_000
+    else:
+        assert upstream.size("chat", json.loads(body)) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("model", "beta", "cut"),
+    [
+        ("claude-sonnet-4-5-20250929", "", True),
+        ("claude-sonnet-4-5-20250929", "prompt-caching-2024-07-31,context-1m-2025-08-07", False),
+        ("claude-sonnet-4-5-20250929[1m]", "", False),
+        ("claude-opus-4-5", "context-1m-2025-08-07", True),
+    ],
+)
+def test_a_window_of_a_million_tokens_is_used_if_it_is_asked_for(gateway, upstream, model, beta, cut):
+    """ "`context-1m-2025-08-07` and `[1m]` are forwarded and still cut at 200,000"."""
+    url, _ = gateway(window=None)
+    upstream.window = 1_000_000
+    said = conversation(20, words=14_000)
+    body = json.dumps({"model": model, "max_tokens": 1_000, "messages": said}).encode()
+    status, headers, _ = post(url, body, "/v1/messages", anthropic_beta=beta)
+    assert status == 200
+    assert int(headers["x-brim-tokens-before"]) > 200_000
+    assert (int(headers["x-brim-edits"]) > 0) is cut
 
 
 def test_a_window_that_the_server_tells_is_used(gateway, upstream):

@@ -1,6 +1,7 @@
 """One huge turn, a pasted log, reminders and a prefilled answer: what the next step needs stays, and filling goes on."""
 
 import json
+import re
 
 import pytest
 
@@ -158,3 +159,15 @@ def test_a_text_too_long_for_any_memo_is_divided_and_counted_a_few_times(monkeyp
     fitted = brim.fit_messages(messages, 2_000, meter="chars/4")
     assert fitted.used <= 2_000
     assert divided.count(len(numbers)) == 1
+
+
+def test_the_note_says_how_many_of_the_steps_are_shortened():
+    """ "The note says "Included 31 of 35 steps" while their results are marks"."""
+    messages = [user("Go."), *[m for i in range(40) for m in block_pair(i, words(200, i))]]
+    fitted = fit(messages, 700, "anthropic")
+    note = fitted.messages[0]["content"][-1]["text"]
+    found = re.search(r"Included (\d+) of 41 history steps \((\d+) omitted, (\d+) shortened,", note)
+    included, omitted, less = map(int, found.groups())
+    assert included + omitted == 41
+    assert less == sum("omitted]" in str(message) for message in fitted.messages[1:]) > 20
+    assert fit(fitted.messages, 700, "anthropic").messages == fitted.messages

@@ -58,7 +58,7 @@ def test_a_section_that_two_stages_took_from_still_has_its_whole_size_and_both_r
     [
         pytest.param(Stage(section="a", last=2), ["1", "2", "3"], "2\n3", id="last entries"),
         pytest.param(Stage(section="a", first=2), "1\n2\n3", "1\n2", id="first lines"),
-        pytest.param(Stage(section="a", to=3), ["11", "2", "3"], "2\n3", id="entries that fit"),
+        pytest.param(Stage(section="a", to=5), ["1111", "2", "3"], ">\n2\n3", id="entries that fit"),
         pytest.param(Stage(section="a", to=1, leave=2), ["11", "22", "33"], "22\n33", id="entries that stay"),
         pytest.param(Stage(section="a", to="5%"), "x" * 30, "xx>", id="a share of the budget"),
         pytest.param(Stage(section="*", last=1), "1\n2\n3", "3", id="any"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import brim
 from brim.errors import DoesNotFit
+from brim.history.envelopes import COMPACTIONS
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.log import journal
@@ -483,3 +484,25 @@ def test_a_change_before_a_message_that_is_the_same_object_is_noticed(log):
     )
     assert made.messages == changed
     assert made.before == alone.before
+
+
+@pytest.mark.parametrize("words", COMPACTIONS)
+@pytest.mark.parametrize("log", [True, False])
+def test_the_summary_that_an_agent_asks_for_sees_as_much_of_the_past_as_there_is_room_for(words, log):
+    """ "A summary of a cut history makes the loss final"."""
+    asks = {"role": "user", "content": f"Stop here. {words} the conversation above. Answer in text alone."}
+    conversations, given, sizes = Conversations(3_000, model="gpt-4o", log=log), history(8), [0]
+    while True:  # Until a cut was made just now, when the prompt is at its shortest.
+        given += step(len(given))
+        request = conversations.request(given)
+        sizes.append(request.used)
+        if request.changed and sizes[-1] < sizes[-2]:
+            break
+    made = conversations.request([*given, asks])
+    assert made.summary_of == COMPACTIONS[words]
+    assert sizes[-1] + 300 < made.used <= 3_000
+    assert made.used > 2_500
+    assert made.messages[-1] == asks
+    after = conversations.request([*given, *step(500)])
+    assert after.conversation == request.conversation
+    assert after.messages[: len(request.messages)] == request.messages, "the cut that is held is not moved"

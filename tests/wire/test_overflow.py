@@ -288,6 +288,22 @@ WITH_ANSWER = {
         " reduce the length of the input messages.",
         (32_768, 40_014, None),
     ),
+    "vllm, before the model": (
+        "The decoder prompt (length 40014) is longer than the maximum model length of 32768. Make sure that"
+        " `max_model_len` is no smaller than the number of text tokens.",
+        (32_768, 40_014, None),
+    ),
+    "vllm, with pictures": (
+        "The prompt (total length 40014) is too long to fit into the model (context length 32768). Make sure that"
+        " `max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
+        (32_768, 40_014, None),
+    ),
+    "fireworks": ("The prompt is too long: 40014, model maximum context length: 32767", (32_767, 40_014, None)),
+    "cerebras": (
+        "Please reduce the length of the messages or completion. Current length is 40014 while limit is 32768",
+        (32_768, 40_014, None),
+    ),
+    "github models": ("Request body too large for gpt-4o model. Max size: 8000 tokens.", (8_000, None, None)),
     "vllm, output before input": (
         "This model's maximum context length is 32768 tokens. However, you requested 131072 output tokens and your"
         " prompt contains at least 15015 input tokens, for a total of at least 146087 tokens.",
@@ -383,6 +399,7 @@ NOT_THE_PROMPT = (
     "max_tokens is too large: 131072. This model supports at most 16384 completion tokens, whereas you provided 131072.",
     "max_tokens: 131072 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-5",
     "'max_tokens' must be at least 1, got 0.",
+    "The maximum tokens you requested exceeds the model limit of 8192. Try again with a lower maximum tokens value.",
 )
 
 

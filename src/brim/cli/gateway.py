@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Upstream = Annotated[str | None, Option("--upstream", metavar="URL", help="The endpoint, such as http://host/v1.")]
 _Window = Annotated[
     int | None,
-    Option("--window", "-w", metavar="N", min=1, help="The window of models that are not in the catalogue."),
+    Option("--window", "-w", metavar="N", min=1, help="The window of every model, in place of that of the catalogue."),
 ]
 _Policy = Annotated[
     str | None,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
+from brim.history.envelopes import body, heard
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
@@ -31,7 +32,7 @@ from brim.truncate.base import shrink
 from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
 from brim.truncate.marker import mark
-from brim.truncate.parts import whole_part
+from brim.truncate.parts import TextParts, whole_part
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
@@ -48,6 +49,8 @@ _LONG_VALUE = 300
 """Tokens of a value of a call from which on a mark may stand for it: a file or a patch, not a command."""
 _SPOKEN = 24
 """Characters of words that stay beside a call in any form: a mark would be as long."""
+_ANSWER = 600
+"""Tokens up to which the answer of a subagent stays whole."""
 _BRIEFLY = 240
 """Characters that the shortest form shows of a long text of the agent."""
 _ENDING = 60
@@ -215,7 +218,7 @@ class Forms:
                 raw = changed(known.raw, edits) if edits else known.raw
                 known = Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
             elif message.results:
-                known = self._excerpt(position, dict.fromkeys(self.shown(position), ()))
+                known = self._excerpt(position, {at: self._heard(position, at) for at in self.shown(position)})
             self._deed[position] = known
         return known
 
@@ -234,8 +237,9 @@ class Forms:
         if piece.kind == "call":
             return ()
         own = piece.kind == "text" and not self._turns.printed(position)
-        parts, found, left = self.texts(position, at), list[int](), _BRIEFLY if own else _ENDING
-        for part in chosen:
+        stays = [] if own else self._heard(position, at)
+        parts, found, left = self.texts(position, at), stays, _BRIEFLY if own else _ENDING
+        for part in (part for part in chosen if part not in stays):
             if parts.size(part) <= left or (not found if own else reports_failure(parts.part(part))):
                 found.append(part)
                 left -= parts.size(part)
@@ -269,23 +273,51 @@ class Forms:
             if piece.kind == "output":
                 again = at in owners and owners[at] in marks
                 if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
-                    yield at, self._divided(text).ending()
+                    yield at, [*dict.fromkeys([*self._ending(text), *self._heard(position, at)])]
             elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
                 yield at, ()
             elif piece.kind == "text" and piece.at and (printed or message.role == "assistant") and at not in marks:
                 size = count(text) if len(text) > _OWN_WORDS else 0
                 if size > tokens(_OWN_WORDS):
-                    yield at, self._divided(text).ending() if printed else self._own_words(text, size)
+                    yield at, self._divided(text).ending() if printed else self._own_words(position, at, _OWN_WORDS)
 
-    def _own_words(self, text: str, size: int) -> list[int]:
-        """Return the parts of a long text of the agent that stay: as many as have room, the most important first."""
-        parts, left, found = self._divided(text, own=True), self._turns.tokens(_OWN_WORDS), list[int]()
-        for at in by_importance(parts):
-            cost = 1 + parts.size(at) * size // len(text)
+    def _ending(self, text: str) -> list[int]:
+        """Return the parts of a result that say how it ended, without what a program added to it."""
+        parts, end = self._divided(text), body(text)
+        if end == len(text) or not isinstance(parts, TextParts):
+            return parts.ending()
+        alone = TextParts(text[:end])
+        return [parts.part_at(alone.starts[at]) for at in alone.ending()]
+
+    def _own_words(self, position: int, at: int, most: int) -> list[int]:
+        """Return the parts of a long text of an agent that stay: as many as have room, the most important first."""
+        parts, left, found = self.texts(position, at), self._turns.tokens(most), list[int]()
+        for part in by_importance(parts):
+            cost = 1 + int(parts.size(part) * self.density(position, at))
             if cost <= left or not found:
-                found.append(at)
+                found.append(part)
                 left -= cost
         return found
+
+    def _heard(self, position: int, at: int) -> list[int]:
+        """Return the parts of a result that stay in any form: words of a person or of a subagent.
+
+        So does a short result to which a program added something.
+        """
+        message = self._turns.messages[position]
+        owner, text = results_of(message).get(at), message.pieces[at].text
+        if owner is not None and message.pieces[owner].id in self._turns.answers:
+            return self._own_words(position, at, _ANSWER)
+        spans, end = [(start, stop, voice == "agent") for start, stop, voice in heard(text)], body(text)
+        if 0 < end < len(text) and self._turns.chat.text(text[:end]) <= self._turns.tokens(_SHORT_RESULT):
+            spans.append((0, end, False))
+        if not spans:
+            return []
+        parts, most = self.texts(position, at), int(_ANSWER / self.density(position, at))
+        spans = [(start, min(stop, start + most) if limited else stop, limited) for start, stop, limited in spans]
+        return [
+            *{part for start, stop, _ in spans for part in range(parts.part_at(start), parts.part_at(stop - 1) + 1)}
+        ]
 
     def names(self, position: int) -> frozenset[str]:
         """Return the names that the spare form of a message shows."""
@@ -539,9 +571,19 @@ class Forms:
                     return text
                 longest //= 2
             return "{}"
+        text, spans = piece.text, heard(piece.text)
+        said = "\n".join(text[start:stop] for start, stop, _ in spans)
+        if said and meter.load(said) < limit - _SHAPED:
+            for start, stop, _ in reversed(spans):
+                text = text[:start] + text[stop:]
+            return f"{self._shape(text, limit - meter.load(said) - 1)}\n{said}"
+        return self._shape(text, limit)
+
+    def _shape(self, text: str, limit: int) -> str:
+        meter = self._turns.meter
         for keep in (truncator("shape"), truncator("head", _ELLIPSIS))[limit < _SHAPED :]:
             with suppress(DoesNotFit):
-                return shrink(piece.text, limit, meter, self._cutter(piece.text, keep), meter.load).text
+                return shrink(text, limit, meter, self._cutter(text, keep), meter.load).text
         return _ELLIPSIS
 
     def _cutter(self, text: str, keep: Truncator) -> Callable[[int], str]:

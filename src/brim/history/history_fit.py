@@ -139,8 +139,11 @@ class HistoryFit:
         if "priority" in self.options.ways:
             self.distribution = distribution(self.ranking.class_of(turn, self.options) for turn in self.kept_turns())
         if self.writes_note:
-            unit = self.turns.meter.unit
-            self.note = written(*self.steps, self.units, self.budget, unit, self.distribution) + self._summary()
+            sums = (*self.steps, self.units, self.budget, self.turns.meter.unit, self.distribution)
+            summary, less = self._summary(), {self.turns.turn_of(at) for at in self.sent}
+            self.note = written(*sums, shortened=len(less)) + summary
+            if self.used > self.budget:  # Room is kept for the note without that: marks say it too.
+                self.note = written(*sums) + summary
         if self.stable is not None:
             self.stable = replace(self.stable, held=self._held())
 

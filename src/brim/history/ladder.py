@@ -110,7 +110,7 @@ class Ladder:
         """Return the turns in which a person says much, and no exact value that still holds."""
         turns, ledger = self.turns, self.forms.ledger
         ledger.keep_up()
-        long = (turn for turn in people if turns.weights[turn] > turns.tokens(_LONG))
+        long = (turn for turn in people if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
         return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
 
     def _backwards(self) -> Iterator[int]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from brim.history.envelopes import body
 from brim.history.turns import Turns
 from brim.meter.memo import Memo
 
@@ -86,8 +87,8 @@ class NameIndex:
         for at, piece in enumerate(message.pieces):
             if piece.kind not in ("text", "output", "call"):
                 continue
-            own = piece.kind != "output" and not answer
-            for name, start in names_in(piece.text):
+            own, end = piece.kind != "output" and not answer, body(piece.text)
+            for name, start in names_in(piece.text[:end]):
                 use = written.pop(name, None)
                 if use is None:
                     use = printed.pop(name, None) or NameUse()

@@ -11,17 +11,17 @@ from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidValue, check_choice
+from brim.history.envelopes import has_person
 from brim.history.priority import NAMES
 from brim.wire.message import Message, Piece
 
 NOTE_MARK = "[CONTEXT_TRUNCATED]"
 """How a note begins."""
-_REMINDER = "<system-reminder>"
-"""How the texts begin that agents add to the results of tools."""
 _FORM = re.compile(
     re.escape(NOTE_MARK)
-    + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted, budget: ([0-9,]{1,15})"
-    r"/([0-9,]{1,15}) ([^\n()]{1,40})\)(?: \[Priority: ([A-Z]{1,9}=[0-9]{1,9}(?:, [A-Z]{1,9}=[0-9]{1,9}){0,9})\])?"
+    + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted(?:, ([0-9]{1,9}) shortened)?,"
+    r" budget: ([0-9,]{1,15})/([0-9,]{1,15}) ([^\n()]{1,40})\)"
+    r"(?: \[Priority: ([A-Z]{1,9}=[0-9]{1,9}(?:, [A-Z]{1,9}=[0-9]{1,9}){0,9})\])?"
 )
 
 Distribution = Mapping[str, int]
@@ -34,18 +34,22 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
     budget: int,
     unit: str,
     distribution: Distribution | None = None,
+    *,
+    shortened: int = 0,
 ) -> str:
     """Return the note for a prompt in which a step was omitted.
 
-    `distribution` is how many of the included steps each class has, if steps were selected by class.
+    `distribution` is how many of the included steps each class has, if steps were selected by class; `shortened` is how
+    many of them are not whole, if that is to be said.
 
     Raises:
         InvalidValue: a number is below 0, more steps are included than there are, or a class is unknown.
     """
     _check(included, total, used, budget, distribution)
+    less = f", {units('shortened', shortened)} shortened" if shortened else ""
     line = (
         f"{NOTE_MARK} Included {included} of {total} history steps "
-        f"({total - included} omitted, budget: {used:,}/{budget:,} {unit})"
+        f"({total - included} omitted{less}, budget: {used:,}/{budget:,} {unit})"
     )
     if distribution is None:
         return line
@@ -62,12 +66,12 @@ def is_note(message: Message) -> bool:
 def is_spoken(message: Message) -> bool:
     """Return whether a person says something in a message of the user.
 
-    Results say nothing, and neither do a note or a reminder of a program beside them.
+    Results say nothing, and neither do a note or what a program says, such as a reminder.
     """
-    if not message.results:
+    texts = [piece.text for piece in message.pieces if piece.kind == "text" and not is_written(piece.text)]
+    if not texts and not message.results:
         return not is_note(message)
-    texts = (piece.text.strip() for piece in message.pieces if piece.kind == "text")
-    return any(text and not text.startswith(_REMINDER) and not is_written(text) for text in texts)
+    return any(map(has_person, texts))
 
 
 def note_in(message: Message, count: Callable[[Piece], int]) -> int:
@@ -87,11 +91,11 @@ def is_written(text: str) -> bool:
     match = _FORM.fullmatch(text) if text.startswith(NOTE_MARK) else None
     if match is None:
         return False
-    included, total, used, budget = (int(match[i].replace(",", "") or 0) for i in range(1, 5))
-    shares = [pair.split("=") for pair in match[6].split(", ")] if match[6] else None
+    included, total, less, used, budget = (int((match[i] or "").replace(",", "") or 0) for i in range(1, 6))
+    shares = [pair.split("=") for pair in match[7].split(", ")] if match[7] else None
     try:
         counts = None if shares is None else {name: int(steps) for name, steps in shares}
-        return text == note(included, total, used, budget, match[5], counts)
+        return text == note(included, total, used, budget, match[6], counts, shortened=less)
     except InvalidValue:
         return False
 

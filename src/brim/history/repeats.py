@@ -5,6 +5,7 @@ The newest is shown, and a mark stands for the older ones.
 
 from __future__ import annotations
 
+from brim.history.envelopes import body, heard
 from brim.history.turns import Turns
 from brim.wire.message import Message, results_of
 
@@ -47,7 +48,8 @@ class Repeats:
     def _add_results(self, position: int, message: Message) -> None:
         contents: dict[int, list[str]] = {}
         for inner, result in results_of(message).items():
-            contents.setdefault(result, []).append(message.pieces[inner].text)
+            text = message.pieces[inner].text
+            contents.setdefault(result, []).append(text if heard(text) else text[: body(text)])
         for at, texts in contents.items():
             content = "\0".join(texts)
             if len(content) >= _SHORT:

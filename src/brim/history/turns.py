@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
+from brim.history.envelopes import SUBAGENTS, heard
 from brim.history.fingerprints import Fingerprints
 from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
@@ -111,7 +112,9 @@ class Turns:
         self.instruction: int | None = None
         """The position of the user's last message."""
         self.spoken: list[int] = []
-        """The positions of messages in which a person says something."""
+        """The positions of messages in which a person says something, or a subagent answers."""
+        self.answers: set[str] = set()
+        """The ids of calls whose results are answers of subagents."""
         self.notes: set[int] = set()
         """The turns that are only the note of an earlier fit."""
         self.noted: dict[int, int] = {}
@@ -317,17 +320,14 @@ class Turns:
         alone = self.compaction == at and self.wire.batches
         if role == "system" and self.starts:  # A reminder in the middle leaves with the turn that it follows.
             self._place(at, units, at - 1)
+            self._hear(message, at)
             return
         if role == "system" or alone:
             self.fixed += units
             self.system.append(at)
             return
-        if role == "user":
-            if is_spoken(message) and not self.printed(at):
-                self.instruction = at
-                self.task = at if self.task is None else self.task
-                self.spoken.append(at)
-        elif role == "assistant" and (self.wire.binds or self.wire.batches):
+        self._hear(message, at)
+        if role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
         bond = earliest_bond(self._rules, message, at)
         if role == "user":
@@ -335,6 +335,21 @@ class Turns:
         self._place(at, units, bond)
         if message.results:
             self._seat(at, bond)
+
+    def _hear(self, message: Message, at: int) -> None:
+        """Register a message in which a person says something: typed, or inside another text; or a subagent answers."""
+        if message.role == "assistant":
+            self.answers |= {piece.id for piece in message.pieces if piece.kind == "call" and piece.name in SUBAGENTS}
+            return
+        first = self.task is None and not message.results and not is_note(message)
+        if message.role == "user" and (first or is_spoken(message)) and not self.printed(at):
+            self.instruction = at
+            self.task = at if self.task is None else self.task
+            self.spoken.append(at)
+            return
+        said = (piece.text for piece in message.pieces if piece.kind in ("text", "output"))
+        if not self.answers.isdisjoint(message.results) or any(map(heard, said)):
+            self.spoken.append(at)
 
     def _notice(self, message: Message, at: int) -> None:
         """Register thinking: whether there is any that an edit invalidates, and messages that are only reasoning."""

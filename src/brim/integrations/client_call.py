@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from brim.integrations.calls import FittedCall
+from brim.meter.catalogue import with_long_window
 from brim.sessions.conversations import Conversations
 from brim.wire import Format, Wire, plain, wire
 from brim.wire.base import (
@@ -75,7 +76,7 @@ class ClientCall(FittedCall):
         system = value_at(values, (chosen.system_key,)) if chosen.system_key else None
         request = conversations.request(
             messages,
-            model=model if isinstance(model, str) else None,
+            model=with_long_window(model, str(values.get("betas"))) if isinstance(model, str) else None,
             tools=[*map(plain, _listed(value_at(values, chosen.tools_at))), *functions] or None,
             system=jsonable(_given(system)),
             fields=_other({key: values[key] for key in values if self.sent is None or key in self.sent}, chosen),

@@ -114,6 +114,15 @@ class Model:
         return f"{self.window:,} (a guess)" if self.guessed else f"{self.window:,}"
 
 
+LONG = "[1m]"
+"""The end of a model's name that asks for the window of a million tokens, as Claude Code writes it."""
+LONG_BETA = "context-1m-2025-08-07"
+"""The beta of Anthropic that does the same."""
+_LONG_MODELS = ("claude-sonnet-4", "claude-sonnet-4-5")
+"""Models that have that window only if it is asked for."""
+_LONG_WINDOW = 1_000_000
+
+
 def find(name: str, overrides: Overrides | None = None) -> Model:
     """Return the model of that name, from the shipped table and the declarations.
 
@@ -127,10 +136,18 @@ def find(name: str, overrides: Overrides | None = None) -> Model:
     if not isinstance(name, str):
         raise InvalidType("model", name, "a str")
     own = declared() if overrides is None else overrides
-    found = next(_found(spellings(name), own), None)
+    plain = name.strip().removesuffix(LONG)
+    found = next(_found(spellings(plain), own), None)
     if found is None:
         raise UnknownName("model", name, known_names(own), ADVICE)
+    if plain != name.strip() and found.id in _LONG_MODELS:
+        return replace(found, window=_LONG_WINDOW, max_input=_LONG_WINDOW)
     return found
+
+
+def with_long_window(model: str, betas: str) -> str:
+    """Return the name of a model with the long window, if the betas of a request ask for that."""
+    return model if LONG_BETA not in betas or model.endswith(LONG) else f"{model}{LONG}"
 
 
 def lookup(name: str | None) -> Model | None:

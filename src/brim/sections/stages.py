@@ -116,21 +116,14 @@ class Stage:
         self, section: Section, entries: Sequence[str], limit: int, meter: BaseMeter
     ) -> tuple[Sequence[str], Sequence[int]]:
         """Return as many entries as count at most the limit, at least `leave`, and their indexes."""
-        whole, fitting, left = set(entries), tuple[str, ...](), tuple[int, ...]()
         try:
-            selected = records(section, "").select(entries, limit, meter)
-            fitting, left = selected.entries, selected.kept
-            if section.marker and not whole.issuperset(fitting):
-                marker = section.marker.strip("\n")
-                selected = records(section, "").select(entries, limit - meter.count(marker) - 1, meter)
-                fitting, left = selected.entries, selected.kept
-                at = next((i for i, entry in enumerate(fitting, 1) if entry not in whole), len(fitting))
-                fitting, left = (*fitting[:at], marker, *fitting[at:]), (*left[:at], -1, *left[at:])
+            selected = records(section, section.marker).select(entries, limit, meter)
+            kept, left = [text for _, text in selected.rows], [index for index, _ in selected.rows]
         except DoesNotFit:
-            fitting = ()
+            kept, left = [], []
         n = min(self.leave, len(entries))
-        if fitting and (n == 1 or len(whole.intersection(fitting)) >= n):
-            return fitting, left
+        if kept and (n == 1 or len(set(entries).intersection(kept)) >= n):
+            return kept, left
         least = range(len(entries))[len(entries) - n :] if section.keeps_end else range(n)
         return [entries[index] for index in least], least
 

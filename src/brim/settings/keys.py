@@ -228,7 +228,12 @@ _SETTINGS = (
     _row("gateway.rules", rules(), (), "Settings for some models, keys or routes; the first matching rule counts."),
     _row("gateway.recall", FLAG, False, "Whether models are offered `brim_recall`, which the gateway answers."),
     _row("gateway.on_fault", _FAULT, "pass", "After an error of brim, pass on what is certain to fit, or refuse all."),
-    _row("gateway.lower_answer", FLAG, False, "Whether `max_tokens` may be lowered to make room for the prompt."),
+    _row(
+        "gateway.lower_answer",
+        FLAG,
+        False,
+        "Whether `max_tokens` of at most a quarter of the window may be lowered too, to make room for the prompt.",
+    ),
     _row("gateway.client_policy", FLAG, False, "Whether clients may choose a policy by the header `x-brim-policy`."),
     _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body, decompressed."),
     _row("gateway.most_values", whole(1), 250_000, "The most values in the JSON of a request body."),

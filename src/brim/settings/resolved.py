@@ -262,7 +262,7 @@ class Resolved:
                 self.log(_over_model(size, str(model), bound))
             return None if model is None else Window.of(model, **options)
         except UnknownName as error:
-            if self.value("unknown_model") != _ERROR:
+            if self.value("unknown_model") != _ERROR or self.value("meter") is not None:
                 return None
             raise self.blame("model", error) from error
         except InvalidValue as error:

@@ -6,6 +6,11 @@ interpreted.
 
 from __future__ import annotations
 
+import re
+
+_COUNTED = re.compile(r" ?\[\{dropped[^\]]*omitted\]")
+"""The brackets of a marker that say how many were dropped."""
+
 
 def mark(number: int, noun: str, recall: str = "") -> str:
     """Return the mark of what is omitted; with the handle `recall` it says how to bring that back."""
@@ -14,7 +19,12 @@ def mark(number: int, noun: str, recall: str = "") -> str:
 
 
 def filled(marker: str, dropped: int) -> str:
-    """Return `marker` with `{dropped}` and `{dropped:,}` replaced by the number, and the noun in its singular for 1."""
+    """Return `marker` with `{dropped}` and `{dropped:,}` replaced by the number, and the noun in its singular for 1.
+
+    Without anything dropped, it has no brackets that count.
+    """
+    if not dropped:
+        marker = _COUNTED.sub("", marker)
     text = marker.replace("{dropped:,}", f"{dropped:,}").replace("{dropped}", str(dropped))
     if dropped != 1:
         return text

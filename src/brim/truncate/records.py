@@ -39,6 +39,8 @@ class Selection(Cut):
     """The indexes of the kept entries, ascending."""
     entries: tuple[str, ...]
     """The kept entries, of which one that was too big is shortened."""
+    rows: tuple[tuple[int, str], ...] = ()
+    """The kept entries with their indexes, and the marker in its place with the index -1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,8 +73,8 @@ class Records(BaseTruncator):
         text = self.separator.join(entries)
         before = meter.count(text)
         if before <= limit:
-            kept = tuple(range(len(entries)))
-            return Selection(text=text, before=before, after=before, kept=kept, entries=tuple(entries))
+            kept, own = tuple(range(len(entries))), tuple(entries)
+            return Selection(text=text, before=before, after=before, kept=kept, entries=own, rows=tuple(enumerate(own)))
         best, room, rounds = None, limit, 0
         while room > 0 and (best is None or rounds < _ROUNDS):
             made = self._joint(entries, self._chosen(entries, room, meter), before, meter)
@@ -127,19 +129,21 @@ class Records(BaseTruncator):
         """Return the kept entries and the marker as one text; `before` is the count of all entries."""
         chosen = sorted(kept)
         own = [kept[index] for index in chosen]
-        text = self.separator.join(self._texts(entries, chosen, own))
-        return Selection(text=text, before=before, after=meter.count(text), kept=tuple(chosen), entries=tuple(own))
+        rows = tuple(self._rows(entries, chosen, own))
+        text = self.separator.join([row for _, row in rows])
+        count = meter.count(text)
+        return Selection(text=text, before=before, after=count, kept=tuple(chosen), entries=tuple(own), rows=rows)
 
-    def _texts(self, entries: Sequence[str], chosen: Sequence[int], kept: Sequence[str]) -> list[str]:
+    def _rows(self, entries: Sequence[str], chosen: Sequence[int], kept: Sequence[str]) -> list[tuple[int, str]]:
         """Return the kept entries with the marker where entries were dropped, or else after the shortened one."""
-        marker = self._marker(len(entries) - len(kept))
-        if marker and len(kept) < len(entries):
-            return [marker, *kept] if self.keep == "newest" else [*kept, marker]
-        texts = list(kept)
-        if marker and self.marker is not None:
-            cut = (i for i, index in enumerate(chosen) if kept[i] != entries[index])
-            texts.insert(next(cut, len(kept) - 1) + 1, marker)
-        return texts
+        rows, marker = list(zip(chosen, kept, strict=True)), (-1, self._marker(len(entries) - len(kept)))
+        if not marker[1]:
+            return rows
+        if len(kept) < len(entries):
+            return [marker, *rows] if self.keep == "newest" else [*rows, marker]
+        cut = (i for i, index in enumerate(chosen) if kept[i] != entries[index])
+        rows.insert(next(cut, len(kept) - 1) + 1, marker)
+        return rows
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         entries = self._entries(text)

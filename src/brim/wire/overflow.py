@@ -33,7 +33,12 @@ _MOST = rf"maximum context length is (?P<limit>{_N})(?: tokens)?"
 _PHRASES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"prompt is too long(?:: (?P<sent>{_N}) tokens > (?P<limit>{_N}) maximum)?",
+        rf"prompt is too long(?:: (?P<sent>{_N}) tokens > (?P<limit>{_N}) maximum"
+        rf"|: (?P<sent2>{_N}), model maximum context length: (?P<limit2>{_N}))?",
+        rf"prompt \(length (?P<sent>{_N})\) is longer than the maximum model length of (?P<limit>{_N})",
+        rf"prompt \(total length (?P<sent>{_N})\) is too long to fit into the model \(context length (?P<limit>{_N})",
+        rf"current length is (?P<sent>{_N}) while limit is (?P<limit>{_N})",
+        rf"request body too large for .{{1,60}} model\. max size: (?P<limit>{_N}) tokens",
         rf"input length and `?max_tokens`? exceed context limit"
         rf"(?:: (?P<sent>{_N}) \+ (?P<reply>{_N}) > (?P<limit>{_N}))?",
         rf"{_MOST} and your request has (?P<sent>{_N}) input tokens(?: \((?P<reply>{_N}) > )?",
@@ -275,7 +280,7 @@ def _told(match: re.Match[str] | None, numbers: Mapping[str, int], code: str | N
         sent = total - (reply or 0)
     return Overflow(
         reason=match[0][:_REASON] if match is not None else code or "",
-        limit=read.get("limit") or numbers.get("n_ctx"),
+        limit=read.get("limit") or read.get("limit2") or numbers.get("n_ctx"),
         sent=sent,
         reply=reply,
         summed=total is not None and reply is None,

@@ -19,6 +19,7 @@ from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
 from brim.gateway.settings import GatewaySettings
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
+from brim.meter.catalogue import with_long_window
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful, lowered_limits, value_at
@@ -102,15 +103,15 @@ class Parsed:
 
     def input(self, *, pin: tuple[int, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()) -> RequestInput:
         """Return the request of an owner as the engine takes it; without messages if they cannot be read."""
-        request = self.request
+        request, model = self.request, with_long_window(self.model, self.admitted.header("anthropic-beta") or "")
         if request is None:
-            return RequestInput(messages=(), model=self.model, format=self.format, answer=self.answer, owner=owner)
+            return RequestInput(messages=(), model=model, format=self.format, answer=self.answer, owner=owner)
         chat = self.format == "openai"
         # Chat Completions has no field `system`: if there is one, it is a field like others.
         apart = {"system": request.system} if chat and request.system is not None else {}
         return RequestInput(
             messages=request.messages,
-            model=self.model,
+            model=model,
             tools=request.tools,
             system=None if chat else request.system,
             fields={**request.fields, **apart},

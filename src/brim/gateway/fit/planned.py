@@ -52,7 +52,7 @@ class Planned:
     def lowers(self, tokens: int) -> bool:
         """Return whether the answer of a request of so many tokens has to be shortened."""
         room = self.room
-        answer = room.answer if room is not None and self.engine.limits.lower_answer else None
+        answer = room.answer if room is not None and room.lowers else None
         return answer is not None and room is not None and tokens + answer > room.window
 
     def method(self, *, exact: bool) -> str:
@@ -90,6 +90,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         limit=settings.limit,
         margin=settings.margin,
         lower_answer=settings.lower_answer,
+        lower_large=True,
     )
     recall = bool(rule.recall) and is_offered(parsed.route, admitted.path, admitted.query, parsed.values)
     given = parsed.input(pin=_pinned(parsed), recall=recall, owner=owner)

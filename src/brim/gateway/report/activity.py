@@ -123,6 +123,7 @@ class Activity:
             "reason": self.source(fitted),
             "dropped": fitted.edits,
             "cut": fitted.request.cut if fitted.request is not None else 0,
+            "summary_of": fitted.request.summary_of if fitted.request is not None else "",
             "method": fitted.method,
         }
 

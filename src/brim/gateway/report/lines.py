@@ -123,6 +123,8 @@ def summary_of(sums: Mapping[str, Any]) -> str:
 
 def _cut(fields: Mapping[str, Any]) -> tuple[str, str]:
     number = f", cut {fields['cut']:,} of this conversation" if fields["cut"] else ""
+    if agent := fields.get("summary_of"):
+        number = f", for the summary of its conversation that {agent} asks for"
     return (
         "cut",
         f"{_sizes(fields)}, {_counted(fields['dropped'], 'message')} dropped or shortened{number}{_why(fields)}",

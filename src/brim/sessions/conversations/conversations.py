@@ -14,6 +14,7 @@ from typing import Any, Self, Unpack
 from uuid import uuid4
 
 from brim.errors import DoesNotFit, SessionPurged, StoreError
+from brim.history.envelopes import compacting_agent
 from brim.history.history import Tools
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
@@ -38,6 +39,7 @@ from brim.sessions.options import SessionOptions, check_options
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Given, Session, SessionExists
 from brim.store import Store, opened_store
+from brim.wire import format_of, wire
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
@@ -241,7 +243,12 @@ class Conversations:
             made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
             key = ConversationKey(request.model, request.format, request.owner)
-            conversation = self._find(request, key, name, plan, room)
+            agent = _compacting_agent(request)
+            if agent:  # A summary makes a loss final: it is of as much of the past as there is room for.
+                request, name = replace(request, recall=False), uuid4().hex
+                conversation = self._open_cut(name, key, plan, room, stored=False, stable=False)
+            else:
+                conversation = self._find(request, key, name, plan, room)
             try:
                 made = self._fit_in(conversation, request, plan, room, most)
             except SessionPurged:  # The request brings its whole history: it begins anew.
@@ -252,10 +259,11 @@ class Conversations:
                 made = self._fit_in(conversation, request, plan, room, most)
             if room.window == _ENDLESS:
                 made.room = None
-            made.conversation, made.report = conversation.name, conversation.report
+            made.conversation, made.report, made.summary_of = conversation.name, conversation.report, agent
             made.answer = plan.lowered(made)
             add_breakpoint(made)
-            self._note_newest(conversation, request, changed=made.changed)
+            if not agent:
+                self._note_newest(conversation, request, changed=made.changed)
         if request.changes and made.fitted is None:
             made.messages = [jsonable(raw) for raw in made.messages]
 
@@ -272,16 +280,27 @@ class Conversations:
     def _fit_in(
         self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
     ) -> FittedRequest:
-        """Return a request of a conversation that fits; with less room for the answer, if it does not otherwise."""
+        """Return a request of a conversation that fits; with less room for the answer, if it does not otherwise.
+
+        Raises:
+            DoesNotFit: what has to stay is larger than the budget, and not only by a bound.
+        """
         with conversation.lock:
             self._recount(conversation, plan)
             try:
                 return conversation.fit(request, room, plan.scale, most)
             except DoesNotFit:
-                if most is not None or room.target == room.most:
+                if most is not None:
                     raise
-                # Better less room for the answer than no request.
+            try:  # Better less room for the answer than no request.
                 return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
+            except DoesNotFit:
+                doubt = self.meters.doubt(plan.scope, plan.chosen, request)
+                if doubt <= 1:
+                    raise
+                # Only the bound of a model forbids it that nobody has counted yet: its answer, or its refusal, tells.
+                allowed = int(room.most * doubt)
+                return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
 
     def learn(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
         """Learn how a model counts from the usage that its provider reported for a request that it accepted."""
@@ -425,11 +444,18 @@ class Conversations:
         return self._open_cut(name, key, plan, room, stored=False)
 
     def _open_cut(
-        self, name: str, key: ConversationKey, plan: RequestPlan, room: Room, *, stored: bool = True
+        self,
+        name: str,
+        key: ConversationKey,
+        plan: RequestPlan,
+        room: Room,
+        *,
+        stored: bool = True,
+        stable: bool | None = None,
     ) -> Conversation:
         """Return a conversation of which only the cut is kept."""
         store, window = self._store if stored else None, self._limits.window(room.window)
-        given: dict[str, Any] = {"stable": self.stable, "format": key.format}
+        given: dict[str, Any] = {"stable": self.stable if stable is None else stable, "format": key.format}
         given |= {name: self._settings[name] for name in ("clock",) if name in self._settings}
         session = Session(window, model=key.model or None, meter=plan.scale, store=store, id=name, log="cuts", **given)
         session.tolerate(self.store.failed)
@@ -467,3 +493,9 @@ class Conversations:
             gone = self._known.forget(conversation, request.size, logged=self._log)
         for each in gone if self._log and self._store is not None else ():  # Its next request finds it in the store.
             self._prefixes.move(each.name, "", each.mark)
+
+
+def _compacting_agent(request: RequestInput) -> str:
+    """Return the agent whose last message asks for a summary of its conversation; empty if it does not."""
+    last = wire(request.format or format_of(request.messages) or "openai").read(request.messages[-1], 0)
+    return compacting_agent(last.said()) if last.role == "user" else ""

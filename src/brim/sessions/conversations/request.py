@@ -45,6 +45,8 @@ class FittedRequest:
     """The name of its conversation; empty if it continues none."""
     cut: int = 0
     """The number of the cut that it made in its conversation, from 1; 0 if it is whole, or cut as the one before."""
+    summary_of: str = ""
+    """The agent that asks for a summary of its conversation with this request; empty if it is another one."""
     regret: tuple[int, int] = (0, 0)
     """Calls that it brings which were made again because a cut had taken their results, and the tokens of these."""
     session: Session | None = None

@@ -40,7 +40,7 @@ class RequestPlan:
     def lowered(self, request: FittedRequest) -> int | None:
         """Return the tokens to ask for the answer if they have to be lowered; `None` if not."""
         asked, room, used = request.input.answer, request.room, request.used
-        if not self.limits.lower_answer or asked is None or room is None or room.answer is None or used is None:
+        if asked is None or room is None or not room.lowers or room.answer is None or used is None:
             return None
         left = room.window - used
         return left if 0 < left < asked else None
@@ -48,7 +48,7 @@ class RequestPlan:
     def ceiling(self, request: FittedRequest, overflow: Overflow) -> int | None:
         """Return the tokens that a refused request may take when it is sent again; `None` leaves that to its room."""
         overflow = self.believed(request, overflow)
-        if overflow.reply and not overflow.accepted and self.limits.lower_answer:
+        if overflow.reply and not overflow.accepted and self.limits.lowers(overflow.reply, overflow.limit or 0):
             return None
         refused = overflow.sent if request.report is not None and overflow.sent else request.used or 0
         return max(1, int(refused * overflow.retry_share))

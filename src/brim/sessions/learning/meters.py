@@ -78,6 +78,18 @@ class Meters:
         """Return whether reported usage corrects the count."""
         return self._of(scope, chosen).learns
 
+    def doubt(self, scope: LearningScope, chosen: Any, request: RequestInput) -> float:
+        """Return how many times more tokens the bound of a request has than its estimate, before any usage is known.
+
+        Raises:
+            InvalidValue: a message or a tool is invalid.
+        """
+        found = self._of(scope, chosen)
+        if not found.learns or found.calibration is None or found.calibration.calls:
+            return 1.0
+        bound, estimate = (self.count(request, each).tokens for each in (self.meter(scope, chosen), found.estimate))
+        return bound / max(1, estimate)
+
     def learn(self, scope: LearningScope, chosen: Any, sent: SentPrompt, tokens: int) -> None:
         """Learn from the tokens that a provider reported for a prompt."""
         found = self._of(scope, chosen)

@@ -53,8 +53,9 @@ class ModelMeter:
         self._plain = meter_for(chosen, model if chosen is None else None)
         self.learns = not self._plain.exact and self._plain.unit in TOKENS
         """Whether there is anything to learn: an exact meter has nothing to."""
-        self._estimate = _estimate(chosen, model, self._plain)
-        self.calibration = calibration or (Calibration(model=model or self._estimate.model) if self.learns else None)
+        self.estimate = _estimate(chosen, model, self._plain)
+        """The meter without its bound."""
+        self.calibration = calibration or (Calibration(model=model or self.estimate.model) if self.learns else None)
         """What is known of the model by now."""
         self.meter = self._plain
         """The meter that counts the history."""
@@ -65,14 +66,14 @@ class ModelMeter:
     def recount(self) -> None:
         """Count by what is known by now."""
         if self.calibration is not None and self.calibration.calls:
-            self.meter = Calibrated(self._estimate, self.calibration)
+            self.meter = Calibrated(self.estimate, self.calibration)
 
     def sent_size(self) -> CallSize | None:
         """Return the estimated size of the newest prompt; `None` if there is none, or it can teach nothing."""
         sent = self.sent
         if not self.learns or sent is None:
             return None
-        scale = self.meter if isinstance(self.meter, Calibrated) else Calibrated(self._estimate, self.calibration)
+        scale = self.meter if isinstance(self.meter, Calibrated) else Calibrated(self.estimate, self.calibration)
         size = scale.size_of(sent.messages, sent.tools, system=sent.system, fields=sent.fields, format=sent.format)
         return size if size.whole else None
 

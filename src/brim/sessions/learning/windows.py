@@ -33,7 +33,8 @@ _MOST = 1_000
 """Models of a list that are read, and scopes of which it is remembered that the store or the server was read."""
 _MOST_RATIO = 20.0
 _UNSURE = 4
-"""The part of the window, one in so many, that is reserved at most while it is unknown whether the answer counts."""
+"""The part of the window, one in so many, that is reserved at most while it is unknown whether the answer counts; a
+longer answer that counts is lowered. With a third, an answer of 32,000 tokens leaves less than 64,000 of 96,000."""
 _LEAST = 256
 """Tokens of a window at the least: a shorter prompt that is refused without numbers has another fault."""
 _LOWERED = 2
@@ -67,6 +68,8 @@ class WindowLimits:
     """Whether a request that has to be cut leaves room for an answer of unknown length."""
     lower_answer: bool = False
     """Whether the tokens that a request asks for the answer may be lowered, so that the prompt has more room."""
+    lower_large: bool = False
+    """Whether they may if they are more than a quarter of the window."""
 
     @classmethod
     def of(cls, window: Window | None) -> WindowLimits:
@@ -74,6 +77,10 @@ class WindowLimits:
         if window is None:
             return cls()
         return cls(size=window.size, reserve=window.reserve, cap=window.cap, limit=window.limit, spare=False)
+
+    def lowers(self, answer: int, size: int) -> bool:
+        """Return whether a shorter answer is asked for than one of so many tokens, where it counts in a window."""
+        return self.lower_answer or (self.lower_large and answer > size // _UNSURE)
 
     def window(self, size: int) -> Window:
         """Return the window of a model of a size; a reserve that would fill it is left out."""
@@ -95,6 +102,8 @@ class Room:
     """What has to stay may take so many, with less room for the answer than was asked."""
     answer: int | None = None
     """Tokens of an answer that have to fit beside the prompt; `None` if the server checks the prompt alone."""
+    lowers: bool = False
+    """Whether a shorter answer is asked for, if the one that was asked for does not fit beside the prompt."""
 
     @classmethod
     def of(cls, tokens: int) -> Room:
@@ -165,7 +174,7 @@ class Windows:
         if found is None:
             return Room.of(ceiling) if ceiling is not None else None
         size, most = found
-        counts = self.answer_counts(scope) if answer is not None and answer < size else False
+        counts = self.answer_counts(scope) if answer is not None else False
         ratio = learned.ratio if learned is not None else 1.0
         room = _room(size, most, limits, answer=answer, counts=counts, ratio=ratio, exact=exact)
         return room if ceiling is None else room.at_most(ceiling)
@@ -320,15 +329,16 @@ def _room(
         share /= ratio
     if limits.limit is not None:
         most = limits.limit if most is None else min(limits.limit, most)
-    reserves = _reserves(size, limits, answer, counts)
+    lowers = limits.lower_answer or (bool(counts) and limits.lowers(answer or 0, size))
+    reserves = _reserves(size, replace(limits, lower_answer=lowers), answer, counts)
     fits, target, last = [max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves]
-    return Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None)
+    return Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None, lowers=lowers)
 
 
 def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool | None) -> tuple[int, int, int]:
     """Return the tokens left free for the answer: by a request as it came, by one that is cut, and at the least."""
     spare = answer_room(size) if limits.spare else 0
-    if answer is None or answer >= size:
+    if answer is None or (answer >= size and not counts):
         return limits.reserve, limits.reserve or spare, limits.reserve
     if limits.lower_answer or counts is False:
         enough = min(answer, max(limits.reserve, answer_room(size)))

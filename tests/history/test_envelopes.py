@@ -1,0 +1,148 @@
+"""What a person types while an agent works, and what a subagent answers, stays as other words of people do."""
+
+import json
+import random
+
+import pytest
+
+import brim
+from brim.history.envelopes import has_person
+from talk import answer, gives, says, text, use, user
+
+NAMES = ("socket", "retry", "commit", "lease", "shard", "vacuum", "index", "replica", "quorum", "latency")
+SAID = "One more rule: the new port must stay below 50000 and cfg/secret.env is off limits."
+ANSWER = "The lock is held by pay_worker.py in line 212, which waits for the ledger."
+TYPED = (
+    f"<system-reminder>\nThe user sent a new message while you were working:\n{SAID}\n\nIMPORTANT: After completing your "
+    "current task, you MUST address the user's message above. Do not ignore it.\n</system-reminder>"
+)
+NOTICE = (
+    f"<task-notification>\n<task-id>a17</task-id>\n<status>completed</status>\n<result>{ANSWER}</result>\n"
+    "</task-notification>"
+)
+
+
+def printed(seed, lines=80):
+    chance = random.Random(seed)
+    return "\n".join(
+        f"10:{seed % 60:02d}:{i:02d} " + " ".join(f"{chance.choice(NAMES)}{chance.randrange(99)}" for _ in range(9))
+        for i in range(lines)
+    )
+
+
+def in_text(i, envelope):
+    return [gives(answer(f"c{i}", f"{printed(i)}\n\n{envelope}"))]
+
+
+def in_block(i, envelope):
+    return [gives(answer(f"c{i}", [text(printed(i)), text(envelope)]))]
+
+
+def beside(i, envelope):
+    return [gives(answer(f"c{i}", printed(i)), text(envelope))]
+
+
+def as_system(i, envelope):
+    return [gives(answer(f"c{i}", printed(i))), {"role": "system", "content": envelope}]
+
+
+def steps(count, shape):
+    """Return a history as Claude Code sends it: two things come by the way, in the steps 8 and 11."""
+    messages = [gives(text("<system-reminder>\nBe brief.\n</system-reminder>"), text("Fix the worker."))]
+    for i in range(count):
+        messages.append(says(text(f"I look at part {i}."), use(f"c{i}", command=f"cat logs/{i}.log")))
+        came = {8: TYPED, 11: NOTICE}.get(i)
+        messages += shape(i, came) if came else [gives(answer(f"c{i}", printed(i)))]
+    return messages
+
+
+@pytest.mark.parametrize("window", [36_000, 60_000, 100_000])
+@pytest.mark.parametrize("shape", [in_text, in_block, beside, as_system])
+def test_what_came_by_the_way_is_in_every_later_prompt(shape, window):
+    """Claude Code: "What a person types while it works comes inside a `tool_result` ... All gone at the first cut"."""
+    conversations = brim.Conversations(brim.Window(window, reserve=8_000), model="claude-sonnet-4-5")
+    history, shortest = steps(60, shape), 1.0
+    for end in range(27, len(history) + 1):
+        if history[end - 1]["role"] == "assistant" or (history[end : end + 1] and history[end]["role"] == "system"):
+            continue
+        sent = conversations.request(history[:end], model="claude-sonnet-4-5", system="You write code. " * 800).messages
+        shown = json.dumps(sent)
+        assert SAID in shown
+        assert ANSWER in shown
+        shortest = min(shortest, len(shown) / len(json.dumps(history[:end])))
+    assert shortest < 0.9, "some of it was cut"
+
+
+@pytest.mark.parametrize("budget", [900, 3_000])
+def test_words_in_a_huge_newest_result_stay(budget):
+    history = [user("Go."), says(use("c1")), gives(answer("c1", f"{printed(1, 400)}\n\n{TYPED}\n{printed(2, 400)}"))]
+    fitted = brim.fit_messages(history, budget, model="gpt-5", format="anthropic")
+    assert SAID in json.dumps(fitted.messages)
+
+
+@pytest.mark.parametrize("tool", ["Task", "task"])
+def test_the_answer_of_a_subagent_stays_and_its_length_is_limited(tool):
+    long = "\n\n".join(f"Paragraph {i}: {printed(i, 3)}" for i in range(60))
+    for said, shown in ((ANSWER, ANSWER), (f"{ANSWER}\n\n{long}\n\nSo restart pay_worker.", "So restart pay_worker.")):
+        history = [user("Go."), says({**use("c0"), "name": tool}), gives(answer("c0", said))]
+        for i in range(1, 40):
+            history += [says(use(f"c{i}")), gives(answer(f"c{i}", printed(i)))]
+        fitted = brim.fit_messages(history, 8_000, model="gpt-5", format="anthropic")
+        text = json.dumps(fitted.messages[2])
+        assert shown in text
+        assert ANSWER in text
+        assert len(text) < 4_000
+
+
+def test_a_notice_of_a_program_does_not_take_the_place_of_the_last_instruction():
+    history = [user("Go."), says(text("What next?")), user("Use the blue ledger from now on. " * 20)]
+    for i in range(60):
+        history += [says(use(f"c{i}")), gives(answer(f"c{i}", printed(i)))]
+    history += [says(text("Done.")), user("<system-reminder>\nThe todo list is empty.\n</system-reminder>")]
+    fitted = brim.fit_messages(history, 1_500, model="gpt-5", format="anthropic")
+    assert "blue ledger" in json.dumps(fitted.messages)
+
+
+def test_a_result_ends_before_what_a_program_added_to_it():
+    """Claude Code tells after each result how many tokens are left: that is neither its end nor a name to remember."""
+    history = [user("Go.")]
+    for i in range(40):
+        ended = "changed\n" if i == 3 else f"{printed(i)}\n{i} files checked\n"
+        left = f"\n<system-reminder>\n<total_tokens>{15_000_000 - i * 3_999} tokens left</total_tokens>\n</system-reminder>"
+        history += [says(use(f"c{i}")), gives(answer(f"c{i}", ended + left))]
+    shown = json.dumps(brim.fit_messages(history, 9_000, model="gpt-5", format="anthropic").messages)
+    assert "changed" in shown
+    assert shown.count("files checked") > 30
+    assert shown.count("tokens left") < 12
+
+
+def test_the_same_result_twice_shows_once_whatever_a_program_added_to_it():
+    same = printed(1)
+    history = [user("Go.")]
+    for i in range(12):
+        history += [says(use(f"c{i}")), gives(answer(f"c{i}", f"{same}\n<system-reminder>{i}</system-reminder>"))]
+    history += [says(use("x")), gives(answer("x", printed(7, 300)))]
+    shown = json.dumps(brim.fit_messages(history, 12_000, model="gpt-5", format="anthropic").messages)
+    assert shown.count("[the same result as in a later step]") > 5
+
+
+@pytest.mark.parametrize(
+    ("said", "person"),
+    [
+        ("Fix the worker.", True),
+        ("<system-reminder>\nBe brief.\n</system-reminder>", False),
+        ("<system-reminder>\nBe brief.\n</system-reminder>\nFix it.", True),
+        (TYPED, True),
+        (NOTICE, False),
+        (f"<system-reminder>{NOTICE}</system-reminder>", False),
+        ("<environment_details>\n# Time\n</environment_details>", False),
+        ("The user doesn't want to proceed. To tell you how to proceed, the user said:\nUse yarn.", True),
+        (
+            "<system-reminder>\nThe user sent the following message:\nUse yarn.\n\nPlease address this message and "
+            "continue with your tasks.\n</system-reminder>",
+            True,
+        ),
+    ],
+)
+def test_a_person_is_told_from_a_program(said, person):
+    assert has_person(said) is person
