@@ -93,8 +93,8 @@ AREAS = (
         (
             (
                 "S2.10: answers are limited",
-                '            return {"model": self.model, "messages": [*first, *messages]}\n',
-                '            return {"model": self.model, "max_tokens": 9, "messages": [*first, *messages]}\n',
+                '            return {"model": self.model, "messages": [*first, *messages], **more}\n',
+                '            return {"model": self.model, "max_tokens": 9, "messages": [*first, *messages], **more}\n',
             ),
         ),
     ),
