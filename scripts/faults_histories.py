@@ -273,7 +273,7 @@ AREAS = (
         "history/envelopes.py",
         "tests/history/test_envelopes.py tests/sessions/test_conversations.py",
         (
-            ("a reminder is a person", 'if voice == "person" or text[end:start].strip():', "if True:"),
+            ("a reminder is a person", "or bool(without(text, found).strip())", "or True"),
             (
                 "what a person types by the way is a program's",
                 'Envelope("person", _WORKING',

@@ -192,7 +192,7 @@ def asked_answer(settings):
     """Look at the answer that is asked for by a prompt that leaves no room for it, from a model that counts both."""
     made = told(settings)
     app = GatewayApp(made)
-    values = {"model": "claude-opus-4-1", "max_tokens": 1_500, "messages": [{"role": "user", "content": "x" * 1_200}]}
+    values = {"model": "claude-opus-4-1", "max_tokens": 450, "messages": [{"role": "user", "content": "x" * 1_700}]}
     exchange = Exchange(app.state, admitted("/v1/messages"), "messages", ClientConnection(None, None))
     try:
         body = asyncio.run(exchange.fitted(asyncio.run(exchange.parsed(json.dumps(values).encode())))).body
@@ -266,7 +266,7 @@ GATEWAY = {
     "gateway.lower_answer": (
         asked_answer,
         True,
-        lambda before, after: before[0] == 1_500 and before[1] < 1_200 == after[1] and after[0] == 800,
+        lambda before, after: before[0] == 450 and before[1] < 1_700 == after[1] and after[0] == 300,
         NARROW,
     ),
     "gateway.client_policy": (

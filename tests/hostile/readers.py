@@ -36,7 +36,7 @@ from brim.gateway.recall import calls as recall
 from brim.gateway.recall import offer as recall_offer
 from brim.gateway.upstream.server_event import events_of
 from brim.gateway.upstream.stream_start import StreamStart
-from brim.history import excerpts, names
+from brim.history import envelopes, excerpts, names
 from brim.history.compact import lines, mark, summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.lines import Said
@@ -276,6 +276,12 @@ READERS: dict[str, Read] = {
     "gateway.recall.offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
     "gateway.upstream.server_event.events_of": lambda text: events_of(_stream(text)),
     "gateway.upstream.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
+    "history.envelopes.enveloped": envelopes.enveloped,
+    "history.envelopes.compacting_agent": envelopes.compacting_agent,
+    "history.envelopes.heard": envelopes.heard,
+    "history.envelopes.has_person": envelopes.has_person,
+    "history.envelopes.without": lambda text: envelopes.without(text, envelopes.enveloped(text)),
+    "history.envelopes.body": envelopes.body,
     "history.compact.summary.summarise": lambda text: summary.summarise(text, 500, CHARS),
     "history.compact.summary.read_back": lambda text: lines.once(summary.read_back(text)),
     "history.compact.summary.summary_input": lambda text: summary.summary_input(

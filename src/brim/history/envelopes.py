@@ -6,7 +6,7 @@ subagents. They are kept as other words of people are. What a program says about
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Voice = Literal["person", "agent", "program"]
@@ -64,6 +64,10 @@ COMPACTIONS = {
 """What agents ask for a summary of their conversation with, and which they are."""
 
 
+_LAST = 8
+"""Envelopes at the end of a text that are looked at."""
+
+
 class Enveloped(NamedTuple):
     """Where an envelope stands in a text, with what opens it."""
 
@@ -73,13 +77,17 @@ class Enveloped(NamedTuple):
 
 
 def enveloped(text: str) -> list[Enveloped]:
-    """Return the envelopes of a text in order; one inside another is there too."""
+    """Return the envelopes of a text in order; one inside another kind is there too."""
     found = list[Enveloped]()
     for voice, opening, closings in ENVELOPES:
-        for match in re.finditer(re.escape(opening), text) if opening in text else ():
-            own = f"</{opening[1:]}"
-            ends = [at + len(own) * (end == own) for end in closings if (at := text.find(end, match.end())) >= 0]
-            found.append(Enveloped(match.start(), min(ends, default=len(text)), voice))
+        start, own, ends = text.find(opening), f"</{opening[1:]}", dict.fromkeys(closings, -1)
+        while start >= 0:
+            for end in (end for end, at in ends.items() if at <= start):  # Each is looked for once on its way.
+                at = text.find(end, start)
+                ends[end] = len(text) if at < 0 else at + len(own) * (end == own)
+            stop = min(ends.values(), default=len(text))
+            found.append(Enveloped(start, stop, voice))
+            start = text.find(opening, stop)
     return sorted(found)
 
 
@@ -95,18 +103,23 @@ def heard(text: str) -> list[Enveloped]:
 
 def has_person(text: str) -> bool:
     """Return whether a person says something in a text: in an envelope for that, or outside of all."""
-    end = 0
-    for start, stop, voice in enveloped(text):
-        if voice == "person" or text[end:start].strip():
-            return True
+    found = enveloped(text)
+    return any(each.voice == "person" for each in found) or bool(without(text, found).strip())
+
+
+def without(text: str, spans: Iterable[Enveloped]) -> str:
+    """Return a text without some of its envelopes."""
+    kept, end = list[str](), 0
+    for start, stop, _ in spans:
+        kept.append(text[end:start])
         end = max(end, stop)
-    return bool(text[end:].strip())
+    return "".join([*kept, text[end:]])
 
 
 def body(text: str) -> int:
     """Return where the envelopes begin that a program added to the end of a result; its length if there are none."""
     end = len(text)
-    for start, stop, _ in reversed(enveloped(text)):
+    for start, stop, _ in reversed(enveloped(text)[-_LAST:]):
         if not text[stop:end].strip():
             end = start
     return end if end == len(text) else len(text[:end].rstrip())

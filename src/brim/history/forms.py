@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
-from brim.history.envelopes import body, heard
+from brim.history.envelopes import body, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
@@ -574,9 +574,7 @@ class Forms:
         text, spans = piece.text, heard(piece.text)
         said = "\n".join(text[start:stop] for start, stop, _ in spans)
         if said and meter.load(said) < limit - _SHAPED:
-            for start, stop, _ in reversed(spans):
-                text = text[:start] + text[stop:]
-            return f"{self._shape(text, limit - meter.load(said) - 1)}\n{said}"
+            return f"{self._shape(without(text, spans), limit - meter.load(said) - 1)}\n{said}"
         return self._shape(text, limit)
 
     def _shape(self, text: str, limit: int) -> str:
