@@ -144,8 +144,8 @@ def test_a_text_too_long_for_any_memo_is_divided_and_counted_a_few_times(monkeyp
     from brim.history import excerpts
 
     divided = []
-    whole = excerpts.json_parts
-    monkeypatch.setattr(excerpts, "json_parts", lambda text: divided.append(len(text)) or whole(text))
+    whole = excerpts.TextParts
+    monkeypatch.setattr(excerpts, "TextParts", lambda text: divided.append(len(text)) or whole(text))
     numbers = json.dumps([n / 7 for n in range(250_000)])
     assert len(numbers) > 4 * 1024 * 1024
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}

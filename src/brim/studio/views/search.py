@@ -39,7 +39,7 @@ def search(workspace: Workspace, query: str | None, session: str | None) -> dict
         {**hit._asdict(), "step": _step_of(workspace, store, hit)}
         for store in stores
         for hit in _left_out(store, query or "", session)
-        if _has_all(store.text(hit.handle) or "", words)
+        if _has_all(store.text(hit.handle, session=hit.session) or "", words)
     ][:_MOST_HITS]
     rows = [(store, row) for store in stores for row in store.sessions(limit=_MOST_SESSIONS)]
     rows = [(store, row) for store, row in rows if session in (None, row.id)]
