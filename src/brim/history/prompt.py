@@ -52,12 +52,6 @@ def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
     return turns.chat.text(note) + (0 if _joined(turns, kept) else turns.chat.frame("user"))
 
 
-def note_place(turns: Turns, kept: Sequence[Span]) -> int | None:
-    """Return the position of the message that a note goes into; `None` if it is a message of its own."""
-    back = _joined(turns, kept)
-    return kept[0][1] - back if back else None
-
-
 def shared_units(last: Sequence[Any], messages: Sequence[Any], units: list[int], before: int) -> Callable[[], int]:
     """Return a function that counts the start of a prompt which the last one had as well.
 
