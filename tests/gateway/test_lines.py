@@ -109,10 +109,12 @@ def test_an_event_is_one_short_line(case):
     assert line_of(event) == time.strftime("%H:%M:%S", time.localtime(0.0)) + " " + text
 
 
-def test_of_a_long_name_the_end_is_printed_and_without_a_name_the_route():
+def test_of_a_long_name_the_agent_and_the_end_are_printed_and_without_a_name_the_route():
     fields = {"route": "chat", "status": 401, "reason": "key"}
     long = Event(name="refused", at=0.0, session="user_" * 30 + "0123456789ab", fields=fields)
     assert " ...0123456789ab: it has" in line_of(long)
+    agent = Event(name="refused", at=0.0, session="0123456789ab.claude-code.3c1171d9-9b05-4dc3529bb618", fields=fields)
+    assert " claude-code...4dc3529bb618: it has" in line_of(agent)
     assert " chat: it has" in line_of(Event(name="refused", at=0.0, fields=fields))
 
 

@@ -199,7 +199,11 @@ def _why(fields: Mapping[str, Any]) -> str:
 
 
 def _short(name: str | None) -> str:
-    return "" if not name else name if len(name) <= _LONGEST else f"...{name[-_END:]}"
+    """Return a name as it is printed: of a long one the agent, if it names one, and the end of its session's id."""
+    if not name or len(name) <= _LONGEST:
+        return name or ""
+    agent, _, session = name.partition(".")[2].partition(".")
+    return f"{agent if session and len(agent) <= _LONGEST else ''}...{name[-_END:]}"
 
 
 def _counted(count: int, noun: str) -> str:
