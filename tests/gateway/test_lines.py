@@ -27,6 +27,7 @@ SIZES = {
     "cut": 3,
 }
 SUMS = dict.fromkeys(("requests", "cut", "cuts", "refused", "overflows", "retried", "faults", "conversations"), 1)
+SUMS |= {"upstream_errors": 0}
 SUMS |= {"tokens_saved": 1_234, "windows_learned": 0}
 OVERFLOW = {"refused_tokens": 48_213, "stated_tokens": None, "limit_tokens": 40_000, "retried": True}
 EVENTS = {
@@ -201,6 +202,7 @@ def test_json_has_one_object_for_each_line_and_no_text_of_a_prompt(started, upst
         "refused": 1,
         "overflows": 1,
         "retried": 1,
+        "upstream_errors": 0,
         "faults": 0,
         "tokens_saved": saved,
         "conversations": 2,
@@ -263,3 +265,4 @@ def test_the_summary_names_errors_only_if_there_were_any():
         " long (1 sent again), 0 windows learned, 1 error of brim"
     )
     assert "error" not in summary_of({**SUMS, "faults": 0})
+    assert summary_of({**SUMS, "faults": 0, "upstream_errors": 2}).endswith(", 2 errors of upstream")

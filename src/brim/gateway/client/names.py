@@ -56,7 +56,8 @@ def conversation_name(
 
     The header `x-brim-session-id` alone is a name. Conversations may share the session of an agent, as those of its
     subagents do, so such a name begins with a fingerprint of all that tells it from others, the first message after the
-    system prompt included; the names of the agent and of its session follow. Clients with different keys share no conversation.
+    system prompt included; the names of the agent and of its session follow. Clients with different keys share no
+    conversation.
 
     Args:
         headers: the headers, with names in lower case.

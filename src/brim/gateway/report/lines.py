@@ -38,6 +38,12 @@ _REFUSALS = {
     "fault": "brim had an error",
 }
 """Refusals in words; any other is named by its reason."""
+_TROUBLE = {
+    "broken": "upstream broke off its answer",
+    "upstream": "upstream broke off its answer",
+    "timeout": "upstream did not answer in time",
+}
+"""Errors of upstream in words, after its answer has begun; any other is its status."""
 _UNREADABLE = ("InvalidType", "InvalidValue")
 """Errors that the client made: no provider accepts such a message."""
 
@@ -116,6 +122,8 @@ def summary_of(sums: Mapping[str, Any]) -> str:
         f"{sums['overflows']:,} refused by upstream as too long ({sums['retried']:,} sent again)",
         f"{_counted(sums['windows_learned'], 'window')} learned",
     ]
+    if sums["upstream_errors"]:
+        parts.append(f"{_counted(sums['upstream_errors'], 'error')} of upstream")
     if sums["faults"]:
         parts.append(f"{_counted(sums['faults'], 'error')} of brim")
     return ", ".join(parts)
@@ -155,6 +163,11 @@ def _refused(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "refused", f"{text} (status {fields['status']})"
 
 
+def _upstream_error(fields: Mapping[str, Any]) -> tuple[str, str]:
+    said = f"upstream ended its stream with {fields['error']}" if fields["error"] else _TROUBLE.get(fields["reason"])
+    return "upstream", said or f"upstream answered {fields['reason']}"
+
+
 def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
     before = "unknown before" if fields["before_tokens"] is None else f"{fields['before_tokens']:,} before"
     return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
@@ -183,6 +196,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,
+    "upstream_error": _upstream_error,
 }
 """The events that have a line: its word and its text."""
 
