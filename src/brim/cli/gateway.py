@@ -6,11 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from brim.cli import options
-from brim.cli.output import announce, console, emit, masked
-from brim.errors import InvalidValue, SourceError
+from brim.cli.output import announce, console, counted, emit, masked, show, table
+from brim.cli.stores import open_existing, store_url
+from brim.errors import InvalidValue, SourceError, UnknownName, check_choice
 from brim.settings import load_config
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ _Config = Annotated[str | None, Option("--config", "-c", metavar="BRIM.yaml", he
 
 def run(
     *,
+    action: Annotated[
+        str | None, Argument(metavar="[learned]", help="Show what a store has learned about models, and exit.")
+    ] = None,
+    forget: Annotated[
+        str | None, Option("--forget", metavar="MODEL", help="With learned: forget what was learned about a model.")
+    ] = None,
     upstream: _Upstream = None,
     host: Annotated[
         str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default 127.0.0.1.")
@@ -58,8 +65,17 @@ def run(
     Set OPENAI_BASE_URL or ANTHROPIC_BASE_URL to its address; the client needs no other change. The gateway prints a
     line for each cut, refusal, retry and learned window, and a summary at the end; with --json, each is one object.
 
+    brim gateway learned shows what the gateways of a store have learned about models, for each client and server:
+    windows that refusals stated, and how far counts were off. With --forget MODEL they forget it, within a minute.
+
     Example: brim gateway --upstream http://127.0.0.1:8101/v1 --port 8088 --window 4096
     """
+    if action is not None:
+        check_choice("brim gateway", action, ("learned",))
+        _learned(store_url(store, config), forget, json=json)
+        return
+    if forget is not None:
+        raise InvalidValue("--forget", forget, "given with learned: brim gateway learned --forget MODEL")
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
     flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
     try:
@@ -90,6 +106,30 @@ def run(
             console().print(masked(f"{'ok' if each.ok else 'NO':<4}{each.name}: {each.text}"), soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
+
+
+def _learned(store: str | None, forget: str | None, *, json: bool) -> None:
+    """Print what a store has learned about models, after it has forgotten one."""
+    from brim.sessions.learning.learned_models import forget_model, learned_models
+
+    with open_existing(store) as opened:
+        forgotten = None if forget is None else forget_model(opened, forget)
+        rows = learned_models(opened)
+    if forgotten == 0:
+        raise UnknownName("learned model", forget or "", sorted({row.model for row in rows}))
+    if json:
+        emit({"learned": [row.to_dict() for row in rows], **({} if forgotten is None else {"forgotten": forgotten})})
+        return
+    if forgotten is not None:
+        console().print(f"Forgotten: {forget}, for {counted(forgotten, 'client')}.", soft_wrap=True)
+        return
+    numbers = ("window", "ceiling", "ratio", "answers")
+    made = table("model", "client", "server", *numbers, numbers=numbers)
+    for row in rows:
+        sizes = ("-" if each is None else f"{each:,}" for each in (row.window, row.ceiling))
+        ratio = "-" if row.ratio is None else f"{row.ratio:.3f}"
+        made.add_row(row.model, row.client or "-", row.server or "-", *sizes, ratio, f"{row.answers:,}")
+    show(console(), made)
 
 
 def _settings(path: str | None, flags: dict[str, Any]) -> GatewaySettings:
