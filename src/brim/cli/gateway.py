@@ -29,17 +29,19 @@ _Policy = Annotated[
 _Store = Annotated[
     str | None, Option("--store", metavar="URL", help="The store for sessions, such as sqlite:///brim.db.")
 ]
+_Action = Annotated[
+    str | None, Argument(metavar="[learned]", help="Show what a store has learned about models, and exit.")
+]
+_Forget = Annotated[
+    str | None, Option("--forget", metavar="MODEL", help="With learned: forget what was learned about a model.")
+]
 _Config = Annotated[str | None, Option("--config", "-c", metavar="BRIM.yaml", help="The settings of the project.")]
 
 
 def run(
     *,
-    action: Annotated[
-        str | None, Argument(metavar="[learned]", help="Show what a store has learned about models, and exit.")
-    ] = None,
-    forget: Annotated[
-        str | None, Option("--forget", metavar="MODEL", help="With learned: forget what was learned about a model.")
-    ] = None,
+    action: _Action = None,
+    forget: _Forget = None,
     upstream: _Upstream = None,
     host: Annotated[
         str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default 127.0.0.1.")

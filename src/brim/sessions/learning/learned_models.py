@@ -59,7 +59,7 @@ def forget_model(store: Store, model: str) -> int:
 
 def _read(store: Store, id_: str) -> LearnedModel:
     window, calibration = (None if saved is None else saved.body for saved in (store.load(kind, id_) for kind in KINDS))
-    about = next((body["scope"] for body in (window, calibration) if body and "scope" in body), {})
+    about: dict[str, Any] = next((body["scope"] for body in (window, calibration) if body and "scope" in body), {})
     values: dict[str, Any] = {}
     if window is not None:
         values |= {"window": window["size"], "ceiling": window["ceiling"], "refused": window["at"]}
