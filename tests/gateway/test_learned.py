@@ -48,7 +48,7 @@ def test_a_running_gateway_forgets_what_its_store_forgets(taught, upstream, caps
     owner = ("TEAM_A", "chat")
     assert learned_window(app, "my-model", owner=owner).size == upstream.window
     code, out, _ = learned(capsys, "--store", store, "--forget", "my-model")
-    assert (code, out) == (0, "Forgotten: my-model, for 1 client.\n")
+    assert (code, "my-model" in out) == (0, False)
     assert json.loads(learned(capsys, "--store", store, "--json")[1]) == {"learned": []}
     assert learned_window(app, "my-model", owner=owner) is not None  # It is looked at once a minute.
     for module in (meters, windows):

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from brim.cli import options
-from brim.cli.output import announce, console, counted, emit, masked, show, table
+from brim.cli.output import announce, console, emit, masked, show, table
 from brim.cli.stores import open_existing, store_url
 from brim.errors import InvalidValue, SourceError, UnknownName, check_choice
 from brim.settings import load_config
@@ -30,7 +30,7 @@ _Store = Annotated[
     str | None, Option("--store", metavar="URL", help="The store for sessions, such as sqlite:///brim.db.")
 ]
 _Action = Annotated[
-    str | None, Argument(metavar="[learned]", help="Show what a store has learned about models, and exit.")
+    str | None, Argument(metavar="learned", help="Show what a store has learned about models, and exit.")
 ]
 _Forget = Annotated[
     str | None, Option("--forget", metavar="MODEL", help="With learned: forget what was learned about a model.")
@@ -115,22 +115,18 @@ def _learned(store: str | None, forget: str | None, *, json: bool) -> None:
     from brim.sessions.learning.learned_models import forget_model, learned_models
 
     with open_existing(store) as opened:
-        forgotten = None if forget is None else forget_model(opened, forget)
+        if forget is not None and not forget_model(opened, forget):
+            raise UnknownName("learned model", forget, sorted({row["model"] for row in learned_models(opened)}))
         rows = learned_models(opened)
-    if forgotten == 0:
-        raise UnknownName("learned model", forget or "", sorted({row.model for row in rows}))
     if json:
-        emit({"learned": [row.to_dict() for row in rows], **({} if forgotten is None else {"forgotten": forgotten})})
-        return
-    if forgotten is not None:
-        console().print(f"Forgotten: {forget}, for {counted(forgotten, 'client')}.", soft_wrap=True)
+        emit({"learned": rows})
         return
     numbers = ("window", "ceiling", "ratio", "answers")
     made = table("model", "client", "server", *numbers, numbers=numbers)
     for row in rows:
-        sizes = ("-" if each is None else f"{each:,}" for each in (row.window, row.ceiling))
-        ratio = "-" if row.ratio is None else f"{row.ratio:.3f}"
-        made.add_row(row.model, row.client or "-", row.server or "-", *sizes, ratio, f"{row.answers:,}")
+        sizes = ("-" if row[name] is None else f"{row[name]:,}" for name in ("window", "ceiling"))
+        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
+        made.add_row(row["model"], row["client"] or "-", row["server"] or "-", *sizes, ratio, f"{row['answers']:,}")
     show(console(), made)
 
 

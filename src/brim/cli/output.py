@@ -33,11 +33,6 @@ def console(*, error: bool = False, width: int | None = None) -> Console:
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
-def is_sized(out: Console) -> bool:
-    """Return whether the width of a console is that of a terminal, and not that of a pipe, which takes any line."""
-    return out.is_terminal or "COLUMNS" in os.environ
-
-
 def table(*columns: str, numbers: tuple[str, ...] = (), wide: tuple[str, ...] = ()) -> Table:
     """Return an empty table.
 

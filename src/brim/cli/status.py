@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, emit_line, is_plain, is_sized, show, table
+from brim.cli.output import console, counted, emit, emit_line, is_plain, show, table
 from brim.cli.stores import HERE, is_missing, open_existing, store_url
 from brim.errors import InvalidValue
 
@@ -197,7 +198,7 @@ def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
         sizes = ("-" if each is None else f"{each:,}" for each in (row.before, row.used, row.budget, row.window))
         cells.append((row.id, row.model or "-", *sizes, f"{row.cuts:,}", _when(row.updated)))
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    if is_sized(out):
+    if out.is_terminal or "COLUMNS" in os.environ:  # A pipe takes lines of any length.
         spare = out.width - sum(widths[2:]) - 2 * (len(heads) - 1)
         widths[1] = min(widths[1], max(_NAME, spare // 3))
         widths[0] = min(widths[0], max(_NAME, spare - widths[1]))

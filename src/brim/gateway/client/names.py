@@ -22,26 +22,17 @@ _SESSION_HEADERS = (
     *("x-opencode-session", "x-session-id", "x-session-affinity"),  # opencode, and others.
 )
 """Headers in which agents send the id of their session."""
-_SESSION_FIELDS = (
-    ("prompt_cache_key",),
-    ("metadata", "sessionId"),
-    ("metadata", "user_id"),
-    ("user",),
-)
+_SESSION_FIELDS = (("prompt_cache_key",), ("metadata", "sessionId"), ("metadata", "user_id"), ("user",))
 """Where bodies have it, or else the user: Codex, LiteLLM, qwen-code, Claude Code, OpenAI's clients."""
 _CLAUDE_SESSION = re.compile(r'session(?:_|_id"\s*:\s*")([\w-]{8,64})')
 """The session in Claude Code's `user_id`, which is JSON or joined by underscores."""
 _AGENTS = {
     "claude-cli": "claude-code",
-    "codex_cli_rs": "codex",
-    "codex_exec": "codex",
-    "codex-tui": "codex",
     "geminicli": "gemini-cli",
     "qwencode": "qwen-code",
-    "kimicli": "kimi",
 }
 """Names of agents by how their `User-Agent` begins; any other is named as it begins."""
-_AGENT = re.compile(r"[A-Za-z][\w.-]{0,23}(?=[/ ]|$)")
+_AGENT = re.compile(r"codex(?=[_-])|[A-Za-z][\w.-]{0,23}(?=[/ ]|$)")
 LONGEST = 200
 """Characters of a name that are kept."""
 _LOOKED_AT = 1_000
@@ -78,15 +69,9 @@ def conversation_name(
             first = fingerprints(first)
     start = json.dumps([owner, name, values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
     session = _CLAUDE_SESSION.search(name)
-    shown = ".".join(filter(None, (agent_name(headers), session[1] if session else name)))
+    agent = (_AGENT.match(headers.get("user-agent", "")) or [""])[0].lower()
+    shown = ".".join(filter(None, (_AGENTS.get(agent, agent), session[1] if session else name)))
     return f"{_fingerprint(start)}.{cleaned(shown, keys)}"
-
-
-def agent_name(headers: Mapping[str, str]) -> str:
-    """Return the name of the program that sends a request, as its `User-Agent` begins; empty if it does not say."""
-    found = _AGENT.match(headers.get("user-agent", ""))
-    name = found[0].lower() if found else ""
-    return _AGENTS.get(name, name)
 
 
 def model_name(model: str, keys: Sequence[str]) -> str:

@@ -35,15 +35,10 @@ _REFUSALS = {
     "slow": "its body did not arrive in time",
     "upstream": "upstream cannot be reached, or broke off",
     "timeout": "upstream did not answer in time",
+    "broken": "upstream broke off its answer",
     "fault": "brim had an error",
 }
-"""Refusals in words; any other is named by its reason."""
-_TROUBLE = {
-    "broken": "upstream broke off its answer",
-    "upstream": "upstream broke off its answer",
-    "timeout": "upstream did not answer in time",
-}
-"""Errors of upstream in words, after its answer has begun; any other is its status."""
+"""Refusals, and answers that broke off, in words; any other is named by its reason."""
 _UNREADABLE = ("InvalidType", "InvalidValue")
 """Errors that the client made: no provider accepts such a message."""
 
@@ -164,7 +159,7 @@ def _refused(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _upstream_error(fields: Mapping[str, Any]) -> tuple[str, str]:
-    said = f"upstream ended its stream with {fields['error']}" if fields["error"] else _TROUBLE.get(fields["reason"])
+    said = f"upstream ended its stream with {fields['error']}" if fields["error"] else _REFUSALS.get(fields["reason"])
     return "upstream", said or f"upstream answered {fields['reason']}"
 
 

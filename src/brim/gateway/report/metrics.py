@@ -19,9 +19,6 @@ OTHER = "other"
 _MOST_NAMES = 50
 """Models outside of the catalogue that have labels of their own; later ones are counted under `other`."""
 
-_TROUBLE = ("upstream", "timeout")
-"""Refusals of the gateway because upstream has no answer."""
-
 
 class GatewayMetrics:
     """The metrics of one gateway."""
@@ -47,15 +44,11 @@ class GatewayMetrics:
         self.retries = counter("brim_overflow_retries_total", "Requests sent again after an overflow.", ["model"])
         self.learned = counter("brim_windows_learned_total", "Windows that became known.", ["model", "reason"])
         self.store = counter("brim_store_faults_total", "Failures of the store.", [])
-        self.upstream_errors = counter(
-            "brim_upstream_errors_total", "Errors of upstream, and answers that broke off.", [*where, "reason"]
-        )
+        self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
         self.usage = counter("brim_usage_tokens_total", "Tokens that providers reported.", [*where, "kind"])
-        self.ratio = self.metrics.gauge(
-            "brim_count_ratio", "Reported over counted tokens of the newest prompt.", ["model"]
-        )
+        self.ratio = self.metrics.gauge("brim_count_ratio", "Reported over counted tokens.", ["model"])
         self.window = self.metrics.gauge("brim_window_tokens", "The window of the newest request.", ["model"])
-        self.newest = counter("brim_newest_shortened_total", "Requests whose newest message was sent shortened.", where)
+        self.newest = counter("brim_newest_shortened_total", "Requests whose newest message was cut.", where)
         self.recalls = counter("brim_recalls_total", "Calls of brim_recall.", [])
 
     def label(self, model: str | None) -> str:
@@ -117,14 +110,12 @@ class GatewayMetrics:
         """Count an event of the gateway."""
         model, fields = self.label(event.model), event.fields
         reason = str(fields.get("reason", ""))
+        if event.name == "upstream_error" or reason in ("upstream", "timeout"):
+            self.upstream_errors.labels(fields["route"], model, reason).inc()
         if event.name == "cut":
             self.cuts.labels(model, reason).inc()
         elif event.name == "refused":
             self.refusals.labels(fields["route"], model, reason).inc()
-            if reason in _TROUBLE:
-                self.upstream_errors.labels(fields["route"], model, reason).inc()
-        elif event.name == "upstream_error":
-            self.upstream_errors.labels(fields["route"], model, reason).inc()
         elif event.name == "fault":
             self.faults.labels(reason, fields["became"]).inc()
         elif event.name == "window_learned":

@@ -30,7 +30,6 @@ _COMPACTION = b'"compaction'
 _ERROR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 """The type of an error as it may be shown."""
 _TOO_MANY, _FAULT = 429, 500
-BROKEN = "broken"
 _SIGNS = (b'"usage', b'"error"', _COMPACTION)
 """One of these is in every event that is read while it passes."""
 
@@ -57,7 +56,7 @@ class Answered:
         status = self.sent.status
         if status == _TOO_MANY or status >= _FAULT:
             return str(status)
-        return BROKEN if self.ended == BROKEN else "error_event" if self.error else ""
+        return "broken" if self.ended == "broken" else "error_event" if self.error else ""
 
 
 class EventStream:
@@ -163,7 +162,7 @@ async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -
     await client.end()
     return Answered(
         sent=sent,
-        ended=BROKEN if broken else ending(sent.status),
+        ended="broken" if broken else ending(sent.status),
         usage=stream.usage,
         compaction=None if broken else stream.compaction,
         error="" if stream.stopped is not None else stream.error,

@@ -2,69 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from brim.meter.calibration import MILLION, Calibration
 from brim.sessions.learning import model_meter, windows
 from brim.store.base import Store
 
-KINDS = (windows.KIND, model_meter.KIND)
+_KINDS = (windows.KIND, model_meter.KIND)
 """The documents in which it is kept; the two of one scope have the same id."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LearnedModel:
-    """What was learned about a model, for the clients with one key at one server; `None` is not known."""
+def learned_models(store: Store) -> list[dict[str, Any]]:
+    """Return what a store knows, a row for each model, client and server; what is not known is `None`.
 
-    model: str
-    client: str = ""
-    """The name of the client's key and its route, and a tag of any other key; empty in a program of one owner."""
-    server: str = ""
-    window: int | None = None
-    """Tokens of the window that a refusal stated."""
-    ceiling: int | None = None
-    """Tokens that a prompt may take since a refusal without numbers."""
-    answer_counts: bool | None = None
-    """Whether prompt and answer together have to fit the window."""
-    refused: float | None = None
-    """When the last of these was learned, in seconds since 1970; it counts for an hour."""
-    ratio: float | None = None
-    """Tokens that are counted for each estimated one, so that the count is an upper bound."""
-    answers: int = 0
-    """Answers that taught the ratio."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
-
-
-def learned_models(store: Store) -> list[LearnedModel]:
-    """Return what a store knows, by model, client and server."""
-    found = [_read(store, id_) for id_ in sorted({id_ for kind in KINDS for id_ in store.ids(kind)})]
-    return sorted(found, key=lambda each: (each.model, each.client, each.server))
-
-
-def forget_model(store: Store, model: str) -> int:
-    """Forget what a store knows of a model, for all clients and servers; return for how many it knew something.
-
-    A gateway that runs on the store notices within a minute.
+    `window` is what a refusal stated, `ceiling` what a prompt may take since one without numbers, `answer_counts`
+    whether prompt and answer together have to fit, and `at` when that was learned: it counts for an hour. `ratio` is
+    how many tokens are counted for each estimated one, and `answers` how many answers taught it.
     """
-    ids = {id_ for kind in KINDS for id_ in store.ids(kind) if id_.partition("#")[0] == model}
-    for id_ in ids:
-        for kind in KINDS:
+    rows = [_row(store, id_) for id_ in _ids(store)]
+    return sorted(rows, key=lambda row: (row["model"], row["client"], row["server"]))
+
+
+def forget_model(store: Store, model: str) -> bool:
+    """Forget what a store knows of a model, for all clients and servers; return whether it knew anything."""
+    found = [id_ for id_ in _ids(store) if id_.partition("#")[0] == model]
+    for id_ in found:
+        for kind in _KINDS:
             store.forget(kind, id_)
-    return len(ids)
+    return bool(found)
 
 
-def _read(store: Store, id_: str) -> LearnedModel:
-    window, calibration = (None if saved is None else saved.body for saved in (store.load(kind, id_) for kind in KINDS))
-    about: dict[str, Any] = next((body["scope"] for body in (window, calibration) if body and "scope" in body), {})
-    values: dict[str, Any] = {}
-    if window is not None:
-        values |= {"window": window["size"], "ceiling": window["ceiling"], "refused": window["at"]}
-        values |= {"answer_counts": window["answer_counts"]}
-    if calibration is not None:
-        known = Calibration.from_dict(calibration)
-        values |= {"ratio": known.rate / MILLION, "answers": known.calls}
-    return LearnedModel(model=id_.partition("#")[0], **about, **values)
+def _ids(store: Store) -> set[str]:
+    return {id_ for kind in _KINDS for id_ in store.ids(kind)}
+
+
+def _row(store: Store, id_: str) -> dict[str, Any]:
+    window, counts = (saved.body if saved is not None else {} for saved in (store.load(kind, id_) for kind in _KINDS))
+    known = Calibration.from_dict(counts) if counts else Calibration()
+    return {
+        "model": id_.partition("#")[0],
+        "client": "",
+        "server": "",
+        **(window or counts).get("scope", {}),
+        "window": window.get("size"),
+        **{name: window.get(name) for name in ("ceiling", "answer_counts", "at")},
+        "ratio": known.rate / MILLION if counts else None,
+        "answers": known.calls,
+    }
