@@ -265,8 +265,7 @@ class Windows:
     def _write(self, scope: LearningScope, learned: LearnedWindow) -> None:
         self._learned.put(scope, learned)
         saved = self._store.load(KIND, scope.id)
-        body = {**asdict(learned), **scope.about}
-        self._store.save(KIND, scope.id, body, 0 if saved is None else saved.version)
+        self._store.save(KIND, scope.id, asdict(learned) | scope.about, 0 if saved is None else saved.version)
 
     def served(self, scope: LearningScope) -> int | None:
         """Return the window of a model as its server states it, to its owner or to all; `None` if it does not."""
