@@ -27,6 +27,7 @@ SIZES = {
     "cut": 3,
 }
 SUMS = dict.fromkeys(("requests", "cut", "cuts", "refused", "overflows", "retried", "faults", "conversations"), 1)
+SUMS |= {"upstream_errors": 0}
 SUMS |= {"tokens_saved": 1_234, "windows_learned": 0}
 OVERFLOW = {"refused_tokens": 48_213, "stated_tokens": None, "limit_tokens": 40_000, "retried": True}
 EVENTS = {
@@ -109,10 +110,12 @@ def test_an_event_is_one_short_line(case):
     assert line_of(event) == time.strftime("%H:%M:%S", time.localtime(0.0)) + " " + text
 
 
-def test_of_a_long_name_the_end_is_printed_and_without_a_name_the_route():
+def test_of_a_long_name_the_agent_and_the_end_are_printed_and_without_a_name_the_route():
     fields = {"route": "chat", "status": 401, "reason": "key"}
     long = Event(name="refused", at=0.0, session="user_" * 30 + "0123456789ab", fields=fields)
     assert " ...0123456789ab: it has" in line_of(long)
+    agent = Event(name="refused", at=0.0, session="0123456789ab.claude-code.3c1171d9-9b05-4dc3529bb618", fields=fields)
+    assert " claude-code...4dc3529bb618: it has" in line_of(agent)
     assert " chat: it has" in line_of(Event(name="refused", at=0.0, fields=fields))
 
 
@@ -199,6 +202,7 @@ def test_json_has_one_object_for_each_line_and_no_text_of_a_prompt(started, upst
         "refused": 1,
         "overflows": 1,
         "retried": 1,
+        "upstream_errors": 0,
         "faults": 0,
         "tokens_saved": saved,
         "conversations": 2,
@@ -261,3 +265,4 @@ def test_the_summary_names_errors_only_if_there_were_any():
         " long (1 sent again), 0 windows learned, 1 error of brim"
     )
     assert "error" not in summary_of({**SUMS, "faults": 0})
+    assert summary_of({**SUMS, "faults": 0, "upstream_errors": 2}).endswith(", 2 errors of upstream")

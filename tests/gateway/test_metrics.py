@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from brim.gateway import state
 from brim.gateway.client.parsed import parse
 from brim.gateway.report.lines import line_of
@@ -11,6 +13,7 @@ from brim.gateway.settings import GatewaySettings
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import admitted, asked, conversation, get, post
 from gateway.raw_server import raw_upstream
+from gateway.scripted import played
 from gateway.test_relay import opened, settled
 
 LONG = conversation(60)
@@ -146,6 +149,7 @@ def test_each_request_is_counted_once_at_its_real_end(gateway, upstream, tmp_pat
     for _ in range(3):
         post(url, asked(conversation(1), stream=True, user="reset"))
     assert ends(url) == {"broken": 3}
+    assert metrics(url)['brim_upstream_errors_total{model="gpt-4o",reason="broken",route="chat"}'] == 3
     upstream.pause, upstream.pieces = 0.2, 100
     for _ in range(3):
         with opened(url, asked(conversation(1), stream=True)) as link:
@@ -178,3 +182,89 @@ def test_upstream_is_asked_seldom_whether_it_is_there(gateway, upstream):
     for _ in range(20):
         assert get(url, "/readyz")[0] == 200
     assert len([path for path in upstream.paths if path.endswith("/models")]) <= 2
+
+
+def test_errors_of_upstream_have_a_metric_and_a_line(gateway, upstream):
+    url, app = gateway()
+    lines = []
+    app.state.activity.observers.append(
+        Seen(lambda event: lines.append(line_of(event)[9:]) if event.name == "upstream_error" else None)
+    )
+    for status in (429, 500, 529, 404):
+        upstream.script.append((status, {"error": {"type": "some_error", "message": "Not now."}}))
+        assert post(url, asked(LONG[:1]), x_brim_session_id="talk")[0] == status
+    found, where = metrics(url), 'model="gpt-4o"'
+    reasons = {
+        name.split('reason="')[1].split('"')[0]: value
+        for name, value in found.items()
+        if name.startswith(f"brim_upstream_errors_total{{{where}")
+    }
+    assert reasons == {"429": 1, "500": 1, "529": 1}
+    assert [line.split(": ", 1)[1] for line in lines] == [f"upstream answered {each}" for each in (429, 500, 529)]
+    assert lines[0].startswith("upstream ")
+    assert app.state.activity.summary()["upstream_errors"] == 3
+    url, _ = gateway(upstream="http://127.0.0.1:9/v1")
+    assert post(url, asked(LONG[:1]))[0] == 502
+    assert metrics(url)['brim_upstream_errors_total{model="gpt-4o",reason="upstream",route="chat"}'] == 1
+
+
+class Seen:
+    """An observer that calls a function."""
+
+    def __init__(self, call):
+        self.observe = call
+
+
+EVENTS = [(b"content-type", b"text/event-stream")]
+HALF = b'data: {"choices":[{"delta":{"content":"Half"}}]}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason", "said"),
+    [
+        (
+            [HALF, b'data: {"error":{"type":"overloaded_error","message":"Overloaded sk-1"}}\n\n'],
+            "error_event",
+            "upstream ended its stream with overloaded_error",
+        ),
+        (
+            [HALF, b'data: {"error":{"type":"a secret text"}}\n\n'],
+            "error_event",
+            "upstream ended its stream with error",
+        ),
+        ([HALF, b'data: {"choices":[],"error":null}\n\ndata: [DONE]\n\n'], None, None),
+    ],
+    ids=["overloaded", "an odd type", "no error"],
+)
+def test_an_error_in_a_stream_is_one_of_upstream(gateway, steps, reason, said):
+    with played(gateway, (200, EVENTS, steps)) as (url, _, app):
+        lines = []
+        app.state.activity.observers.append(Seen(lines.append))
+        assert post(url, asked(LONG[:1], stream=True))[0] == 200
+        found = {name: value for name, value in metrics(url).items() if name.startswith("brim_upstream_errors_total{")}
+    told = [line_of(event).split(": ", 1)[1] for event in lines if event.name == "upstream_error"]
+    assert told == ([said] if said else [])
+    assert [name.split('reason="')[1].split('"')[0] for name in found] == ([reason] if reason else [])
+
+
+def test_what_providers_report_is_counted_with_the_window_and_how_far_the_count_is_off(gateway, upstream):
+    url, _ = gateway()
+    usage = {"prompt_tokens": 40, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 30}}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "Done."}}], "usage": usage}
+    for _ in range(2):
+        upstream.script.append((200, answer))
+        headers = post(url, asked(LONG[:1]))[1]
+    found, where = metrics(url), 'model="gpt-4o",route="chat"'
+    kinds = {kind: found[f'brim_usage_tokens_total{{kind="{kind}",{where}}}'] for kind in ("input", "output", "cached")}
+    assert kinds == {"input": 80, "output": 14, "cached": 60}
+    assert found['brim_window_tokens{model="gpt-4o"}'] == upstream.window
+    assert found['brim_count_ratio{model="gpt-4o"}'] == pytest.approx(40 / int(headers["x-brim-tokens-after"]))
+
+
+def test_a_newest_result_that_is_shortened_is_counted(gateway, upstream):
+    url, _ = gateway()
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "a line of the log\n" * 2_000}
+    post(url, asked([LONG[0], {"role": "assistant", "tool_calls": [call]}, result]))
+    post(url, asked(LONG))
+    assert metrics(url)['brim_newest_shortened_total{model="gpt-4o",route="chat"}'] == 1

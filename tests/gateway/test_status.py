@@ -52,6 +52,28 @@ def test_a_gateway_lists_its_conversations_without_a_store(gateway, upstream, ca
     assert out == f"{second['used']:,}/{second['budget']:,} ({100 * second['used'] / second['budget']:.1f} %), 1 cut\n"
 
 
+def test_the_rows_fit_a_terminal_of_80_columns_and_their_numbers_are_whole(gateway, upstream, monkeypatch, capsys):
+    url, _ = gateway(window=1_048_576)
+    session = "3c1171d9-7690-4cce-9b05-4dc3529bb618"
+    for turns in (60, 61):
+        body = asked(conversation(turns), model="qwen3-coder-480b-a35b-instruct-fp8")
+        post(url, body, session_id=session, user_agent="claude-cli/2.1 (external)")
+    (row,) = status(url)["conversations"]
+    assert row["id"].endswith(f".claude-code.{session}")
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = printed(capsys, "--gateway", url)
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    (line,) = (line for line in lines if "bb618" in line)
+    name, model, *numbers = line.split()
+    assert row["id"].endswith(name.removeprefix("…"))
+    assert row["model"].startswith(model.removesuffix("…"))
+    assert numbers[:-1] == [f"{row[each]:,}" for each in ("before", "used", "budget", "window", "cuts")]
+    monkeypatch.delenv("COLUMNS")
+    _, out, _ = printed(capsys, "--gateway", url)
+    assert f"{row['id']}  {row['model']}" in out  # A pipe gets the whole names.
+
+
 def test_a_client_sees_the_conversations_of_its_own_key_only(gateway, upstream, monkeypatch, capsys):
     monkeypatch.setenv("TEAM_A", "key-a")
     monkeypatch.setenv("TEAM_B", "key-b")

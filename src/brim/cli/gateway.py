@@ -6,11 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from brim.cli import options
-from brim.cli.output import announce, console, emit, masked
-from brim.errors import InvalidValue, SourceError
+from brim.cli.output import announce, console, emit, masked, show, table
+from brim.cli.stores import open_existing, store_url
+from brim.errors import InvalidValue, SourceError, UnknownName, check_choice
 from brim.settings import load_config
 
 if TYPE_CHECKING:
@@ -28,11 +29,19 @@ _Policy = Annotated[
 _Store = Annotated[
     str | None, Option("--store", metavar="URL", help="The store for sessions, such as sqlite:///brim.db.")
 ]
+_Action = Annotated[
+    str | None, Argument(metavar="learned", help="Show what a store has learned about models, and exit.")
+]
+_Forget = Annotated[
+    str | None, Option("--forget", metavar="MODEL", help="With learned: forget what was learned about a model.")
+]
 _Config = Annotated[str | None, Option("--config", "-c", metavar="BRIM.yaml", help="The settings of the project.")]
 
 
 def run(
     *,
+    action: _Action = None,
+    forget: _Forget = None,
     upstream: _Upstream = None,
     host: Annotated[
         str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default 127.0.0.1.")
@@ -58,8 +67,17 @@ def run(
     Set OPENAI_BASE_URL or ANTHROPIC_BASE_URL to its address; the client needs no other change. The gateway prints a
     line for each cut, refusal, retry and learned window, and a summary at the end; with --json, each is one object.
 
+    brim gateway learned shows what the gateways of a store have learned about models, for each client and server:
+    windows that refusals stated, and how far counts were off. With --forget MODEL they forget it, within a minute.
+
     Example: brim gateway --upstream http://127.0.0.1:8101/v1 --port 8088 --window 4096
     """
+    if action is not None:
+        check_choice("brim gateway", action, ("learned",))
+        _learned(store_url(store, config), forget, json=json)
+        return
+    if forget is not None:
+        raise InvalidValue("--forget", forget, "given with learned: brim gateway learned --forget MODEL")
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
     flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
     try:
@@ -90,6 +108,26 @@ def run(
             console().print(masked(f"{'ok' if each.ok else 'NO':<4}{each.name}: {each.text}"), soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
+
+
+def _learned(store: str | None, forget: str | None, *, json: bool) -> None:
+    """Print what a store has learned about models, after it has forgotten one."""
+    from brim.sessions.learning.learned_models import forget_model, learned_models
+
+    with open_existing(store) as opened:
+        if forget is not None and not forget_model(opened, forget):
+            raise UnknownName("learned model", forget, sorted({row["model"] for row in learned_models(opened)}))
+        rows = learned_models(opened)
+    if json:
+        emit({"learned": rows})
+        return
+    numbers = ("window", "ceiling", "ratio", "answers")
+    made = table("model", "client", "server", *numbers, numbers=numbers)
+    for row in rows:
+        sizes = ("-" if row[name] is None else f"{row[name]:,}" for name in ("window", "ceiling"))
+        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
+        made.add_row(row["model"], row["client"] or "-", row["server"] or "-", *sizes, ratio, f"{row['answers']:,}")
+    show(console(), made)
 
 
 def _settings(path: str | None, flags: dict[str, Any]) -> GatewaySettings:

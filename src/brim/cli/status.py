@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ _RECENT = 8
 """Sessions in the table."""
 _ID = 12
 """Characters of an id in the table."""
+_NAME = 8
+"""Characters that the name of a conversation or a model keeps in a narrow terminal, at the least."""
 
 
 def run(
@@ -184,13 +187,26 @@ def _categories(out: Console, status: Any, keys: dict[str, tuple[str, str]]) -> 
 
 
 def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
-    """Print the conversations of a gateway: how long the newest prompt is, and how often each was cut."""
+    """Print the conversations of a gateway: how long the newest prompt is, and how often each was cut.
+
+    In a terminal names are shortened, so that a row is one line: that of a conversation to its end.
+    """
     numbers = ("received", "sent", "budget", "window", "cuts")
-    made = table("conversation", "model", *numbers, "last request", numbers=numbers)
+    heads = ("conversation", "model", *numbers, "last")
+    cells = []
     for row in rows:
         sizes = ("-" if each is None else f"{each:,}" for each in (row.before, row.used, row.budget, row.window))
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.updated))
-        made.add_row(row.id, row.model or "-", *sizes, f"{row.cuts:,}", when)
+        cells.append((row.id, row.model or "-", *sizes, f"{row.cuts:,}", _when(row.updated)))
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    if out.is_terminal or "COLUMNS" in os.environ:  # A pipe takes lines of any length.
+        spare = out.width - sum(widths[2:]) - 2 * (len(heads) - 1)
+        widths[1] = min(widths[1], max(_NAME, spare // 3))
+        widths[0] = min(widths[0], max(_NAME, spare - widths[1]))
+    made = table(*(head[:width] for head, width in zip(heads, widths, strict=True)), numbers=numbers)
+    made.collapse_padding = True
+    for name, model, *others in cells:
+        end = name if len(name) <= widths[0] else "…" + name[1 - widths[0] :]
+        made.add_row(end, model if len(model) <= widths[1] else model[: widths[1] - 1] + "…", *others)
     show(out, made)
     cuts = sum(row.cuts for row in rows)
     out.print()
@@ -198,6 +214,12 @@ def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
     for row in rows:
         if row.regret.get("calls"):
             out.print(f"{row.id}: {_regret(row.regret, 'tokens')}", style="yellow", soft_wrap=True)
+
+
+def _when(at: float) -> str:
+    """Return a time of today, or an earlier day."""
+    then, now = time.localtime(at), time.localtime()
+    return time.strftime("%H:%M:%S" if then[:3] == now[:3] else "%Y-%m-%d", then)
 
 
 def _recent(out: Console, found: Overview) -> None:

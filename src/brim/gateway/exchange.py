@@ -76,10 +76,14 @@ class Exchange:
                 sent = await self._client.during(self._recalled(sent), self._settings.keepalive)
             answered = await self._passed(sent)
             ended = answered.ended
+            if answered.trouble:
+                self._state.activity.upstream_error(fitted, answered.trouble, answered.error)
             self._learn(answered)
         except HttpProblem as problem:
             if not self._client.began:
                 raise
+            status = self._sent.status if self._sent is not None else 0
+            self._state.activity.upstream_error(fitted, str(status) if status >= _INVALID else problem.reason)
             await self._client.end(problem.event(self._route, self._admitted.id))
         except asyncio.CancelledError:
             ended = "left"
@@ -294,9 +298,11 @@ class Exchange:
     def _learn(self, answered: Answered) -> None:
         """Learn from an answer, after it was passed back."""
         fitted, engine = answered.sent.fitted, self._state.conversations
-        usage = learned.learns_usage(engine, fitted, answered.usage)
+        usage = learned.usage_of(answered.usage)
         planned, request, about = fitted.planned, fitted.request, (fitted.parsed.model, self._owner)
-        if usage is not None and planned is not None and request is not None:
+        if usage is not None:
+            self._state.metrics.used(fitted, usage)
+        if usage is not None and planned is not None and request is not None and learned.learns(engine, fitted, usage):
             self._state.later(about, self._state.work(engine.learn, request, planned.engine, usage))
         if answered.compaction is not None and fitted.compacts_at is not None:
             self._state.later(about, self._keep(fitted, answered.compaction))

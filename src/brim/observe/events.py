@@ -20,12 +20,13 @@ NAMES = (
     "over",
     "refused",
     "window_learned",
+    "upstream_error",
     "fault",
 )
 """The names of events: a prompt was assembled; older turns became a summary; the warning line was crossed; a loop
 continued in a fresh context; a provider refused a prompt as too long; a call was made again because a cut had taken its
-result. Of the gateway alone: a conversation was cut; a
-request over its budget was passed on; a request was refused; the window of a model became known; brim had an error."""
+result. Of the gateway alone: a conversation was cut; a request over its budget was passed on; a request was refused;
+the window of a model became known; the model server had an error, or broke off; brim had an error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -56,9 +56,9 @@ class Metrics:
         """Return a new counter; `told` is one sentence on what it counts."""
         return Counter(name, told, labels, registry=self.registry)
 
-    def gauge(self, name: str, told: str) -> Gauge:
+    def gauge(self, name: str, told: str, labels: list[str] | None = None) -> Gauge:
         """Return a new gauge."""
-        return Gauge(name, told, registry=self.registry)
+        return Gauge(name, told, labels or [], registry=self.registry)
 
     def histogram(self, name: str, told: str, labels: list[str], bounds: tuple[float, ...]) -> Histogram:
         """Return a new histogram."""

@@ -14,9 +14,25 @@ from brim.files.text_digest import text_digest
 from brim.gateway.http.key_mask import is_secret
 from brim.history.compact.secrets import redact
 from brim.sessions.conversations.beginning import fingerprints, leading
-from brim.wire.base import MESSAGE_KEYS
+from brim.wire.base import MESSAGE_KEYS, value_at
 
 HEADER = "x-brim-session-id"
+_SESSION_HEADERS = (
+    *("x-claude-code-session-id", "x-qwen-code-session-id", "session_id", "session-id"),  # The latter two: Codex.
+    *("x-opencode-session", "x-session-id", "x-session-affinity"),  # opencode, and others.
+)
+"""Headers in which agents send the id of their session."""
+_SESSION_FIELDS = (("prompt_cache_key",), ("metadata", "sessionId"), ("metadata", "user_id"), ("user",))
+"""Where bodies have it, or else the user: Codex, LiteLLM, qwen-code, Claude Code, OpenAI's clients."""
+_CLAUDE_SESSION = re.compile(r'session(?:_|_id"\s*:\s*")([\w-]{8,64})')
+"""The session in Claude Code's `user_id`, which is JSON or joined by underscores."""
+_AGENTS = {
+    "claude-cli": "claude-code",
+    "geminicli": "gemini-cli",
+    "qwencode": "qwen-code",
+}
+"""Names of agents by how their `User-Agent` begins; any other is named as it begins."""
+_AGENT = re.compile(r"codex(?=[_-])|[A-Za-z][\w.-]{0,23}(?=[/ ]|$)")
 LONGEST = 200
 """Characters of a name that are kept."""
 _LOOKED_AT = 1_000
@@ -25,25 +41,24 @@ _UNUSUAL = re.compile(r"[^\x21-\x7e]")
 
 
 def conversation_name(
-    header: str | None, values: Mapping[str, Any], owner: str, keys: Sequence[str] = ()
+    headers: Mapping[str, str], values: Mapping[str, Any], owner: str, keys: Sequence[str] = ()
 ) -> str | None:
     """Return the name of the conversation of a request; `None` if the request names none.
 
-    The header alone is a name. Conversations may share what a body names (`prompt_cache_key`, `metadata.user_id`,
-    `user`), so a fingerprint of the first message after the system prompt is added to it. Clients with different keys
-    share no conversation.
+    The header `x-brim-session-id` alone is a name. Conversations may share the session of an agent, as those of its
+    subagents do, so such a name begins with a fingerprint of all that tells it from others, the first message after the
+    system prompt included; the names of the agent and of its session follow. Clients with different keys share no
+    conversation.
 
     Args:
-        header: the header `x-brim-session-id`.
+        headers: the headers, with names in lower case.
         values: the body.
         owner: whose it is: the name of the client's key, the route, and a tag of any other key of the client.
         keys: the keys that must not be part of a name.
     """
-    if header:
-        return f"{_fingerprint(owner)}.{cleaned(header, keys)}"
-    metadata = values.get("metadata")
-    user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
-    found = (values.get("prompt_cache_key"), user, values.get("user"))
+    if name := headers.get(HEADER):
+        return f"{_fingerprint(owner)}.{cleaned(name, keys)}"
+    found = (*map(headers.get, _SESSION_HEADERS), *(value_at(values, path) for path in _SESSION_FIELDS))
     name = next((each for each in found if isinstance(each, str) and each), None)
     if name is None:
         return None
@@ -52,8 +67,11 @@ def conversation_name(
         first = first[leading(first) :][:1]
         with suppress(InvalidValue):  # Whatever is sent is told apart by itself.
             first = fingerprints(first)
-    start = json.dumps([values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
-    return f"{_fingerprint(owner)}.{cleaned(name, keys)}.{_fingerprint(start)}"
+    start = json.dumps([owner, name, values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
+    session = _CLAUDE_SESSION.search(name)
+    agent = (_AGENT.match(headers.get("user-agent", "")) or [""])[0].lower()
+    shown = ".".join(filter(None, (_AGENTS.get(agent, agent), session[1] if session else name)))
+    return f"{_fingerprint(start)}.{cleaned(shown, keys)}"
 
 
 def model_name(model: str, keys: Sequence[str]) -> str:

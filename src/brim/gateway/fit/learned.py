@@ -23,11 +23,8 @@ def with_usage(found: Overflow, usage: Any, asked: int | None) -> Overflow:
     """
     if found.limit is not None or not isinstance(usage, Mapping):
         return found
-    try:
-        call = reported(usage)
-    except ValueError:
-        return found
-    if not call.input or call.output is None or call.passes != 1:
+    call = usage_of(usage)
+    if call is None or not call.input or call.output is None or call.passes != 1:
         return found
     limit = call.input + call.output
     reply = min(asked or limit, answer_room(limit))
@@ -67,16 +64,20 @@ def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overf
         return None
 
 
-def learns_usage(engine: Conversations, fitted: FittedBody, usage: Any) -> ReportedUsage | None:
-    """Return the usage of an answer, if the model's meter can be corrected by it."""
-    planned, request = fitted.planned, fitted.request
-    if usage is None or request is None or planned is None:
-        return None
-    if fitted.method == "exact" and not planned.engine.over(request):
-        engine.windows.took(planned.engine.scope, fitted.after or 0)
-        return None
+def usage_of(usage: Any) -> ReportedUsage | None:
+    """Return the usage of an answer; `None` if it reports none that can be read."""
     try:
-        actual = reported(usage)
+        return None if usage is None else reported(usage)
     except ValueError:
         return None
-    return actual if actual.sent is not None else None
+
+
+def learns(engine: Conversations, fitted: FittedBody, usage: ReportedUsage) -> bool:
+    """Return whether the model's meter can be corrected by the usage of an answer."""
+    planned, request = fitted.planned, fitted.request
+    if request is None or planned is None:
+        return False
+    if fitted.method == "exact" and not planned.engine.over(request):
+        engine.windows.took(planned.engine.scope, fitted.after or 0)
+        return False
+    return usage.sent is not None

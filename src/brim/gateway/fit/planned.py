@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from brim.gateway.client.names import HEADER, conversation_name
+from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed
 from brim.gateway.fit.rules import FIT, REFUSE, RequestRule, policy_of, ruled
 from brim.gateway.http.problem import HttpProblem
@@ -68,8 +68,8 @@ class Planned:
         Raises:
             DoesNotFit: what has to stay is too long.
         """
-        header, owner = self.parsed.admitted.header(HEADER), ".".join(self.given.owner)
-        name = conversation_name(header, self.parsed.values, owner, self.parsed.keys)
+        parsed, owner = self.parsed, ".".join(self.given.owner)
+        name = conversation_name(parsed.admitted.first, parsed.values, owner, parsed.keys)
         plan = self.engine if room is self.room else replace(self.engine, room=room)
         return engine.fit(self.given, plan, name=name, most=most)
 

@@ -81,6 +81,10 @@ class Activity:
         fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before, "reason": source}
         self._emit("window_learned", fitted.parsed.admitted, fields, fitted.parsed.label)
 
+    def upstream_error(self, fitted: FittedBody, reason: str, error: str = "") -> None:
+        """Note an answer of upstream that is an error, or that broke off; `error` is the type of an event's error."""
+        self._tell("upstream_error", fitted, {"reason": reason, "error": error})
+
     def refused(self, admitted: Admitted | None, route: str, problem: HttpProblem, model: str = "") -> None:
         """Note a request that the gateway refused."""
         fields = {"status": problem.status, "reason": problem.reason, **problem.numbers}
@@ -107,6 +111,7 @@ class Activity:
             "refused": total("brim_refusals_total"),
             "overflows": total("brim_overflows_total"),
             "retried": total("brim_overflow_retries_total"),
+            "upstream_errors": total("brim_upstream_errors_total"),
             "faults": total("brim_faults_total"),
             "tokens_saved": total("brim_saved_tokens_total"),
             "conversations": self._seen,

@@ -35,9 +35,10 @@ _REFUSALS = {
     "slow": "its body did not arrive in time",
     "upstream": "upstream cannot be reached, or broke off",
     "timeout": "upstream did not answer in time",
+    "broken": "upstream broke off its answer",
     "fault": "brim had an error",
 }
-"""Refusals in words; any other is named by its reason."""
+"""Refusals, and answers that broke off, in words; any other is named by its reason."""
 _UNREADABLE = ("InvalidType", "InvalidValue")
 """Errors that the client made: no provider accepts such a message."""
 
@@ -116,6 +117,8 @@ def summary_of(sums: Mapping[str, Any]) -> str:
         f"{sums['overflows']:,} refused by upstream as too long ({sums['retried']:,} sent again)",
         f"{_counted(sums['windows_learned'], 'window')} learned",
     ]
+    if sums["upstream_errors"]:
+        parts.append(f"{_counted(sums['upstream_errors'], 'error')} of upstream")
     if sums["faults"]:
         parts.append(f"{_counted(sums['faults'], 'error')} of brim")
     return ", ".join(parts)
@@ -155,6 +158,11 @@ def _refused(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "refused", f"{text} (status {fields['status']})"
 
 
+def _upstream_error(fields: Mapping[str, Any]) -> tuple[str, str]:
+    said = f"upstream ended its stream with {fields['error']}" if fields["error"] else _REFUSALS.get(fields["reason"])
+    return "upstream", said or f"upstream answered {fields['reason']}"
+
+
 def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
     before = "unknown before" if fields["before_tokens"] is None else f"{fields['before_tokens']:,} before"
     return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
@@ -183,6 +191,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,
+    "upstream_error": _upstream_error,
 }
 """The events that have a line: its word and its text."""
 
@@ -199,7 +208,11 @@ def _why(fields: Mapping[str, Any]) -> str:
 
 
 def _short(name: str | None) -> str:
-    return "" if not name else name if len(name) <= _LONGEST else f"...{name[-_END:]}"
+    """Return a name as it is printed: of a long one the agent, if it names one, and the end of its session's id."""
+    if not name or len(name) <= _LONGEST:
+        return name or ""
+    agent, _, session = name.partition(".")[2].partition(".")
+    return f"{agent if session and len(agent) <= _LONGEST else ''}...{name[-_END:]}"
 
 
 def _counted(count: int, noun: str) -> str:

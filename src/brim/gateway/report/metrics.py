@@ -11,6 +11,7 @@ from brim.gateway.fit.fitted import FittedBody
 from brim.observe import Event
 from brim.observe.metrics import TOKENS, Metrics
 from brim.sessions.learning.models import known
+from brim.sessions.learning.usage import ReportedUsage
 
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """The bounds of histograms of seconds."""
@@ -43,6 +44,11 @@ class GatewayMetrics:
         self.retries = counter("brim_overflow_retries_total", "Requests sent again after an overflow.", ["model"])
         self.learned = counter("brim_windows_learned_total", "Windows that became known.", ["model", "reason"])
         self.store = counter("brim_store_faults_total", "Failures of the store.", [])
+        self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
+        self.usage = counter("brim_usage_tokens_total", "Tokens that providers reported.", [*where, "kind"])
+        self.ratio = self.metrics.gauge("brim_count_ratio", "Reported over counted tokens.", ["model"])
+        self.window = self.metrics.gauge("brim_window_tokens", "The window of the newest request.", ["model"])
+        self.newest = counter("brim_newest_shortened_total", "Requests whose newest message was cut.", where)
         self.recalls = counter("brim_recalls_total", "Calls of brim_recall.", [])
 
     def label(self, model: str | None) -> str:
@@ -66,11 +72,24 @@ class GatewayMetrics:
         self.tokens.labels(route, "before").observe(before)
         self.tokens.labels(route, "after").observe(after)
         self.regretted(fitted)
+        where = (route, self.label(fitted.parsed.label))
+        if fitted.planned is not None and fitted.planned.room is not None:
+            self.window.labels(where[1]).set(fitted.planned.room.window)
+        made = fitted.request
+        if made is not None and made.changed and made.places and made.places[-1] is None:
+            self.newest.labels(*where).inc()
         if fitted.edits:
-            where = (route, self.label(fitted.parsed.label))
             self.cut.labels(*where).inc()
             self.edits.labels(*where).inc(fitted.edits)
             self.saved.labels(*where).inc(max(0, before - after))
+
+    def used(self, fitted: FittedBody, usage: ReportedUsage) -> None:
+        """Count the tokens that a provider reported for a call: those found in its cache are a part of the input."""
+        label = self.label(fitted.parsed.label)
+        for kind in ("input", "output", "cached", "written"):
+            self.usage.labels(fitted.parsed.route, label, kind).inc(getattr(usage, kind) or 0)
+        if usage.sent and fitted.after:
+            self.ratio.labels(label).set(usage.sent / fitted.after)
 
     def regretted(self, fitted: FittedBody) -> None:
         """Count the calls that a request brings which were made again because of a cut."""
@@ -91,6 +110,8 @@ class GatewayMetrics:
         """Count an event of the gateway."""
         model, fields = self.label(event.model), event.fields
         reason = str(fields.get("reason", ""))
+        if event.name == "upstream_error" or reason in ("upstream", "timeout"):
+            self.upstream_errors.labels(fields["route"], model, reason).inc()
         if event.name == "cut":
             self.cuts.labels(model, reason).inc()
         elif event.name == "refused":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,9 @@ _LAST = 16_384
 _USAGE = (b'"usage"', b'"usageMetadata"')
 """The keys of it: Bedrock's and Gemini's."""
 _COMPACTION = b'"compaction'
+_ERROR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
+"""The type of an error as it may be shown."""
+_TOO_MANY, _FAULT = 429, 500
 _SIGNS = (b'"usage', b'"error"', _COMPACTION)
 """One of these is in every event that is read while it passes."""
 
@@ -43,6 +47,16 @@ class Answered:
     """The overflow, if the answer reports one after it has begun."""
     compaction: Mapping[str, Any] | None = field(default=None, repr=False)
     """What the provider made of the past with this answer."""
+    error: str = ""
+    """The type of the error that an event of the answer reports, unless that is an overflow."""
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong at upstream: its status, `broken` or `error_event`; empty if nothing did, or the client."""
+        status = self.sent.status
+        if status == _TOO_MANY or status >= _FAULT:
+            return str(status)
+        return "broken" if self.ended == "broken" else "error_event" if self.error else ""
 
 
 class EventStream:
@@ -55,6 +69,8 @@ class EventStream:
         """The overflow, if an event reports one: as an error, or as the reason to stop."""
         self.compaction: dict[str, Any] | None = None
         """The block of a compaction, as far as events brought it."""
+        self.error = ""
+        """The type of the error that an event reports."""
         self._reader = EventReader(_LONGEST_EVENT)
 
     @property
@@ -85,6 +101,7 @@ class EventStream:
         elif isinstance(event, dict):
             self.compaction = _compaction([event.get("content_block"), event.get("item")]) or self.compaction
         self.stopped = self.stopped or refusal_in(event)
+        self.error = self.error or _error_type(event)
         usage = usage_in(event)
         if usage is not None:
             self.usage = {**(self.usage or {}), **usage}
@@ -148,6 +165,7 @@ async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -
         ended="broken" if broken else ending(sent.status),
         usage=stream.usage,
         compaction=None if broken else stream.compaction,
+        error="" if stream.stopped is not None else stream.error,
         stopped=None if stream.stopped is None else with_usage(stream.stopped, stream.usage, parsed.answer),
     )
 
@@ -185,6 +203,18 @@ def _compaction(blocks: Sequence[Any]) -> dict[str, Any] | None:
     """Return the last compaction among the blocks of an answer; `None` if there is none."""
     found = [block for block in blocks if isinstance(block, dict) and block.get("type") == "compaction"]
     return dict(found[-1]) if found else None
+
+
+def _error_type(event: Any) -> str:
+    """Return the type of the error that an event reports; `error` if it has none that may be shown, empty without."""
+    if not isinstance(event, dict):
+        return ""
+    inner = event.get("response")
+    error = (inner if isinstance(inner, dict) else event).get("error")
+    if not error and event.get("type") != "error":
+        return ""
+    found = error.get("type") or error.get("code") if isinstance(error, dict) else event.get("code")
+    return found if isinstance(found, str) and _ERROR.fullmatch(found) else "error"
 
 
 def _usage_at_end(last: bytes) -> Any:

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import suppress
+from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from brim.errors import StoreError
@@ -17,10 +18,10 @@ from brim.meter import BaseMeter, meter
 from brim.meter.calibration import Calibrated, Calibration
 from brim.meter.chat import RequestCounter, request_counts
 from brim.meter.estimate import OTHER
-from brim.sessions.learning.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
+from brim.sessions.learning.model_meter import KIND, ModelMeter, SentPrompt, load_calibration, save_calibration
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
-from brim.sessions.learning.scope import LearnedValues, LearningScope
+from brim.sessions.learning.scope import STORE_INTERVAL, LearnedValues, LearningScope
 from brim.store.base import Store
 from brim.wire import Wire, format_of, instructions, wire
 from brim.wire.deferred_tools import loaded_tools
@@ -51,6 +52,8 @@ class Meters:
         self._plain: OrderedDict[tuple[str, Any], ModelMeter] = OrderedDict()
         self._looked: OrderedDict[LearningScope, None] = OrderedDict()
         """Scopes of which the store has nothing."""
+        self._stored: OrderedDict[LearningScope, float] = OrderedDict()
+        """Scopes of which the store has something, and when it was last seen there."""
         self._bounds: dict[str, BaseMeter] = {}
         self._counters: OrderedDict[tuple[BaseMeter, str], RequestCounter] = OrderedDict()
 
@@ -107,7 +110,8 @@ class Meters:
             self._learned.put(scope, found, chosen)
         if recount:
             with suppress(StoreError):  # It is learned again if need be.
-                save_calibration(self._store, scope.id if scope.model else None, found.calibration)
+                save_calibration(self._store, scope.id if scope.model else None, found.calibration, scope.about)
+                self._note_stored(scope)
 
     def calibration(self, scope: LearningScope, chosen: Any = None) -> Calibration | None:
         """Return what is known of how a model counts; `None` if there is nothing to learn, or nothing was learned."""
@@ -162,6 +166,7 @@ class Meters:
         return RequestSize(tokens + offered + other, exact and known and scale.exact and not counter.estimated)
 
     def _of(self, scope: LearningScope, chosen: Any) -> ModelMeter:
+        self._forget(scope)
         found = self._learned.get(scope, chosen)
         if found is not None:
             return found
@@ -188,10 +193,27 @@ class Meters:
         with suppress(StoreError, ValueError, KeyError, TypeError):  # Another version may have written it.
             saved = load_calibration(self._store, scope.id)
             if saved is not None:
+                self._note_stored(scope)
                 return saved
         with self._lock:
             _kept(self._looked, scope, None)
         return None
+
+    def _note_stored(self, scope: LearningScope) -> None:
+        if self._store is not None:
+            with self._lock:
+                _kept(self._stored, scope, monotonic())
+
+    def _forget(self, scope: LearningScope) -> None:
+        """Forget a scope that somebody made the store forget; that is looked at once a minute."""
+        seen = self._stored.get(scope)
+        if seen is None or self._store is None or monotonic() - seen < STORE_INTERVAL:
+            return
+        self._note_stored(scope)
+        with suppress(StoreError):
+            if self._store.load(KIND, scope.id) is None:
+                self._learned.drop(scope)
+                self._stored.pop(scope, None)
 
     def _bound(self, scale: BaseMeter) -> BaseMeter:
         """Return the upper bound of an estimate about which nothing is known yet."""

@@ -103,15 +103,17 @@ def load_calibration(store: Store | None, id_: str | None) -> Calibration | None
     return None if saved is None else Calibration.from_dict(saved.body)
 
 
-def save_calibration(store: Store | None, id_: str | None, known: Calibration | None) -> None:
-    """Keep what is known of a model for other sessions, unless the store knows more already."""
+def save_calibration(
+    store: Store | None, id_: str | None, known: Calibration | None, about: Mapping[str, Any] | None = None
+) -> None:
+    """Keep what is known of a model for other sessions, and whose it is, unless the store knows more already."""
     if store is None or id_ is None or known is None:
         return
     saved = store.load(KIND, id_)
     if saved is not None and Calibration.from_dict(saved.body).calls >= known.calls:
         return
     try:
-        store.save(KIND, id_, known.to_dict(), version=0 if saved is None else saved.version)
+        store.save(KIND, id_, {**known.to_dict(), **(about or {})}, version=0 if saved is None else saved.version)
     except Conflict:
         return  # Another session was faster, and knows as much.
 

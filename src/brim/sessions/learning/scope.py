@@ -11,9 +11,12 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from hashlib import blake2b
 from typing import Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 V = TypeVar("V")
 
+STORE_INTERVAL = 60
+"""Seconds after which the store is read again for what other processes learned or forgot."""
 _EACH = 64
 """Values that are kept of one owner: a client can name any model."""
 _OWNERS = 4_096
@@ -38,6 +41,14 @@ class LearningScope(NamedTuple):
             return model
         others = json.dumps([self.owner, self.server, self.model])
         return f"{model}#{blake2b(others.encode(), digest_size=12).hexdigest()}"
+
+    @property
+    def about(self) -> dict[str, dict[str, str]]:
+        """Whose it is and at which server, for people who read the store; nothing in a program of one owner."""
+        if not self.owner and not self.server:
+            return {}
+        server = urlsplit(self.server).netloc.rpartition("@")[2]
+        return {"scope": {"client": " ".join(filter(None, self.owner)), "server": server}}
 
 
 class LearnedValues(Generic[V]):
@@ -64,3 +75,10 @@ class LearnedValues(Generic[V]):
                 own.popitem(last=False)
             if len(self._owners) > _OWNERS:
                 self._owners.popitem(last=False)
+
+    def drop(self, scope: LearningScope) -> None:
+        """Forget the values of a scope."""
+        with self._lock:
+            own = self._owners.get(scope.owner, OrderedDict())
+            for key in [key for key in own if isinstance(key, tuple) and key[0] == scope]:
+                del own[key]

@@ -17,7 +17,7 @@ from brim.amounts import fraction
 from brim.meter.catalogue import fold, spellings
 from brim.meter.window import Window, answer_room
 from brim.sessions.learning.models import counts_answer, known
-from brim.sessions.learning.scope import LearnedValues, LearningScope
+from brim.sessions.learning.scope import STORE_INTERVAL, LearnedValues, LearningScope
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.wire.overflow import Overflow
 
@@ -25,8 +25,6 @@ KIND = "gateway-window"
 """The kind of document in which a store keeps what refusals taught."""
 _LASTS = 3_600
 """Seconds for which a refusal counts: a server may be started again with a larger window."""
-_STORE_INTERVAL = 60
-"""Seconds after which the store is read again for what other processes learned."""
 _SERVER_INTERVAL = 600
 """Seconds after which a server is asked again."""
 _MOST = 1_000
@@ -196,11 +194,14 @@ class Windows:
     def learned(self, scope: LearningScope) -> LearnedWindow | None:
         """Return what refusals taught about a model, as long as they count."""
         now = self._clock()
-        if now - self._looked.get(scope, 0.0) > _STORE_INTERVAL and self._store.store is not None:
+        if now - self._looked.get(scope, 0.0) > STORE_INTERVAL and self._store.store is not None:
             _noted(self._looked, scope, now)
-            saved = self._store.load(KIND, scope.id)
+            failures, saved = self._store.failures, self._store.load(KIND, scope.id)
             if saved is not None:
-                self._learned.put(scope, LearnedWindow(**saved.body))
+                values = {name: value for name, value in saved.body.items() if name != "scope"}
+                self._learned.put(scope, LearnedWindow(**values))
+            elif self._store.failures == failures:  # Somebody made the store forget it.
+                self._learned.drop(scope)
         found = self._learned.get(scope)
         return found if found is not None and now - found.at < _LASTS else None
 
@@ -264,7 +265,7 @@ class Windows:
     def _write(self, scope: LearningScope, learned: LearnedWindow) -> None:
         self._learned.put(scope, learned)
         saved = self._store.load(KIND, scope.id)
-        self._store.save(KIND, scope.id, asdict(learned), 0 if saved is None else saved.version)
+        self._store.save(KIND, scope.id, asdict(learned) | scope.about, 0 if saved is None else saved.version)
 
     def served(self, scope: LearningScope) -> int | None:
         """Return the window of a model as its server states it, to its owner or to all; `None` if it does not."""
