@@ -519,3 +519,28 @@ def test_of_a_group_chat_whole_messages_stay(format):
     assert len(whole) >= len(fitted.messages) - 1  # The note stands in one of them.
     assert len(whole) > 60
     assert fitted.messages[-1] is messages[-1]
+
+
+# --- what the task asks for
+
+
+def debugging_run():
+    """Return a run in which a config and a log answer the task early, and many logs are read afterwards."""
+    settings = [f"limit_{i} = {i * 7}\nmode_{i} = fast" for i in range(60)]
+    settings.insert(30, "listen_port = 47213")
+    boot = [f"line {i} of the start" for i in range(60)]
+    boot.insert(30, "FATAL E7731: the lease is gone")
+    messages = [user("Report the port that the worker listens on, and the first fatal error.")]
+    for i, output in enumerate(["\n".join(settings), "\n".join(boot)]):
+        messages += [calling(f"c{i}"), result(f"c{i}", output)]
+    for i in range(2, 60):
+        messages += [calling(f"c{i}"), result(f"c{i}", "\n".join(f"worker {i}: row {i * row}" for row in range(60)))]
+    return messages
+
+
+@pytest.mark.parametrize("budget", [1_500, 2_500, 5_000])
+def test_lines_with_words_of_the_task_outlast_newer_results_without_any(budget):
+    """ "in twelve SDK loops at 18k F in 11, E in 10, P in 0"."""
+    shown = "\n".join(str(each) for each in fit(debugging_run(), budget, brim.meter("o200k_base")).messages)
+    assert "listen_port = 47213" in shown
+    assert "FATAL E7731: the lease is gone" in shown

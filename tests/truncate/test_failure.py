@@ -60,6 +60,7 @@ CALM = [
     "panicle",
     '10.0.0.1 "GET /api HTTP/1.1" 200 502',
     "exit code 0",
+    "Error: (none)",
     "Warning: deprecated",
     "denial",
 ]

@@ -61,3 +61,10 @@ def test_part_of_a_long_line_leaves_a_mark_with_its_characters():
 def test_parts_come_from_both_ends_in_turn():
     assert list(from_both_ends([10, 20, 30, 40, 50])) == [50, 10, 40, 20, 30]
     assert list(from_both_ends([])) == []
+
+
+def test_a_field_without_a_value_does_not_say_how_a_command_ended():
+    """qwen-code and gemini-cli print `Signal: (none)` and the like below every result."""
+    text = "Output: one\ntwo\nError: (none)\nExit Code: 0\nSignal: (none)\nProcess Group PGID: (none)"
+    parts = TextParts(text)
+    assert [parts.part(at) for at in parts.ending()] == ["Exit Code: 0\n"]

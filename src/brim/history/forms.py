@@ -16,23 +16,24 @@ from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
 from brim.history.bindings import asks_for_thinking
-from brim.history.envelopes import body, heard, without
+from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
-from brim.history.names import names_in
+from brim.history.names import names_in, single_places
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repair import Repair
 from brim.history.repeats import Repeats
 from brim.history.turns import Turns
+from brim.meter.words import terms
 from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import shrink
 from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
 from brim.truncate.marker import mark
-from brim.truncate.parts import TextParts, whole_part
+from brim.truncate.parts import LONG_LINE, TextParts, whole_part
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
@@ -111,6 +112,10 @@ class Forms:
         self._marked: dict[int, int] = {}
         """How many marks of what came again each message had when its forms were made."""
         self._owed: int | None = None
+        self._asking: tuple[int | None, frozenset[str]] = None, frozenset()
+        """The position of the task, and its words."""
+        self._answers: dict[tuple[int, int], list[int]] = {}
+        """The parts of results that have words of the task, by position and piece."""
         self._deed: dict[int, Form] = {}
         self._brief: dict[int, Form] = {}
         self._spare: dict[int, Form] = {}
@@ -245,6 +250,17 @@ class Forms:
                 left -= parts.size(part)
         return found
 
+    def tells(self, position: int) -> bool:
+        """Return whether the shortest form of a message says more than what was called, and the last line of it."""
+        message = self._turns.messages[position]
+        if message.role == "assistant":
+            return any(piece.kind == "text" and len(piece.text) > _SPOKEN for piece in message.pieces)
+        return any(
+            part in self._asked(position, at) or reports_failure(self.texts(position, at).part(part))
+            for at, shown in self.shown(position).items()
+            for part in shown
+        )
+
     def spare(self, position: int) -> Form:
         """Return a message with its words and calls, and of each result how it ended."""
         known = self._spare.get(position)
@@ -273,7 +289,8 @@ class Forms:
             if piece.kind == "output":
                 again = at in owners and owners[at] in marks
                 if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
-                    yield at, [*dict.fromkeys([*self._ending(text), *self._heard(position, at)])]
+                    shown = (*self._asked(position, at), *self._ending(text), *self._heard(position, at))
+                    yield at, [*dict.fromkeys(shown)]
             elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
                 yield at, ()
             elif piece.kind == "text" and piece.at and (printed or message.role == "assistant") and at not in marks:
@@ -288,6 +305,26 @@ class Forms:
             return parts.ending()
         alone = TextParts(text[:end])
         return [parts.part_at(alone.starts[at]) for at in alone.ending()]
+
+    def _asked(self, position: int, at: int) -> list[int]:
+        """Return the part of a result with most words of the task that the result has in one place only."""
+        known = self._answers.get((position, at))
+        if known is None:
+            parts = self.texts(position, at)
+            places = single_places(self._turns.messages[position].pieces[at].text, self._task_words())
+            found = Counter(map(parts.part_at, places))
+            best = max(found, key=lambda part: (found[part], -parts.size(part)), default=None)
+            known = [] if best is None or parts.size(best) > LONG_LINE else [best]
+            self._answers[position, at] = known
+        return known
+
+    def _task_words(self) -> frozenset[str]:
+        """Return the words of the task by which lines of results are found."""
+        task = self._turns.task
+        if task != self._asking[0]:
+            said = "" if task is None else self._turns.messages[task].said()
+            self._asking = task, frozenset(terms(without(said, enveloped(said))))
+        return self._asking[1]
 
     def _own_words(self, position: int, at: int, most: int) -> list[int]:
         """Return the parts of a long text of an agent that stay: as many as have room, the most important first."""

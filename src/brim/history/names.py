@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -16,10 +17,13 @@ from itertools import chain, islice
 from brim.history.envelopes import body
 from brim.history.turns import Turns
 from brim.meter.memo import Memo
+from brim.meter.words import stem
 
 _WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
 _ASCII_WORD = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./\-@#:]{4,198}[0-9A-Za-z_]")
 """The same in ASCII, in two thirds of the time: no category of Unicode is looked up."""
+_PLAIN_WORD = re.compile(r"[^\W\d_]{3,40}")
+"""A word of letters, alone or in a name."""
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
 """What makes a word a name."""
 _MOST_WORDS = 3_000
@@ -124,3 +128,14 @@ def _places(text: str) -> array[int]:
 def unseen(names: Iterator[tuple[str, NameUse]], seen: Collection[str]) -> Iterator[NameUse]:
     """Yield where names were last seen that are not among those seen elsewhere."""
     return (use for name, use in names if name not in seen)
+
+
+def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
+    """Yield the places of words that a text has once, of those with a stem among some terms; names are divided."""
+    text = text[:_REACH]
+    found = Counter(_PLAIN_WORD.findall(text.lower()))
+    for word, times in found.items():
+        if times == 1 and stem(word) in terms:
+            place = re.search(rf"(?<![^\W\d_]){word}(?![^\W\d_])", text, re.IGNORECASE)
+            if place is not None:
+                yield place.start()

@@ -40,7 +40,7 @@ _FAILURE = re.compile(
     r"|refused|timed out|not found|no such|cannot|could not|unable to|does not exist|segfault|segmentation fault"
     r"|undefined (?:reference|symbol|variable)|core dumped|abort(?:ed|ing)|crash(?:ed|es)|out of memory|not ok \d+"
     r"|exit(?:ed with)? (?:code|status) [1-9]\d{0,9}|http/\d(?:\.\d)?\"? [45]\d\d|err"
-    r")(?!\w|[./]\w|(?-i:-[a-z])|[\"']?\s{0,2}[:=]\s{0,2}(?:0\b|none\b|null\b|false\b|\"\"|''|\[\]|\{\}))"
+    r")(?!\w|[./]\w|(?-i:-[a-z])|[\"']?\s{0,2}[:=]\s{0,2}(?:0\b|\(?none\b|null\b|false\b|\"\"|''|\[\]|\{\}))"
     r"|\ne {3}|[^\x00-\x7f]",
     re.IGNORECASE,
 )

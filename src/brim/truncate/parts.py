@@ -25,7 +25,8 @@ _SENTENCE_END = re.compile(rf"[.!?;]\s{_JOINED}|[。！？]{_JOINED}")
 _SPACE = re.compile(rf"\s{_JOINED}")
 _ESCAPE = re.compile(r"\\.")
 _WORD = re.compile(r"\w")
-_TAG = re.compile(r"</?[\w:-]{1,40}>")
+_SAYS_NOTHING = re.compile(r"</?[\w:-]{1,40}>|^[\w ]{1,40}: \((?:none|empty)\)$", re.MULTILINE)
+"""Tags, and a field that a tool prints without a value, such as `Signal: (none)`."""
 STATUS = re.compile(
     r"(?:exit(?:ed)?|return|status)[ _-]{0,2}(?:with )?(?:code|status)?\W{1,3}\d{1,3}\b"
     r'|^"(?:status|state|error|errors|success|ok|code|message|result)"\s*:',
@@ -170,8 +171,8 @@ class TextParts:
         return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
 
     def _tells(self, part: int) -> bool:
-        """Return whether a line says anything: tags and brackets alone do not."""
-        return _WORD.search(_TAG.sub("", self.part(part))) is not None
+        """Return whether a line says anything: tags, brackets and fields without a value do not."""
+        return _WORD.search(_SAYS_NOTHING.sub("", self.part(part))) is not None
 
 
 def whole_part(text: str) -> TextParts:
