@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -131,11 +130,9 @@ def unseen(names: Iterator[tuple[str, NameUse]], seen: Collection[str]) -> Itera
 
 
 def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
-    """Yield the places of words that a text has once, of those with a stem among some terms; names are divided."""
-    text = text[:_REACH]
-    found = Counter(_PLAIN_WORD.findall(text.lower()))
-    for word, times in found.items():
-        if times == 1 and stem(word) in terms:
-            place = re.search(rf"(?<![^\W\d_]){word}(?![^\W\d_])", text, re.IGNORECASE)
-            if place is not None:
-                yield place.start()
+    """Return the places of words that a text has once, of those with a stem among some terms; names are divided."""
+    found = dict[str, int]()
+    for match in _PLAIN_WORD.finditer(text[:_REACH]):
+        word = match[0].lower()
+        found[word] = -1 if word in found else match.start()
+    return (place for word, place in found.items() if place >= 0 and stem(word) in terms)
