@@ -42,7 +42,7 @@ from brim.history.compact.continuation import continuation
 from brim.history.compact.lines import Said
 from brim.history.compact.nudge import is_nudge
 from brim.history.compact.running import running
-from brim.history.compact.secrets import redact
+from brim.history.compact.secrets import masked_in, redact
 from brim.history.compact.sentence_kind import is_thought, sentence_kind
 from brim.history.ledger import values_in
 from brim.history.priority import words
@@ -70,6 +70,7 @@ from brim.store.texts import handle_of, texts_of
 from brim.store.values import decode_body, encode_body
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
+from brim.studio.views.sessions import readable
 from brim.truncate import _CLASSES, cut
 from brim.truncate.failure import failure_places, last_failure, reports_failure
 from brim.truncate.json_parts import json_parts, members
@@ -294,6 +295,7 @@ READERS: dict[str, Read] = {
     "history.compact.mark.read": mark.read,
     "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
+    "history.compact.secrets.masked_in": lambda text: [*masked_in(text)],
     "history.compact.running.running": lambda text: running([text], [text[:400]]),
     "history.compact.nudge.is_nudge": is_nudge,
     "history.compact.sentence_kind.sentence_kind": lambda text: sentence_kind("assistant", text[:400]),
@@ -309,6 +311,7 @@ READERS: dict[str, Read] = {
     "wire.base.Wire.value": lambda text: wire("anthropic").value(
         Piece("call", "", ("input",)), json.dumps({"a": text})
     ),
+    "studio.views.sessions.readable": readable,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.ledger.values_in": values_in,
     "history.names.names_in": lambda text: [*names.names_in(text)],
