@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed
-from brim.gateway.fit.rules import FIT, REFUSE, RequestRule, policy_of, ruled
+from brim.gateway.fit.rules import CUTS, REFUSE, RequestRule, policy_of, ruled
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall.offer import is_offered
 from brim.gateway.settings import GatewaySettings
@@ -100,7 +100,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
             raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
         made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
-    if policy in (FIT, REFUSE) and made.room is not None:
+    if policy in (*CUTS, REFUSE) and made.room is not None:
         parsed.check_keys()
     return Planned(parsed=parsed, settings=settings, rule=rule, policy=policy, given=given, engine=made)
 
