@@ -37,7 +37,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Operations: settings, stores, refusals": ("load_config", "open_store", "is_overflow", "Overflow"),
     "Errors": (
         "BrimError", "DoesNotFit", "InvalidValue", "InvalidType", "UnknownName", "SourceError", "NoProgress",
-        "ModelError", "MeterError", "StoreError", "Conflict", "LeaseLost",
+        "ModelError", "MeterError", "StoreError", "Conflict",
     ),
 }  # fmt: skip
 """The public names in the order of the page; those in no group come last."""

@@ -1007,27 +1007,6 @@ AREAS = (
         ),
     ),
     Area(
-        "sessions/loop/held_lease.py",
-        "tests/sessions/test_loop.py",
-        (
-            ("a renewal that failed ends the renewing", "pause = self._seconds / _RETRIED", "return"),
-            ("a step begins while the lease expires", "if left < self._seconds / _RENEWED:", "if left < 0:"),
-        ),
-    ),
-    Area(
-        "sessions/loop/workers.py",
-        "tests/sessions/test_loop.py",
-        (
-            (
-                "a failed loop cannot be submitted again",
-                'while (done := store.result(queue, tick)) is not None and done.get("ended")',
-                'while (done := store.result(queue, tick)) is not None and "paused"',
-            ),
-            ("nobody looks at the lease", "self._loop.guard = held.check", "pass"),
-            ("a worker ends with the first failure of the store", "for _ in range(_TRIES - 1):", "for _ in ():"),
-        ),
-    ),
-    Area(
         "sessions/loop/loop.py",
         "tests/sessions/test_loop.py",
         (

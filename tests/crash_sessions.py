@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import Any
 
@@ -11,14 +10,13 @@ from brim.history.result import Fitted
 from brim.meter.window import Window
 from brim.sessions import Session
 from brim.sessions.conversations import Conversations
-from brim.sessions.loop import Loop, Step, Tick, submit, work
+from brim.sessions.loop import Loop, Step, Tick
 from brim.sessions.session_step import SessionStep
 from brim.store import Store, open_store
 from crashes import Ack, Place, Scenario
 from sessions.talking import turn
 
 _WINDOW = Window(6_000, cap=0.5, warn=0.3)
-_LOOPS = 6
 
 
 def _opened(store: Store | None, name: str) -> Session:
@@ -141,35 +139,6 @@ def _in_order(store: Store, name: str) -> int:
     return len(made)
 
 
-def write_ticks(place: Place, dice: random.Random, ack: Ack) -> None:
-    """Take ticks of several loops, with another worker."""
-    with open_store(place.url) as store:
-        for i in range(_LOOPS):
-            name = f"{place.name} {i}"
-            if not store.entries(name, limit=1):
-                try:
-                    submit(_loop(store, name, _Acting(None)), store, place.name)
-                except Exception:  # The other worker was faster.
-                    continue
-        work(
-            store,
-            str(os.getpid()),
-            lambda name: _Acting(lambda k: ack(f"{name.rpartition(' ')[2]} {k}")),
-            queue=place.name,
-            seconds=0.2,
-            idle=0.005,
-        )
-
-
-def check_ticks(place: Place, acked: list[str]) -> None:
-    """See that each step of each loop was made once, and that what was acknowledged is there."""
-    with open_store(place.url) as store:
-        for i in range(_LOOPS):
-            steps = _in_order(store, f"{place.name} {i}")
-            told = [int(line.split()[1]) for line in acked if line.split()[0] == str(i)]
-            assert steps >= max(told, default=0), "a step that was acknowledged is lost"
-
-
 def _history(steps: int) -> list[Any]:
     return [message for i in range(steps) for message in turn(i)]
 
@@ -204,6 +173,5 @@ RUNNING = {
     "sessions and compactions": Scenario(write=write_session, check=check_session),
     "loop steps": Scenario(write=write_loop, check=check_loop),
     "requests with their history": Scenario(write=write_requests, check=check_requests),
-    "ticks of two workers": Scenario(write=write_ticks, check=check_ticks, workers=2),
 }
 """What is killed, by name."""

@@ -8,14 +8,13 @@ acknowledged in a place, and raises if something of it is missing or torn.
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from brim.errors import Conflict, LeaseLost
+from brim.errors import Conflict
 from brim.receipts.receipt import handle
 from brim.store import Store, open_store
 
@@ -104,45 +103,6 @@ def check_step(place: Place, acked: list[str]) -> None:
             assert name in {each.handle for each in store.search(text.split()[0], session=place.name)}
 
 
-_JOBS = 5
-"""How many jobs a worker adds when there is nothing to do."""
-
-
-def write_jobs(place: Place, dice: random.Random, ack: Ack) -> None:
-    """Work through a queue with another worker: log the run and complete the job together."""
-    worker = str(os.getpid())
-    with open_store(place.url) as store:
-        while True:
-            lease = store.lease(place.name, worker, 0.03)
-            if lease is None:
-                done = len(store.entries(place.name))
-                for i in range(done + 1, done + _JOBS + 1):
-                    store.enqueue(place.name, str(i), {"n": i})
-                continue
-            try:
-                if dice.random() < 0.3:
-                    lease = store.renew(lease, 0.03)
-                with store.transaction():
-                    store.append(place.name, [("event", {"job": lease.id, "by": worker})])
-                    store.complete(lease, {"square": lease.body["n"] ** 2, "by": worker})
-            except LeaseLost:
-                continue
-            ack(lease.id)
-
-
-def check_jobs(place: Place, acked: list[str]) -> None:
-    """See that every acknowledged job is done, each was run once, and none that is done is given out again."""
-    with open_store(place.url) as store:
-        runs = {entry.body["job"]: entry.body["by"] for entry in store.entries(place.name, kinds=["event"])}
-        assert len(store.entries(place.name, kinds=["event"])) == len(runs), "a job that was done ran again"
-        for job in acked:
-            assert job in runs, f"job {job} was acknowledged and is not done"
-        for job, worker in runs.items():
-            assert store.result(place.name, job) == {"square": int(job) ** 2, "by": worker}
-        lease = store.lease(place.name, "checker", 0.001)
-        assert lease is None or lease.id not in runs
-
-
 def write_purges(place: Place, dice: random.Random, ack: Ack) -> None:
     """Write sessions that share a text and purge all but the newest two."""
     shared = _text(7)
@@ -221,7 +181,6 @@ def check_settings(place: Place, acked: list[str]) -> None:
 SCENARIOS = {
     "session writes": Scenario(write=write_log, check=check_log),
     "steps in one transaction": Scenario(write=write_step, check=check_step),
-    "jobs of two workers": Scenario(write=write_jobs, check=check_jobs, workers=2),
     "purges": Scenario(write=write_purges, check=check_purges),
     "config saves": Scenario(write=write_settings, check=check_settings),
 }

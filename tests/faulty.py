@@ -21,11 +21,6 @@ CALLS = frozenset(
         "load",
         "ids",
         "forget",
-        "enqueue",
-        "lease",
-        "renew",
-        "complete",
-        "result",
         "purge",
     ]
 )

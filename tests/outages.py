@@ -28,7 +28,7 @@ from brim.gateway.http import server as gateway_server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings
 from brim.sessions import Session
-from brim.sessions.loop import Loop, Step, submit, work
+from brim.sessions.loop import Loop, Step
 from brim.testing import MemoryStore
 from faulty import AFTER, BEFORE, FaultyStore
 from gateway.conftest import conversation, post
@@ -275,24 +275,6 @@ def loops(world: World) -> dict[str, Any]:
     return _end(world, loop.session, outcome=outcome.to_dict(), acts=act.made)
 
 
-def workers(world: World) -> dict[str, Any]:
-    """Let two workers take turns at the ticks of two loops, until nothing is left."""
-    acts = {name: Acting() for name in ("A", "B")}
-    for name, act in acts.items():
-        world.tried(submit, world.tried(_begun, world, name, act), world.store)
-    for i in range(40):
-        with contextlib.suppress(StoreError):
-            work(world.store, f"w{i % 2}", acts.__getitem__, most=1, sleep=lambda _: None, clock=lambda: 0.0)
-        world.clock.now += 61  # The lease of a worker that failed expires.
-    world.store.faults = {}
-    ends = {}
-    for name, act in acts.items():
-        loop = Loop.resume(name, act=act, store=world.store, clock=lambda: 0.0)
-        results = [world.store.result("brim.ticks", f"{name}:{tick}") for tick in (1, 2, 3)]
-        ends[name] = _end(world, loop.session, outcome=loop.outcome().to_dict(), acts=act.made, results=results)
-    return ends
-
-
 @contextlib.contextmanager
 def _gateway(world: World) -> Iterator[Callable[[int], Any]]:
     """Run a gateway with recall on the store of a world, and yield what sends a conversation of so many turns."""
@@ -353,7 +335,6 @@ PROGRAMS: dict[str, Callable[[World], dict[str, Any]]] = {
     "wrapped openai": wrapped_openai,
     "wrapped anthropic": wrapped_anthropic,
     "loops": loops,
-    "workers": workers,
     "gateway": gateway,
 }
 """The programs by name."""

@@ -9,7 +9,7 @@ from brim.sessions.log import cut_record
 from brim.sessions.log.journal import Journal
 from outages import AFTER, PROGRAMS, Outage, points, rig
 
-SAMPLE = {"sessions": 12, "conversations": 4, "wrapped openai": 2, "wrapped anthropic": 2, "loops": 8, "workers": 3}
+SAMPLE = {"sessions": 12, "conversations": 4, "wrapped openai": 2, "wrapped anthropic": 2, "loops": 8}
 """How many fault points of each program are run here; all of them are in `scripts/outages.py`."""
 
 

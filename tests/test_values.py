@@ -46,7 +46,6 @@ def raised():
         errors.MeterError("ours", 1_234, "it raised ConnectionError"),
         errors.StoreError("sqlite:///x", "locked"),
         errors.Conflict("sqlite:///x", "the log", expected=3, found=5),
-        errors.LeaseLost("sqlite:///x", "expired"),
         errors.SessionPurged("sqlite:///x", "purged"),
         errors.BrimError("any other"),
     ]

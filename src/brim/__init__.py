@@ -14,7 +14,6 @@ if _typing.TYPE_CHECKING:
         DoesNotFit,
         InvalidType,
         InvalidValue,
-        LeaseLost,
         MeterError,
         ModelError,
         NoProgress,
@@ -64,7 +63,6 @@ __all__ = [
     "History",
     "InvalidType",
     "InvalidValue",
-    "LeaseLost",
     "Loop",
     "Loss",
     "Meter",
@@ -108,7 +106,7 @@ __all__ = [
 _MODULES = {
     "amounts": ("Shares",),
     "errors": (
-        *("BrimError", "Conflict", "DoesNotFit", "InvalidType", "InvalidValue", "LeaseLost"),
+        *("BrimError", "Conflict", "DoesNotFit", "InvalidType", "InvalidValue"),
         *("MeterError", "ModelError", "NoProgress", "SessionPurged", "SourceError", "StoreError"),
         "UnknownName",
     ),

@@ -9,8 +9,7 @@
     ├── SourceError                     a file that cannot be read or is invalid, with the line
     ├── StoreError                      a store that cannot be opened, read or written
     │   ├── Conflict                    another process wrote first: read again, then retry
-    │   ├── SessionPurged               the session was purged while it was open
-    │   └── LeaseLost                   another worker has the job, or has done it
+    │   └── SessionPurged               the session was purged while it was open
     ├── ModelError                      a model call that failed, or an unusable answer
     └── MeterError                      a caller's own meter that failed, or an unusable count
 
@@ -172,10 +171,6 @@ class Conflict(StoreError):
 
 class SessionPurged(StoreError):
     """The session was purged while it was open: nothing of it is written again."""
-
-
-class LeaseLost(StoreError):
-    """The lease of a job expired or was taken over."""
 
 
 def nearest(name: str, known: Iterable[str], most: int = 5, cutoff: float = 0.5) -> list[str]:

@@ -9,9 +9,8 @@ import time
 import pytest
 
 import brim
-from brim.errors import InvalidType, InvalidValue, LeaseLost, StoreError, UnknownName
-from brim.sessions.loop import Loop, Step, submit, work
-from brim.sessions.loop.held_lease import HeldLease
+from brim.errors import InvalidType, InvalidValue, StoreError, UnknownName
+from brim.sessions.loop import Loop, Step
 from brim.testing import MemoryStore
 from faulty import AFTER, BEFORE, FaultyStore
 from sessions.talking import Seen
@@ -485,96 +484,6 @@ def test_a_run_of_hundreds_of_calls_is_never_refused_by_a_server_that_counts():
     assert refused == []
 
 
-def test_workers_take_the_ticks_of_many_loops_and_make_no_step_twice(store):
-    acts = {f"L{i}": Worker(steps=24) for i in range(3)}
-    for name, act in acts.items():
-        submit(loop(act, store=store, id=name), store)
-    done = []
-    threads = [
-        threading.Thread(target=lambda name=name: done.append(work(store, name, acts.__getitem__))) for name in "ab"
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(done) >= 9
-    for name, act in acts.items():
-        assert [tick.state["k"] for tick in act.ticks] == list(range(1, 25))
-        assert Loop.resume(name, act=act, store=store).outcome().ended == "goal"
-
-
-def test_the_tick_of_a_dead_worker_is_taken_up_where_it_stopped():
-    now = [0.0]
-    store = MemoryStore(clock=lambda: now[0])
-    act = Worker(steps=16)
-
-    def dying(tick):
-        if tick.state.get("k") == 3:
-            raise Killed
-        return act(tick)
-
-    submit(loop(act, store=store, id="L"), store)
-    with pytest.raises(Killed):
-        work(store, "a", lambda _: dying)
-    assert work(store, "b", lambda _: act) == 0
-    now[0] += 61
-    assert work(store, "b", lambda _: act) == 2
-    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
-
-
-def test_a_tick_that_was_done_when_its_worker_died_is_not_run_again():
-    now = [0.0]
-    store = MemoryStore(clock=lambda: now[0])
-    act = Worker(steps=16)
-    submit(loop(act, store=store, id="L"), store)
-    store.lease("brim.ticks", "a", 60)
-    Loop.resume("L", act=act, store=store).run(ticks=1)
-    now[0] += 61
-    assert work(store, "b", lambda _: act, most=1) == 1
-    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 9))
-    assert work(store, "b", lambda _: act) == 1
-    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
-
-
-def test_a_tick_that_fails_too_often_is_given_up(caplog):
-    now = [0.0]
-    store = MemoryStore(clock=lambda: now[0])
-    submit(loop(Worker(), store=store, id="L"), store)
-
-    def broken(tick):
-        raise RuntimeError("broken")
-
-    for _ in range(2):
-        assert work(store, "a", lambda _: broken) == 0
-        now[0] += 61
-    assert work(store, "a", lambda _: broken) == 1
-    assert store.result("brim.ticks", "L:1") == {"ended": "failed", "error": "RuntimeError: broken"}
-    assert work(store, "a", lambda _: broken) == 0
-
-
-def test_a_worker_that_lost_its_lease_writes_nothing_more():
-    now = [0.0]
-    store = MemoryStore(clock=lambda: now[0])
-    submit(loop(Worker(), store=store, id="L"), store)
-    other = Worker(steps=8)
-
-    def slow(tick):
-        if tick.state.get("k", 0) == 2:
-            now[0] += 100
-            work(store, "b", lambda _: other, most=1)
-        tick.state["k"] = tick.state.get("k", 0) + 1
-        return Step(messages=talk(tick.state["k"]))
-
-    assert work(store, "a", lambda _: slow, most=None) == 0
-    assert [tick.state["k"] for tick in other.ticks] == [3, 4, 5, 6, 7, 8]
-    steps = [
-        entry.body["progress"]["steps"]
-        for entry in store.entries("L", kinds=["event"])
-        if entry.body["event"] == "step"
-    ]
-    assert steps == list(range(1, 9))
-
-
 def test_the_system_prompt_and_the_tools_last(store):
     tools = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]
     act = Worker()
@@ -643,112 +552,6 @@ def test_a_step_that_could_not_be_written_is_written_by_the_next_run_and_not_mad
     assert steps_in(store) == list(range(1, 17))
 
 
-def test_a_failed_loop_that_is_submitted_again_continues_after_its_last_step(caplog):
-    now = [0.0]
-    store = MemoryStore(clock=lambda: now[0])
-    act, broken = Worker(steps=16), [True]
-
-    def failing(tick):
-        if tick.state.get("k") == 3 and broken[0]:
-            raise RuntimeError("broken")
-        return act(tick)
-
-    made = loop(act, store=store, id="L")
-    assert submit(made, store) == "L:1"
-    for _ in range(3):
-        work(store, "a", lambda _: failing)
-        now[0] += 61
-    assert store.result("brim.ticks", "L:1")["ended"] == "failed"
-    broken[0] = False
-    again = submit(Loop.resume("L", act=act, store=store), store)
-    assert again == "L:1/2"
-    assert submit(Loop.resume("L", act=act, store=store), store) == again, "it is queued once"
-    assert work(store, "a", lambda _: failing) == 2
-    assert store.result("brim.ticks", again)["ended"] == "paused"
-    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
-
-
-def test_a_tick_that_a_limit_ended_runs_again_once_the_limit_is_raised(store):
-    act = Worker(steps=16)
-    submit(loop(act, store=store, id="L", max_steps=3), store)
-    assert work(store, "a", lambda _: act) == 1
-    assert store.result("brim.ticks", "L:1")["ended"] == "max_steps"
-    submit(Loop.resume("L", act=act, store=store), store)
-    assert work(store, "a", lambda _: act, max_steps=100) == 2
-    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
-
-
-def test_a_store_that_fails_does_not_end_a_worker_nor_repeat_a_step():
-    now = [0.0]
-    store = FaultyStore(MemoryStore(clock=lambda: now[0]))
-    act, waited = Worker(steps=16), []
-    submit(loop(act, store=store, id="L"), store)
-    done = 0
-    for i in range(400):
-        store.fail_next([BEFORE, AFTER][i % 2], skip=i % 11)
-        done += work(store, "a", lambda _: act, sleep=waited.append, idle=1.0, most=1) if done < 2 else 0
-        store.faults = {}
-        now[0] += 61
-        if done == 2:
-            break
-    assert done == 2
-    assert store.raised
-    assert [tick.state["k"] for tick in act.ticks] == list(range(1, 17))
-    assert steps_in(store) == list(range(1, 17))
-
-
-def test_a_renewal_that_fails_once_keeps_the_lease():
-    store = FaultyStore(MemoryStore())
-    store.enqueue("q", "job", {})
-    lease = store.lease("q", "a", 0.3)
-    renewals = []
-
-    def renew(lease, seconds):
-        renewals.append(lease)
-        if len(renewals) in (1, 3):
-            raise StoreError(store.url, "a fault, on purpose")
-        return store.store.renew(lease, seconds)
-
-    store.renew = renew
-    with HeldLease(store, lease, 0.3, time.monotonic()) as held:
-        while len(renewals) < 6:
-            time.sleep(0.01)
-        held.check()
-        assert store.lease("q", "b", 0.3) is None
-    store.complete(lease, {})
-
-
-def test_a_worker_that_cannot_renew_begins_no_step_before_its_lease_expires():
-    now = [100.0]
-    store = MemoryStore(clock=lambda: now[0])
-    submit(loop(Worker(), store=store, id="L"), store)
-    lease = store.lease("brim.ticks", "a", 60)
-    held = HeldLease(store, lease, 60, 100.0, timer=lambda: now[0])
-    held.check()
-    now[0] = 139.9
-    held.check()
-    now[0] = 140.1
-    assert store.lease("brim.ticks", "b", 60) is None, "nobody else has it yet"
-    with pytest.raises(LeaseLost, match=r"19\.9 s of its lease are left"):
-        held.check()
-
-
-def test_what_the_guard_raises_ends_a_run_before_the_next_step(store):
-    act = Worker(steps=16)
-    made, left = loop(act, store=store, id="L"), [3]
-
-    def guard():
-        left[0] -= 1
-        if left[0] < 0:
-            raise LeaseLost(store.url, "it is lost")
-
-    made.guard = guard
-    with pytest.raises(LeaseLost):
-        made.run()
-    assert [tick.state["k"] for tick in act.ticks] == [1, 2, 3]
-    assert steps_in(store) == [1, 2, 3]
-
-
 def test_time_that_the_steps_took_is_not_that_of_a_clock_that_jumps(monkeypatch):
     jumping = iter(range(0, 10**9, 10_000))
     monkeypatch.setattr(time, "time", lambda: float(next(jumping)))
@@ -771,22 +574,3 @@ def test_a_pin_of_the_studio_does_not_end_a_loop(store):
     assert made.run().ended == "goal"
     assert list(made.session.pins) == pinned != []
     assert next(row.meta["kind"] for row in store.sessions() if row.id == "L") == "loop"
-
-
-def test_a_worker_whose_renewals_fail_makes_no_step_that_another_could_make_too():
-    store, act, made = FaultyStore(MemoryStore(clock=lambda: 0.0)), Worker(steps=16), []
-    submit(loop(act, store=store, id="L"), store)
-
-    def renew(lease, seconds):
-        raise StoreError(store.url, "a fault, on purpose")
-
-    def slow(tick):
-        made.append(tick)
-        time.sleep(0.3)
-        return act(tick)
-
-    store.renew = renew
-    assert work(store, "a", lambda _: slow, seconds=0.4) == 0
-    assert len(made) == 1
-    assert steps_in(store) == [1]
-    assert store.result("brim.ticks", "L:1") is None

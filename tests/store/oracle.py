@@ -7,16 +7,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
 from threading import RLock
 from types import TracebackType
 from typing import Self
 
-from brim.errors import Conflict, InvalidValue, LeaseLost, StoreError
-from brim.store.base import Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow
+from brim.errors import Conflict, InvalidValue, StoreError
+from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow
 from brim.store.texts import entry_handle, handle_of, said, texts_of
-from brim.store.values import check_name, check_seconds, check_time, check_whole, decode_body, encode_body
+from brim.store.values import check_name, check_time, check_whole, decode_body, encode_body
 from brim.store.words import excerpt, query_words, text_words
 
 
@@ -30,25 +30,12 @@ class _Log:
     meta: str = "{}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One job, done or not."""
-
-    body: str
-    worker: str = ""
-    attempt: int = 0
-    until: float = 0.0
-    done: float | None = None
-    result: str = "{}"
-
-
 @dataclass(slots=True)
 class _Tables:
     """Everything that is stored."""
 
     logs: dict[str, _Log] = field(default_factory=dict)
     documents: dict[tuple[str, str], tuple[int, float, str]] = field(default_factory=dict)
-    jobs: dict[tuple[str, str], _Job] = field(default_factory=dict)
 
 
 class DictionaryStore:
@@ -232,59 +219,6 @@ class DictionaryStore:
             self._ready()
             return self._tables.documents.pop((check_name("kind", kind), check_name("id", id)), None) is not None
 
-    def enqueue(self, queue: str, id: str, body: Body) -> bool:
-        """Add a job, and return whether it is new."""
-        key, content = (check_name("queue", queue), check_name("id", id)), encode_body("body", body)
-        with self._lock:
-            self._ready()
-            new = key not in self._tables.jobs
-            self._tables.jobs.setdefault(key, _Job(content))
-            return new
-
-    def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
-        """Take the oldest job that nobody holds, for some seconds."""
-        check_name("queue", queue)
-        with self._lock:
-            self._ready()
-            now = self._clock()
-            until = now + check_seconds("seconds", seconds)
-            for key, job in self._tables.jobs.items():
-                if key[0] == queue and job.done is None and job.until <= now:
-                    taken = replace(job, worker=check_name("worker", worker), attempt=job.attempt + 1, until=until)
-                    self._tables.jobs[key] = taken
-                    return Lease(queue, key[1], worker, taken.attempt, until, decode_body(self.url, job.body))
-            return None
-
-    def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Hold a job for some more seconds from now on."""
-        with self._lock:
-            held = self._held(lease)
-            until = self._clock() + check_seconds("seconds", seconds)
-            self._tables.jobs[lease.queue, lease.id] = replace(held, until=until)
-            return lease._replace(until=until)
-
-    def complete(self, lease: Lease, result: Body) -> None:
-        """Write the result of a job. It never runs again."""
-        content = encode_body("result", result)
-        with self._lock:
-            held = self._held(lease)
-            self._tables.jobs[lease.queue, lease.id] = replace(held, done=self._clock(), result=content)
-
-    def _held(self, lease: Lease) -> _Job:
-        """Return the job of a lease, if its worker has it still."""
-        self._ready()
-        job = self._tables.jobs.get((lease.queue, lease.id))
-        if job is None or job.done is not None or (job.worker, job.attempt) != (lease.worker, lease.attempt):
-            raise LeaseLost(self.url, f"job {lease.id!r} of {lease.queue!r}")
-        return job
-
-    def result(self, queue: str, id: str) -> Body | None:
-        """Return the result of a job, or `None` as long as it is not done."""
-        with self._lock:
-            self._ready()
-            job = self._tables.jobs.get((check_name("queue", queue), check_name("id", id)))
-        return decode_body(self.url, job.result) if job and job.done is not None else None
-
     def purge(
         self, *, before: float | None = None, session: str | None = None, documents: Sequence[str] = ()
     ) -> Purged:
@@ -303,20 +237,17 @@ class DictionaryStore:
             gone = {each: row for each, row in rows if session in (None, each) and row.updated < line}
             for dead in gone:
                 del tables.logs[dead]
-            saved, done = self._purge_rest(before, documents)
-        return Purged(len(gone), sum(len(row.entries) for row in gone.values()), saved, done)
+            saved = self._purge_rest(before, documents)
+        return Purged(len(gone), sum(len(row.entries) for row in gone.values()), saved)
 
-    def _purge_rest(self, before: float | None, kinds: Sequence[str]) -> tuple[int, int]:
+    def _purge_rest(self, before: float | None, kinds: Sequence[str]) -> int:
         if before is None:
-            return 0, 0
+            return 0
         tables = self._tables
         old = [key for key, found in tables.documents.items() if key[0] in kinds and found[1] < before]
-        done = [key for key, job in tables.jobs.items() if job.done is not None and job.done < before]
         for key in old:
             del tables.documents[key]
-        for key in done:
-            del tables.jobs[key]
-        return len(old), len(done)
+        return len(old)
 
     def close(self) -> None:
         """Refuse whatever comes after."""

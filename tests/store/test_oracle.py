@@ -44,10 +44,6 @@ _CALLS = st.one_of(
     ),
     st.tuples(st.just("load"), st.tuples(st.just("loop"), _SESSIONS), st.just({})),
     st.tuples(st.just("forget"), st.tuples(st.just("loop"), _SESSIONS), st.just({})),
-    st.tuples(st.just("enqueue"), st.tuples(st.just("q"), _SESSIONS, _BODIES), st.just({})),
-    st.tuples(st.just("lease"), st.tuples(st.just("q"), st.sampled_from(["w1", "w2"]), st.integers(1, 5)), st.just({})),
-    st.tuples(st.sampled_from(["complete", "renew"]), st.just(()), st.just({})),
-    st.tuples(st.just("result"), st.tuples(st.just("q"), _SESSIONS), st.just({})),
     st.tuples(
         st.just("purge"),
         st.just(()),
@@ -59,26 +55,18 @@ _CALLS = st.one_of(
 
 
 class Side:
-    """One of the two stores, with its own clock that ticks at each call, and the last lease that it gave."""
+    """One of the two stores, with its own clock that ticks at each call."""
 
     def __init__(self, make):
         self.time = 0.0
         self.store = make(lambda: self.time)
-        self.lease = None
 
     def call(self, name, positional, named):
         self.time += 1
-        if name in ("complete", "renew"):
-            if self.lease is None:
-                return None
-            positional = (self.lease, {"by": self.lease.worker} if name == "complete" else 3)
         try:
             answer = getattr(self.store, name)(*positional, **named)
         except BrimError as error:
-            message = str(error).removeprefix(f"{self.store.url}: ")
-            return type(error), message.partition(" (attempt ")[0]
-        if name == "lease":
-            self.lease = answer or self.lease
+            return type(error), str(error).removeprefix(f"{self.store.url}: ")
         return {each[:5] for each in answer} if name == "search" else answer
 
 

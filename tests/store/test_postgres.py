@@ -1,8 +1,5 @@
 """What only PostgreSQL has: connections that break, and several machines at once."""
 
-import os
-import signal
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -12,27 +9,6 @@ import pytest
 from brim.errors import StoreError
 from brim.store import open_store
 from brim.store.texts import handle_of
-
-_WORKER = """
-import sys, time
-from brim.store import open_store
-from brim.store.texts import handle_of
-url, who, pause = sys.argv[1], sys.argv[2], float(sys.argv[3])
-with open_store(url) as store:
-    idle = 0
-    while idle < 200:
-        lease = store.lease("ticks", who, 0.5)
-        if lease is None:
-            idle += 1
-            time.sleep(0.01)
-            continue
-        idle = 0
-        print(lease.id, flush=True)
-        time.sleep(pause)
-        with store.transaction():
-            store.append(lease.body["loop"], [("event", {"tick": lease.id, "by": who})])
-            store.complete(lease, {"by": who})
-"""
 
 
 def test_without_psycopg_the_extra_is_named(monkeypatch):
@@ -90,29 +66,6 @@ def test_a_commit_that_the_server_turned_into_a_rollback_is_told(database):
         with pytest.raises(StoreError, match="nothing was written, since a statement before had failed"):
             write()
         assert store.entries("a") == []
-
-
-@pytest.mark.services
-def test_two_workers_share_many_loops_and_the_killed_ones_tick_is_done_by_the_other(database):
-    ticks = {str(i): f"loop{i % 5}" for i in range(40)}
-    with open_store(database) as store:
-        for tick, loop in ticks.items():
-            store.enqueue("ticks", tick, {"loop": loop})
-    start = [sys.executable, "-c", _WORKER, database]
-    doomed = subprocess.Popen([*start, "doomed", "0.3"], stdout=subprocess.PIPE, text=True)
-    with doomed:
-        finished, held = doomed.stdout.readline().strip(), doomed.stdout.readline().strip()
-        steady = subprocess.Popen([*start, "steady", "0"], stdout=subprocess.DEVNULL)
-        os.kill(doomed.pid, signal.SIGKILL)
-    assert steady.wait(60) == 0
-    with open_store(database) as store:
-        done = [(entry.body["tick"], entry.body["by"]) for i in range(5) for entry in store.entries(f"loop{i}")]
-        assert sorted(tick for tick, _ in done) == sorted(ticks)
-        by = {tick: store.result("ticks", tick)["by"] for tick in ticks}
-        assert by == dict(done)
-        assert (by[finished], by[held]) == ("doomed", "steady")
-        assert [tick for tick in by if by[tick] == "doomed"] == [finished]
-        assert store.lease("ticks", "late", 1) is None
 
 
 @pytest.mark.services

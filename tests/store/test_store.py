@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.errors import Conflict, InvalidType, InvalidValue, LeaseLost, StoreError
+from brim.errors import Conflict, InvalidType, InvalidValue, StoreError
 from brim.receipts.receipt import handle
 from brim.store import LogEntry, Purged, SessionRow, open_store
 from brim.store.values import decode_body, encode_body
@@ -91,12 +91,9 @@ def test_texts_come_back_as_they_were_whatever_their_characters(store, text):
     store.append("a", [("message", body)])
     keep(store, "a", text)
     store.save("loop", "1", body, version=0)
-    store.enqueue("q", "1", body)
-    lease = store.lease("q", "w", 60)
-    store.complete(lease, body)
     assert bodies(store, "a") == [body, {"text": text}]
     assert store.text(handle(text)) == (text or None)
-    assert store.load("loop", "1").body == lease.body == store.result("q", "1") == body
+    assert store.load("loop", "1").body == body
 
 
 _KEYS = st.text(st.characters(exclude_categories=[]), max_size=8) | st.sampled_from(["$bytes", "$$bytes", "bytes"])
@@ -146,7 +143,6 @@ def test_a_name_that_a_database_cannot_hold_is_refused(store, name):
         lambda: store.search("text", session=name),
         lambda: store.save(name, "1", {}, version=0),
         lambda: store.load("loop", name),
-        lambda: store.enqueue("q", name, {}),
         lambda: store.purge(session=name),
     ):
         with pytest.raises(InvalidValue):
@@ -164,8 +160,6 @@ def test_numbers_and_moments_that_make_no_sense_are_refused(store):
         lambda: store.entries("a", after="1"),
         lambda: store.sessions(limit=-1),
         lambda: store.save("loop", "1", {}, version=-1),
-        lambda: store.lease("q", "w", 0),
-        lambda: store.lease("q", "w", float("nan")),
         lambda: store.purge(before=float("inf")),
         store.purge,
     ):
@@ -367,102 +361,23 @@ def test_documents_are_listed_by_kind_and_forgotten(store):
     assert store.save("loop", "a", {}, version=0) == 1
 
 
-def test_jobs_are_taken_in_their_order_and_each_by_one(store, second):
-    assert [store.enqueue("q", name, {"n": name}) for name in ("b", "a", "b")] == [True, True, False]
-    assert store.enqueue("other", "b", {}) is True
-    first, other = store.lease("q", "w1", 60), second.lease("q", "w2", 60)
-    assert (first.id, first.worker, first.attempt, first.until, first.body) == ("b", "w1", 1, 1_000_060.0, {"n": "b"})
-    assert other.id == "a"
-    assert store.lease("q", "w3", 60) is None
-
-
-def test_a_completed_job_never_runs_again(store, second, clock):
-    store.enqueue("q", "1", {})
-    lease = store.lease("q", "w1", 60)
-    assert second.result("q", "1") is None
-    store.complete(lease, {"answer": 42})
-    clock.pass_(1_000)
-    assert second.result("q", "1") == {"answer": 42}
-    assert second.lease("q", "w2", 60) is None
-    assert second.enqueue("q", "1", {"again": True}) is False
-    with pytest.raises(LeaseLost, match="is done by worker 'w1' at attempt 1"):
-        second.complete(lease, {"answer": 43})
-    with pytest.raises(LeaseLost):
-        second.renew(lease, 60)
-    assert store.result("q", "1") == {"answer": 42}
-
-
-def test_a_lease_that_expired_goes_to_another_and_the_first_is_refused(store, second, clock):
-    store.enqueue("q", "1", {})
-    lost = store.lease("q", "w1", 60)
-    clock.pass_(59.9)
-    assert second.lease("q", "w2", 60) is None
-    clock.pass_(0.1)
-    taken = second.lease("q", "w2", 60)
-    assert (taken.id, taken.attempt) == ("1", 2)
-    for refused in (lambda: store.complete(lost, {}), lambda: store.renew(lost, 60)):
-        with pytest.raises(LeaseLost, match="is leased by worker 'w2' at attempt 2: discard this result"):
-            refused()
-    second.complete(taken, {"by": "w2"})
-    assert store.result("q", "1") == {"by": "w2"}
-
-
-def test_the_same_worker_cannot_complete_with_its_lost_lease(store, clock):
-    store.enqueue("q", "1", {})
-    lost = store.lease("q", "w", 10)
-    clock.pass_(10)
-    again = store.lease("q", "w", 10)
-    with pytest.raises(LeaseLost):
-        store.complete(lost, {})
-    store.complete(again, {})
-
-
-def test_a_renewed_lease_is_held_longer(store, second, clock):
-    store.enqueue("q", "1", {})
-    lease = store.lease("q", "w1", 10)
-    clock.pass_(9)
-    renewed = store.renew(lease, 10)
-    assert renewed.until == clock.now + 10
-    clock.pass_(9)
-    assert second.lease("q", "w2", 10) is None
-    store.complete(renewed, {})
-
-
-def test_a_worker_whose_lease_expired_may_finish_if_nobody_took_the_job(store, clock):
-    store.enqueue("q", "1", {})
-    lease = store.lease("q", "w", 10)
-    clock.pass_(100)
-    store.complete(lease, {"late": True})
-    assert store.result("q", "1") == {"late": True}
-
-
-def test_a_purged_job_is_lost_to_its_worker(store):
-    lease = store.lease("q", "w", 1) if store.enqueue("q", "1", {}) else None
-    store.complete(lease, {})
-    assert store.purge(before=2_000_000).jobs == 1
-    with pytest.raises(LeaseLost, match="does not exist any more"):
-        store.complete(lease, {})
-
-
 def test_what_is_written_in_a_transaction_is_written_together_or_not_at_all(store, second):
-    store.enqueue("q", "1", {})
-    lease, name = store.lease("q", "w", 60), handle("some text")
+    name = handle("some text")
 
     def step(fail):
         with store.transaction():
             number = store.append("a", [("text", {"text": "some text"})], after=0)
             assert store.entries("a")[0].number == number
             store.save("loop", "a", {"at": number}, version=0)
-            store.complete(lease, {})
             if fail:
                 raise RuntimeError("the process died here")
 
     with pytest.raises(RuntimeError):
         step(fail=True)
     assert (second.sessions(), second.entries("a"), second.text(name)) == ([], [], None)
-    assert (second.load("loop", "a"), second.result("q", "1"), second.search("text")) == (None, None, [])
+    assert (second.load("loop", "a"), second.search("text")) == (None, [])
     step(fail=False)
-    assert (len(second.entries("a")), second.text(name), second.result("q", "1")) == (1, "some text", {})
+    assert (len(second.entries("a")), second.text(name)) == (1, "some text")
     assert second.load("loop", "a").body == {"at": 1}
 
 
@@ -488,20 +403,16 @@ def test_a_purge_removes_old_sessions_and_what_they_said(store, clock):
     keep(store, "old", "a shared secret", "a private secret")
     store.save("loop", "old", {}, version=0)
     store.save("calibration", "m", {}, version=0)
-    for job in ("done", "open"):
-        store.enqueue("q", job, {})
-    store.complete(store.lease("q", "w", 1), {})
     clock.pass_(100)
     keep(store, "new", "a shared secret")
-    assert store.purge(before=1_000_000) == Purged(0, 0, 0, 0)
-    assert store.purge(before=1_000_050, documents=["loop"]) == Purged(1, 2, 1, 1)
+    assert store.purge(before=1_000_000) == Purged(0, 0, 0)
+    assert store.purge(before=1_000_050, documents=["loop"]) == Purged(1, 2, 1)
     assert [row.id for row in store.sessions()] == ["new"]
     assert store.entries("old") == []
     shared, own = handle("a shared secret"), handle("a private secret")
     assert (store.text(own), store.text(shared)) == (None, "a shared secret")
     assert [each.handle for each in store.search("secret")] == [shared]
     assert (store.ids("loop"), store.ids("calibration")) == ([], ["m"])
-    assert store.lease("q", "w", 1).id == "open"
     assert store.append("old", [("message", {})]) == 1
 
 
@@ -524,9 +435,9 @@ def test_entries_are_read_from_any_number_on(store, clock):
 def test_a_purge_of_one_session_leaves_the_others(store, clock):
     for name in ("a", "b"):
         keep(store, name, f"text of {name}")
-    assert store.purge(session="a", before=1_000_000) == Purged(0, 0, 0, 0)
-    assert store.purge(session="a") == Purged(1, 1, 0, 0)
-    assert store.purge(session="a") == Purged(0, 0, 0, 0)
+    assert store.purge(session="a", before=1_000_000) == Purged(0, 0, 0)
+    assert store.purge(session="a") == Purged(1, 1, 0)
+    assert store.purge(session="a") == Purged(0, 0, 0)
     assert [row.id for row in store.sessions()] == ["b"]
 
 
@@ -576,12 +487,10 @@ def test_threads_that_compare_and_swap_never_both_win(store):
 def test_everything_is_there_after_opening_again(store, url, clock):
     store.append("a", [("message", {"n": 1}), ("text", {"text": "kept text"})])
     store.save("loop", "1", {"n": 1}, version=0)
-    store.enqueue("q", "1", {})
     before = (store.sessions(), store.entries("a"), store.search("kept"), store.load("loop", "1"))
     store.close()
     with open_store(url, clock=clock) as again:
         assert (again.sessions(), again.entries("a"), again.search("kept"), again.load("loop", "1")) == before
-        assert again.lease("q", "w", 1).id == "1"
 
 
 def test_a_store_without_a_clock_tells_the_time_of_day(url):
@@ -590,8 +499,6 @@ def test_a_store_without_a_clock_tells_the_time_of_day(url):
     with open_store(url) as opened:
         opened.append("a", [("note", {})])
         assert abs(opened.entries("a")[0].at - time.time()) < 60
-        opened.enqueue("q", "1", {})
-        assert opened.lease("q", "w", 1) is not None
 
 
 @pytest.mark.parametrize("url", ["", "brim.db", "sqlite://", "sqlite:///", "mysql://a:geheim@b/c", "redis://x"])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from brim.store.address import FILE, check_url, shown_url
-from brim.store.base import Body, Lease, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
+from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
 
 __all__ = [
     "Body",
-    "Lease",
     "LogEntry",
     "Purged",
     "Saved",

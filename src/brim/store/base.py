@@ -1,4 +1,4 @@
-"""The interface of a store: a log for each session, small documents, and jobs that run once.
+"""The interface of a store: a log for each session, and small documents.
 
 A session is an append-only log; everything else is derived from it. A write is durable before its method returns.
 """
@@ -65,30 +65,16 @@ class Saved(NamedTuple):
     body: Body
 
 
-class Lease(NamedTuple):
-    """A job that a worker has leased."""
-
-    queue: str
-    id: str
-    worker: str
-    attempt: int
-    """1 for the first worker, one more for each that took it after a lease expired."""
-    until: float
-    """When the lease expires, by the clock of the store."""
-    body: Body
-
-
 class Purged(NamedTuple):
     """How much a purge removed."""
 
     sessions: int
     entries: int
     documents: int
-    jobs: int
 
 
 class Store(Protocol):
-    """Sessions, documents and jobs. Safe for threads; each process opens its own, and so does a child of a fork.
+    """Sessions and documents. Safe for threads; each process opens its own, and so does a child of a fork.
 
     Every method raises `StoreError` if the store cannot be read or written, is locked for too long, or is closed.
     """
@@ -167,35 +153,12 @@ class Store(Protocol):
     def forget(self, kind: str, id: str) -> bool:
         """Remove a document; return whether there was one."""
 
-    def enqueue(self, queue: str, id: str, body: Body) -> bool:
-        """Add a job, and return whether it is new: a job that exists, or was done, is not changed."""
-
-    def lease(self, queue: str, worker: str, seconds: float) -> Lease | None:
-        """Lease the oldest free job for some seconds; `None` if there is none."""
-
-    def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Extend a lease by some seconds from now on.
-
-        Raises:
-            LeaseLost: another worker has it, or it is done.
-        """
-
-    def complete(self, lease: Lease, result: Body) -> None:
-        """Write the result of a job, which never runs again.
-
-        Raises:
-            LeaseLost: another worker has it, or it is done.
-        """
-
-    def result(self, queue: str, id: str) -> Body | None:
-        """Return the result of a job; `None` until it is done."""
-
     def purge(
         self, *, before: float | None = None, session: str | None = None, documents: Sequence[str] = ()
     ) -> Purged:
         """Remove the sessions last written before a time, or one session, and return the counts.
 
-        With `before`, jobs done before it are removed too, and documents of the given kinds.
+        With `before`, documents of the given kinds are removed too.
 
         Raises:
             InvalidValue: neither a time nor a session is given.

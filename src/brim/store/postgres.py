@@ -1,7 +1,7 @@
 """A store in PostgreSQL, for several processes and machines.
 
-Writers of one session wait for each other on its row; workers skip the jobs that others have leased. Leases run by the
-clock of the server, so machines whose clocks differ agree on when one expires.
+Writers of one session wait for each other on its row. Times are those of the server, so machines whose clocks differ
+agree on them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ class Postgres(SqlStore):
     """A store in one database of a server."""
 
     _kind = "postgres"
-    _skip_locked = " FOR UPDATE SKIP LOCKED"
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self._address = url

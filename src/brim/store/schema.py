@@ -25,10 +25,6 @@ _TABLES = (
     f"CREATE INDEX brim_entries_kind ON brim_entries (kind, place) WHERE {RARE}",
     "CREATE TABLE brim_documents (kind {name} NOT NULL, id {name} NOT NULL, version {whole} NOT NULL, "
     "at {real} NOT NULL, body {body} NOT NULL, PRIMARY KEY (kind, id))",
-    "CREATE TABLE brim_jobs (number {serial} PRIMARY KEY, queue {name} NOT NULL, id {name} NOT NULL, "
-    "body {body} NOT NULL, added {real} NOT NULL, worker {name}, attempt {whole} NOT NULL, until {real}, "
-    "done {real}, result {body}, UNIQUE (queue, id))",
-    "CREATE INDEX brim_jobs_open ON brim_jobs (queue, number) WHERE done IS NULL",
     # For people: the log of each session by its name.
     f"CREATE VIEW brim_log AS SELECT s.id AS session, e.place - s.key * {LOG} AS number, e.kind AS kind, "
     "{moment} AS at, {shown} AS body "

@@ -12,8 +12,7 @@ from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow
-from brim.store.database import Row
-from brim.store.jobs import JobStore
+from brim.store.database import Database, Row
 from brim.store.schema import LOG, RARE
 from brim.store.texts import (
     DROPPED,
@@ -42,7 +41,7 @@ Range = tuple[int, int]
 """The first and the last place of a log, or of all."""
 
 
-class SqlStore(JobStore):
+class SqlStore(Database):
     """A store over one connection to a database, shared by the threads of a process."""
 
     def append(
@@ -306,11 +305,10 @@ class SqlStore(JobStore):
             run("DELETE FROM brim_sessions WHERE key = ?", [key])
         if gone:
             self._merge_words()
-        saved = done = 0
+        saved = 0
         if before is not None:
             saved = sum(run("DELETE FROM brim_documents WHERE kind = ? AND at < ?", (kind, before)) for kind in kinds)
-            done = run("DELETE FROM brim_jobs WHERE done < ?", [before])
-        return Purged(sessions=len(gone), entries=sum(last for _, last in gone), documents=saved, jobs=done)
+        return Purged(sessions=len(gone), entries=sum(last for _, last in gone), documents=saved)
 
     @abstractmethod
     def _add_words(self, entries: Sequence[tuple[int, list[str]]]) -> None:

@@ -113,27 +113,15 @@ def check_whole(place: str, value: object) -> int:
     return value
 
 
-def check_seconds(place: str, value: object) -> float:
-    """Return a number of seconds above 0.
-
-    Raises:
-        InvalidValue: it is something else.
-    """
-    return _number(place, value, 0, "a number of seconds above 0")
-
-
 def check_time(place: str, value: object) -> float:
     """Return a time in seconds since 1970.
 
     Raises:
         InvalidValue: it is not a finite number.
     """
-    return _number(place, value, -1e12, "a time in seconds since 1970")
-
-
-def _number(place: str, value: object, above: float, expected: str) -> float:
+    expected = "a time in seconds since 1970"
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InvalidType(place, value, expected)
-    if not above < value < 1e12:
+    if not -1e12 < value < 1e12:
         raise InvalidValue(place, value, expected)
     return float(value)

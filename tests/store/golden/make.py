@@ -24,9 +24,8 @@ TABLES = {
     "brim_sessions": "key, id, created, updated, last, meta",
     "brim_entries": "place, kind, at, body",
     "brim_documents": "kind, id, version, at, body",
-    "brim_jobs": "number, queue, id, body, added, worker, attempt, until, done, result",
 }
-_BODIES = ("meta", "body", "result")
+_BODIES = ("meta", "body")
 
 
 def asked(day: int) -> list[dict[str, Any]]:
@@ -57,12 +56,6 @@ def fill(store: Store) -> None:
     store.append("odd", [("note", {"odd": ODD, "raw": b"\x89PNG"}), ("text", {"text": ODD})], meta={"title": "Belém"})
     store.save("calibration", "m1", {"calls": 1}, version=0)
     store.save("calibration", "m1", {"calls": 2}, version=1)
-    for job in ("done", "held", "open"):
-        store.enqueue("ticks", job, {"n": job})
-    done = store.lease("ticks", "w1", 60)
-    assert done is not None
-    store.complete(done, {"ok": True})
-    store.lease("ticks", "w2", 60)
 
 
 def dump(rows: Any, kind: str) -> str:
@@ -70,7 +63,7 @@ def dump(rows: Any, kind: str) -> str:
     lines = statements(kind)
     for table, columns in TABLES.items():
         quoted = " || ', ' || ".join(map(_quoted if kind == "sqlite" else _quoted_bytes, columns.split(", ")))
-        serial = " OVERRIDING SYSTEM VALUE" if kind == "postgres" and table in ("brim_sessions", "brim_jobs") else ""
+        serial = " OVERRIDING SYSTEM VALUE" if kind == "postgres" and table == "brim_sessions" else ""
         for (values,) in rows(f"SELECT {quoted} FROM {table} ORDER BY 1"):
             lines.append(f"INSERT INTO {table} ({columns}){serial} VALUES ({values})")
     for place, name, body in rows("SELECT place, kind, body FROM brim_entries ORDER BY place"):

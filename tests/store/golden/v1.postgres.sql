@@ -5,8 +5,6 @@ CREATE INDEX brim_sessions_updated ON brim_sessions (updated, id);
 CREATE TABLE brim_entries (place BIGINT PRIMARY KEY, kind TEXT COLLATE "C" NOT NULL, at DOUBLE PRECISION NOT NULL, body BYTEA NOT NULL);
 CREATE INDEX brim_entries_kind ON brim_entries (kind, place) WHERE kind NOT IN ('message', 'prompt', 'usage');
 CREATE TABLE brim_documents (kind TEXT COLLATE "C" NOT NULL, id TEXT COLLATE "C" NOT NULL, version BIGINT NOT NULL, at DOUBLE PRECISION NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (kind, id));
-CREATE TABLE brim_jobs (number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, queue TEXT COLLATE "C" NOT NULL, id TEXT COLLATE "C" NOT NULL, body BYTEA NOT NULL, added DOUBLE PRECISION NOT NULL, worker TEXT COLLATE "C", attempt BIGINT NOT NULL, until DOUBLE PRECISION, done DOUBLE PRECISION, result BYTEA, UNIQUE (queue, id));
-CREATE INDEX brim_jobs_open ON brim_jobs (queue, number) WHERE done IS NULL;
 CREATE VIEW brim_log AS SELECT s.id AS session, e.place - s.key * 4294967296 AS number, e.kind AS kind, to_timestamp(e.at) AS at, convert_from(e.body, 'UTF8') AS body FROM brim_entries e JOIN brim_sessions s ON s.key = e.place / 4294967296;
 ALTER TABLE brim_entries ADD COLUMN words tsvector;
 CREATE INDEX brim_entries_words ON brim_entries USING gin (words);
@@ -126,9 +124,6 @@ INSERT INTO brim_entries (place, kind, at, body) VALUES (8589934608, 'message', 
 INSERT INTO brim_entries (place, kind, at, body) VALUES (8589934609, 'event', 1051.0, '\x7B226576656E74223A2273746570222C22656E64223A22697465726174696F6E222C2270726F6772657373223A7B22697465726174696F6E73223A332C227375625F7469636B223A302C227375625F7469636B73223A302C227374657073223A332C2273746570735F68657265223A302C226672657368223A66616C73652C22636F7374223A302E302C227365636F6E6473223A302E3030303130312C22656E646564223A6E756C6C2C227374617465223A7B7D7D7D');
 INSERT INTO brim_entries (place, kind, at, body) VALUES (8589934610, 'result', 1051.0, '\x7B22726573756C74223A7B22636865636B6564223A337D7D');
 INSERT INTO brim_documents (kind, id, version, at, body) VALUES ('calibration', 'm1', 2, 1054.0, '\x7B2263616C6C73223A327D');
-INSERT INTO brim_jobs (number, queue, id, body, added, worker, attempt, until, done, result) OVERRIDING SYSTEM VALUE VALUES (1, 'ticks', 'done', '\x7B226E223A22646F6E65227D', 1055.0, 'w1', 1, 1119.0, 1060.0, '\x7B226F6B223A747275657D');
-INSERT INTO brim_jobs (number, queue, id, body, added, worker, attempt, until, done, result) OVERRIDING SYSTEM VALUE VALUES (2, 'ticks', 'held', '\x7B226E223A2268656C64227D', 1056.0, 'w2', 1, 1122.0, NULL, NULL);
-INSERT INTO brim_jobs (number, queue, id, body, added, worker, attempt, until, done, result) OVERRIDING SYSTEM VALUE VALUES (3, 'ticks', 'open', '\x7B226E223A226F70656E227D', 1057.0, NULL, 0, NULL, NULL, NULL);
 UPDATE brim_entries SET words = '''b2:82a4964c'' ''ferri'' ''cacilha'' ''leav'' ''day'' ''0''' WHERE place = 4294967298;
 UPDATE brim_entries SET words = '''b2:9fbef15e'' ''timetabl'' ''day'' ''0''' WHERE place = 4294967299;
 UPDATE brim_entries SET words = '''b2:ccb09338'' ''ferri'' ''0'' ''7'' ''00'' ''pier''' WHERE place = 4294967300;

@@ -5,8 +5,6 @@ CREATE INDEX brim_sessions_updated ON brim_sessions (updated, id);
 CREATE TABLE brim_entries (place INTEGER PRIMARY KEY, kind TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL);
 CREATE INDEX brim_entries_kind ON brim_entries (kind, place) WHERE kind NOT IN ('message', 'prompt', 'usage');
 CREATE TABLE brim_documents (kind TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, at REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, id));
-CREATE TABLE brim_jobs (number INTEGER PRIMARY KEY, queue TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, added REAL NOT NULL, worker TEXT, attempt INTEGER NOT NULL, until REAL, done REAL, result TEXT, UNIQUE (queue, id));
-CREATE INDEX brim_jobs_open ON brim_jobs (queue, number) WHERE done IS NULL;
 CREATE VIEW brim_log AS SELECT s.id AS session, e.place - s.key * 4294967296 AS number, e.kind AS kind, datetime(e.at, 'unixepoch') AS at, e.body AS body FROM brim_entries e JOIN brim_sessions s ON s.key = e.place / 4294967296;
 CREATE VIRTUAL TABLE brim_words USING fts5 (words, content = '', detail = none, columnsize = 0, tokenize = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'");
 INSERT INTO brim_sessions (key, id, created, updated, last, meta) VALUES (1, 'trip', 1000.0, 1043.0, 92, '{"kind":"session","status":{"session":"trip","model":null,"unit":"tokens","exact":true,"used":552,"budget":1200,"window":1200,"warning":600,"peak":1199,"reported":552,"warnings":3,"compactions":3,"sub_ticks":0,"overflows":0,"prompts":14,"messages":56,"categories":{"system":7,"user":238,"assistant":157,"tool results":118,"framing":32},"utilization":0.46,"peak_utilization":0.999167,"use":0.46},"counts":{"prompts":14,"messages":56,"peak":1199,"warnings":3,"compactions":3,"reported":552,"cut":56,"saved":2423}}');
@@ -125,9 +123,6 @@ INSERT INTO brim_entries (place, kind, at, body) VALUES (8589934608, 'message', 
 INSERT INTO brim_entries (place, kind, at, body) VALUES (8589934609, 'event', 1051.0, '{"event":"step","end":"iteration","progress":{"iterations":3,"sub_tick":0,"sub_ticks":0,"steps":3,"steps_here":0,"fresh":false,"cost":0.0,"seconds":0.000101,"ended":null,"state":{}}}');
 INSERT INTO brim_entries (place, kind, at, body) VALUES (8589934610, 'result', 1051.0, '{"result":{"checked":3}}');
 INSERT INTO brim_documents (kind, id, version, at, body) VALUES ('calibration', 'm1', 2, 1054.0, '{"calls":2}');
-INSERT INTO brim_jobs (number, queue, id, body, added, worker, attempt, until, done, result) VALUES (1, 'ticks', 'done', '{"n":"done"}', 1055.0, 'w1', 1, 1119.0, 1060.0, '{"ok":true}');
-INSERT INTO brim_jobs (number, queue, id, body, added, worker, attempt, until, done, result) VALUES (2, 'ticks', 'held', '{"n":"held"}', 1056.0, 'w2', 1, 1122.0, NULL, NULL);
-INSERT INTO brim_jobs (number, queue, id, body, added, worker, attempt, until, done, result) VALUES (3, 'ticks', 'open', '{"n":"open"}', 1057.0, NULL, 0, NULL, NULL, NULL);
 INSERT INTO brim_words (rowid, words) VALUES (4294967298, 'b2:82a4964c ferri cacilha leav day 0');
 INSERT INTO brim_words (rowid, words) VALUES (4294967299, 'b2:9fbef15e timetabl day 0');
 INSERT INTO brim_words (rowid, words) VALUES (4294967300, 'b2:ccb09338 ferri 0 7 00 pier');

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from brim.sessions.loop.loop import Loop
 from brim.sessions.loop.step import Outcome, Step, Tick
-from brim.sessions.loop.workers import submit, work
 
-__all__ = ["Loop", "Outcome", "Step", "Tick", "submit", "work"]
+__all__ = ["Loop", "Outcome", "Step", "Tick"]

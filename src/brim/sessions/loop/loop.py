@@ -114,8 +114,6 @@ class Loop:
         """A step that was made and is not written yet, with the seconds that it took."""
         self._usage: Any = None
         """The usage of a step that is not recorded yet."""
-        self.guard: Callable[[], object] | None = None
-        """Called before each step; what it raises ends the run."""
         self._timer = time.monotonic if session.clock is time.time else session.clock
         session.sole_writer = True
         session.about = {"kind": "loop", "goal": limits.goal[:200]}
@@ -168,11 +166,6 @@ class Loop:
     def id(self) -> str:
         """Its name in the store."""
         return self.session.id
-
-    @property
-    def unwritten(self) -> bool:
-        """Whether the store failed when a step was written: the next run writes it, and does not repeat it."""
-        return self._made is not None or self._usage is not None
 
     def close(self) -> None:
         """Close the store that the loop has opened, if it was passed as a URL."""
@@ -246,8 +239,6 @@ class Loop:
             self.session.add(self._say(self.limits.goal))
         while (ended := self._ended(until)) is None:
             tick = self._tick()
-            if self.guard is not None:
-                self.guard()
             began = self._timer()
             try:
                 step = yield tick
