@@ -12,7 +12,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations test-audit-ray crash check prove prove-properties prove-counts prove-outages prove-mixed prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations crash check prove prove-properties prove-counts prove-outages prove-mixed prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -66,10 +66,6 @@ test-integrations: .venv-integrations/.integrations .venv-litellm/.litellm
 	.venv-integrations/bin/python -m pytest tests/integrations
 	.venv-litellm/bin/python -m pytest $(QUIET) -m integrations tests/integrations/test_litellm.py tests/integrations/test_litellm_proxy.py
 
-# The audit on a local Ray cluster, which is started for it.
-test-audit-ray: .venv-ray/.ray
-	.venv-ray/bin/python -m pytest -m ray tests/audit
-
 # Writers are killed at random moments; what they were told to be written must be there.
 crash: $(VENV)/.test
 	$(BIN)/python scripts/crash.py $(CRASH)
@@ -93,7 +89,7 @@ prove: $(VENV)/.test
 
 # Every property of the tests with new examples, about seventeen times as many as `make test` tries.
 prove-properties: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not services and not ui and not integrations and not ray and not hostile'
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not services and not ui and not integrations and not hostile'
 
 # A long text anywhere in 20,000 generated requests: the count rises, or the field is on the list of those that do not count.
 prove-counts: $(VENV)/.test
@@ -132,9 +128,9 @@ scripts/agents/node_modules/.installed: scripts/agents/package.json
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-aider/bin/pip install --quiet -r scripts/agents/aider.txt
 	@touch $@
 
-# The audit: speed-up from 1 to 2 cores, both engines to the byte, 1 GB of traces within 1 GB of memory. Some minutes.
-prove-audit: .venv-ray/.ray
-	.venv-ray/bin/python scripts/audit_proof.py $(AUDIT)
+# The audit: speed-up from 1 to 2 cores, 1 GB of traces within 1 GB of memory. Some minutes.
+prove-audit: $(VENV)/.test
+	$(BIN)/python scripts/audit_proof.py $(AUDIT)
 
 faults: $(VENV)/.test
 	$(BIN)/python scripts/faults.py
@@ -232,11 +228,6 @@ UV         := bin/python -m uv pip install --quiet --override tests/integrations
 	$(PYTHON) -m venv .venv-litellm
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-litellm/bin/pip install --quiet uv
 	.venv-litellm/$(UV) --python .venv-litellm -e '.[test,litellm,mcp]' 'litellm[proxy]>=1.108.4'
-	@touch $@
-
-.venv-ray/.ray: pyproject.toml
-	$(PYTHON) -m venv .venv-ray
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-ray/bin/pip install --quiet -e '.[test,ray]'
 	@touch $@
 
 .venv-docs/.docs: pyproject.toml

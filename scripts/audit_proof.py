@@ -1,7 +1,6 @@
 """Proves the audit at scale: `python scripts/audit_proof.py [PART...] [--size MB] [--memory-size MB]`.
 
     speed      the same audit with one process and with two: at least 0.9 of a linear speed-up
-    engines    processes and a local Ray cluster give the same report, to the byte
     memory     1 GB of traces within 1 GB of memory, summed over all processes of the audit
 
 The traces are made up here, line by line: logs of requests to OpenAI and Anthropic whose conversations are interleaved,
@@ -23,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-PARTS = ("speed", "engines", "memory")
+PARTS = ("speed", "memory")
 LEAST = 0.9
 """Of a linear speed-up."""
 MOST = 1_000_000_000
@@ -170,27 +169,6 @@ def speed(paths: list[Path], rounds: int) -> bool:
     return ratio / 2 >= LEAST
 
 
-def engines(paths: list[Path]) -> bool:
-    """Compare the reports of this machine's processes and of a Ray cluster that is started here."""
-    import ray
-
-    own = subprocess.run(command(paths), check=True, stdout=subprocess.PIPE).stdout
-    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=128 * _MIB, logging_level="ERROR")
-    try:
-        address = ray.get_runtime_context().gcs_address
-        began = time.perf_counter()
-        other = subprocess.run(
-            command(paths, "--engine", "ray", "--ray-address", address), check=True, stdout=subprocess.PIPE
-        ).stdout
-        took = time.perf_counter() - began
-    finally:
-        ray.shutdown()
-    same = own == other
-    print(f"engines  {len(own):,} and {len(other):,} bytes of JSON, {'the same' if same else 'DIFFERENT'}", end="")
-    print(f"; Ray {ray.__version__} took {took:.1f} s", flush=True)
-    return same
-
-
 def memory(paths: list[Path]) -> bool:
     """Sample the memory of an audit and of all processes below it."""
     began = time.perf_counter()
@@ -234,7 +212,7 @@ def main() -> int:
     """Run the parts that are asked for; return 1 if one of them does not hold."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}; all without any")
-    parser.add_argument("--size", type=int, default=256, help="MiB of traces for speed and engines")
+    parser.add_argument("--size", type=int, default=256, help="MiB of traces for speed")
     parser.add_argument("--memory-size", type=int, default=1024, help="MiB of traces for memory")
     parser.add_argument("--rounds", type=int, default=2, help="how often each speed is measured")
     asked = parser.parse_args()
@@ -244,11 +222,9 @@ def main() -> int:
     held = []
     with tempfile.TemporaryDirectory(prefix="brim-proof.") as name:
         folder = Path(name)
-        paths = made(folder, asked.size) if {"speed", "engines"} & set(parts) else []
+        paths = made(folder, asked.size) if "speed" in parts else []
         if "speed" in parts:
             held.append(speed(paths, asked.rounds))
-        if "engines" in parts:
-            held.append(engines(paths))
         for path in paths:
             path.unlink()
         if "memory" in parts:

@@ -103,7 +103,6 @@ _IMPORTS = {
     "postgres": "import brim.store.postgres",
     "claude": "import brim; brim.meter('claude-sonnet-4-5').count('x')",
     "embeddings": "import wordllama",
-    "ray": "import ray, ray.data, brim.audit",
     "google-genai": "import brim; from google.genai import Client; assert brim.wrap(Client(api_key='x')).brim",
     "bedrock": "import brim, boto3; c = boto3.client('bedrock-runtime', 'eu-west-1', aws_access_key_id='x',"
     " aws_secret_access_key='x'); assert brim.wrap(c).brim is not None",

@@ -82,7 +82,6 @@ def test_audit_says_no_where_a_request_does_not_fit(brim, log):
         (("log.jsonl", "--policy", "a:b=1"), "policy a: a key"),
         (("log.jsonl", "--policy", "none"), "no profile is called 'none'"),
         (("log.jsonl", "--window", "0"), "--window"),
-        (("log.jsonl", "--engine", "steam"), "--engine must be one of processes, ray, not 'steam'"),
         (("log.jsonl", "--model", "gtp-5"), "gpt-5"),
         (("empty",), "empty: it is empty"),
     ],

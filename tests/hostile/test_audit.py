@@ -22,12 +22,13 @@ def test_a_file_that_unpacks_to_too_much_is_refused_and_nothing_of_it_stays(tmp_
     monkeypatch.setattr(audit_records, "_MOST_ALWAYS", 1_000_000)
     spool = tmp_path / "spool"
     spool.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spool))
     bomb = tmp_path / "bomb.jsonl.gz"
     bomb.write_bytes(gzip.compress(LINE * 20_000))
     most = max(1_000_000, 100 * bomb.stat().st_size)
     assert most < 20_000 * len(LINE)
     with pytest.raises(SourceError, match=f"it unpacks to more than {most:,} bytes; unpack it first"):
-        audit([str(bomb)], spool=str(spool))
+        audit([str(bomb)])
     assert os.listdir(spool) == []
 
 
@@ -56,8 +57,9 @@ def test_a_list_of_many_small_records_is_read_in_one_pass(tmp_path, listed, coun
 def test_an_audit_that_is_terminated_leaves_nothing_on_the_disk(tmp_path):
     spool = tmp_path / "spool"
     spool.mkdir()
-    run = [sys.executable, "-m", "brim", "audit", "-", "--workers", "1", "--spool", str(spool)]
-    with subprocess.Popen(run, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    run = [sys.executable, "-m", "brim", "audit", "-", "--workers", "1"]
+    environment = {**os.environ, "TMPDIR": str(spool)}
+    with subprocess.Popen(run, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         process.stdin.write(LINE * 3_000)  # More than the pipe itself holds.
         process.stdin.flush()
         while not (copied := list(spool.glob("*/*.records"))) or copied[0].stat().st_size < 2_000 * len(LINE):

@@ -6,16 +6,17 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 
-from brim.audit.comparison import ReplayPlan
-from brim.audit.executor import Engine, Executor, executor_of
-from brim.audit.index import ConversationIndex, Scan, Scanned, scanned
+from brim.audit.comparison import Comparison, ReplayContext, ReplayPlan
+from brim.audit.executor import Executor
+from brim.audit.index import ConversationIndex, RecordSpan, Scan, Scanned, scanned
 from brim.audit.policy import Policy, default_policy
 from brim.audit.records import Recording, lines_in, opened, ranges
-from brim.audit.replay import ReplayJob, replayed
 from brim.audit.report import AuditReport
-from brim.audit.totals import AuditTotals
+from brim.audit.threads import ConversationThreads, RecordReader
+from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place
 from brim.errors import InvalidValue, SourceError
 from brim.files.source import STDIN
@@ -32,10 +33,7 @@ def audit(
     model: str | None = None,
     window: int | None = None,
     limit: int | None = None,
-    engine: Engine = "processes",
     workers: int | None = None,
-    ray_address: str | None = None,
-    spool: str | None = None,
     progress: Progress | None = None,
 ) -> AuditReport:
     """Return the report on recorded traffic, replayed under policies.
@@ -46,14 +44,11 @@ def audit(
         model: the model of all requests; without it, the one that each request names.
         window: the tokens of every model's window; without it, those of the catalogue.
         limit: the most conversations to replay; the choice depends only on the conversations themselves.
-        engine: `processes` of this machine, or `ray`.
         workers: the number of processes; without it, one per core.
-        ray_address: the address of the Ray cluster; without it, the one that runs on this machine.
-        spool: a directory for temporary files; machines of a cluster must share it if files are compressed.
         progress: a function that is called with the progress.
 
     Raises:
-        SourceError: a file cannot be read, none of its records can, or no Ray cluster answers.
+        SourceError: a file cannot be read, or none of its records can.
         InvalidValue: an argument is invalid.
     """
     if not paths:
@@ -61,19 +56,41 @@ def audit(
     plan = ReplayPlan(policies=tuple(policies) or (default_policy(),), model=model, window=window)
     report_progress = progress or (lambda *_: None)
     with (
-        tempfile.TemporaryDirectory(prefix="brim-audit.", dir=spool) as folder,
-        closing(executor_of(engine, workers, ray_address)) as executor,
+        tempfile.TemporaryDirectory(prefix="brim-audit.") as folder,
+        closing(Executor(workers)) as executor,
     ):
         corpus = _Corpus(_opened(paths, folder, executor))
         with closing(ConversationIndex(folder, corpus.size, limit)) as index:
             corpus.scan(index, executor, report_progress)
-            jobs = (ReplayJob(recordings=corpus.recordings, conversations=each, plan=plan) for each in index.parts())
+            jobs = (_ReplayJob(recordings=corpus.recordings, conversations=each, plan=plan) for each in index.parts())
             totals, done, size = AuditTotals(), 0, index.size()
-            for replayed_bytes, part_totals in executor.map(replayed, jobs, corpus.size):
+            for replayed_bytes, part_totals in executor.map(_replayed, jobs, corpus.size):
                 totals.merge(part_totals)
                 done += replayed_bytes
                 report_progress("replaying", done, size)
         return AuditReport.of(plan, corpus.recordings, corpus.found, totals, corpus.locate)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _ReplayJob:
+    """One part of the index to replay."""
+
+    recordings: tuple[Recording, ...]
+    conversations: list[list[RecordSpan]] = field(repr=False)
+    """The spans of each conversation, in the order of time."""
+    plan: ReplayPlan
+
+
+def _replayed(job: _ReplayJob) -> tuple[int, AuditTotals]:
+    """Return the bytes of a part, and the totals of its conversations."""
+    context = ReplayContext(job.plan)
+    reader, totals = RecordReader(job.recordings), context.totals
+    for spans in sorted(job.conversations, key=lambda spans: (spans[0].file, spans[0].offset)):
+        threads = ConversationThreads(
+            partial(Comparison, context), problem=totals.name, parted=partial(totals.add, RECORDED, "parted")
+        )
+        threads.run(reader.items(spans))
+    return sum(span.length for spans in job.conversations for span in spans), totals
 
 
 def _opened(paths: Sequence[str], folder: str, executor: Executor) -> tuple[Recording, ...]:

@@ -10,7 +10,6 @@ import codecs
 import gzip
 import io
 import json
-import logging
 import os
 import re
 import sys
@@ -26,7 +25,6 @@ from brim.errors import SourceError
 from brim.files.source import STDIN, STDIN_SHOWN, UTF16, UTF16_PROBLEM
 from brim.files.text_files import FileMatch
 
-LOG = logging.getLogger("brim.audit")
 RANGE = 8 * 1024 * 1024
 """Bytes of a file that one job reads."""
 MOST = 64 * 1024 * 1024
@@ -63,8 +61,6 @@ class Recording:
     """`lines`, `list` or `document`."""
     named: bool = True
     """Whether the caller named it, and not a directory that contains it."""
-    packed: str = ""
-    """The compressed file that `path` is a copy of; empty if it is none."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -97,9 +93,7 @@ def opened(found: FileMatch, spool: str) -> Recording:
     except (OSError, EOFError, zlib.error) as error:
         problem = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
         return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=problem)
-    packed = os.path.abspath(found.path) if found.path != STDIN and os.path.isfile(found.path) else ""
-    packed = "" if path == packed else packed
-    return Recording(name=shown, path=path, size=size, form=form, named=found.named, packed=packed)
+    return Recording(name=shown, path=path, size=size, form=form, named=found.named)
 
 
 def ranges(recording: Recording) -> list[tuple[int, int]]:
@@ -143,26 +137,16 @@ def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
 
 
 def _file(recording: Recording) -> IO[bytes]:
-    """Open a file to read it. A copy that is gone is unpacked again: something clears temporary files.
+    """Open a file to read it.
 
     Raises:
-        SourceError: it is gone, and cannot be made again.
+        SourceError: it is gone.
     """
     try:
         return open(recording.path, "rb")
     except FileNotFoundError as error:
-        folder = os.path.dirname(recording.path)
-        if not recording.packed:
-            problem = f"it was removed while the audit read it ({recording.path}): run the audit again"
-            raise SourceError(recording.name, problem) from error
-    LOG.warning("%s: its unpacked copy was removed from %s, and is made again", recording.name, folder)
-    try:
-        os.makedirs(folder, exist_ok=True)
-        os.replace(_plain(recording.packed, folder), recording.path)
-        return open(recording.path, "rb")
-    except (OSError, EOFError, zlib.error) as error:
-        problem = f"its unpacked copy was removed from {folder}, and cannot be made again ({error})"
-        raise SourceError(recording.name, f"{problem}: name another folder with --spool") from error
+        problem = f"it was removed while the audit read it ({recording.path}): run the audit again"
+        raise SourceError(recording.name, problem) from error
 
 
 def _plain(name: str, spool: str) -> str:

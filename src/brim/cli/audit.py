@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,7 +17,6 @@ from brim.errors import InvalidValue
 
 if TYPE_CHECKING:
     from brim.audit.audit import Progress
-    from brim.audit.executor import Engine
 
 _MOST_NAMED = 5
 """Records that are listed in the terminal; the JSON has more."""
@@ -42,11 +41,6 @@ _Model = Annotated[
 _Window = Annotated[str | None, Option("--window", "-w", metavar="N", help="The window of every model, in tokens.")]
 _Limit = Annotated[str | None, Option("--limit", metavar="N", help="Replay a sample of N conversations.")]
 _Workers = Annotated[str | None, Option("--workers", metavar="N", help="Processes; by default one per core.")]
-_Engine = Annotated[str, Option("--engine", metavar="NAME", help="processes of this machine, or ray.")]
-_RayAddress = Annotated[
-    str | None, Option("--ray-address", metavar="HOST:PORT", help="The Ray cluster, if not the running one.")
-]
-_Spool = Annotated[str | None, Option("--spool", metavar="DIR", help="The directory for unpacked files and the index.")]
 _Config = Annotated[str | None, Option("--config", "-c", metavar="FILE", help="The brim.yaml with profiles.")]
 _Html = Annotated[str | None, Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
 
@@ -59,9 +53,6 @@ def run(
     window: _Window = None,
     limit: _Limit = None,
     workers: _Workers = None,
-    engine: _Engine = "processes",
-    ray_address: _RayAddress = None,
-    spool: _Spool = None,
     config: _Config = None,
     html: _Html = None,
     json: options.Json = False,
@@ -93,10 +84,7 @@ def run(
             model=model,
             window=whole("--window", window, 1),
             limit=whole("--limit", limit, 1),
-            engine=cast("Engine", engine),
             workers=whole("--workers", workers, 1),
-            ray_address=ray_address,
-            spool=spool,
             progress=progress,
         )
     if html is not None:

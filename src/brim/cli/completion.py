@@ -166,7 +166,6 @@ _CLOSED: dict[str, tuple[str, ...]] = {
     "SHELL": get_args(Shell),
     "--select": ("recency", "priority", "relevance", "priority+relevance"),
     "--repair": ("drop", "error"),
-    "--engine": ("processes", "ray"),
     "--api": ("openai", "anthropic"),
     "--policy": ("fit", "warn", "refuse", "pass"),
 }

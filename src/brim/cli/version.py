@@ -16,7 +16,6 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "gateway": ("httptools", "uvicorn"),
     "studio": ("starlette", "uvicorn"),
-    "ray": ("ray",),
     "openai": ("openai",),
     "anthropic": ("anthropic",),
     "mcp": ("mcp", "starlette"),
