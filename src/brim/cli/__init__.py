@@ -29,10 +29,6 @@ BROKEN_PIPE = 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["__complete"]:  # what the scripts of `brim completion` call
-        from brim.cli import completion
-
-        return completion.answer(words[1:])
     if not words or (len(words) == 1 and words[0] in GROUPS):
         words.append("--help")
     for stream in (sys.stdout, sys.stderr):
@@ -40,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         called = next((word for word in words if not word.startswith("-")), "")
-        code = None if _plain_call(words) else app((called,))(args=words, prog_name="brim", standalone_mode=False)
+        made = app() if "_BRIM_COMPLETE" in os.environ else app((called,))  # A shell completes any command.
+        code = made(args=words, prog_name="brim", standalone_mode=False)
         sys.stdout.flush()
     except BrimError as error:
         return _complain(str(error), words, error)
@@ -62,26 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(uncaught.traced(error), file=sys.stderr)
         return _complain(f"this is an error of brim ({type(error).__name__}); please report the lines above", words)
     return code if isinstance(code, int) else DONE
-
-
-def _plain_call(words: Sequence[str]) -> bool:
-    """Run `brim status --line` or `brim count FILES`, and return whether one was called so.
-
-    They are called often, by status bars and in loops. Typer is passed by: it imports pydantic to read any argument,
-    which takes as long as all the rest.
-    """
-    command, *rest = words
-    if command == "status" and "--line" in rest and set(rest) <= {"--line", "--json"}:
-        from brim.cli import status
-
-        status.run(line=True, json="--json" in rest)
-        return True
-    if command == "count" and rest and not any(word.startswith("-") for word in rest):
-        from brim.cli import count
-
-        count.run(files=rest)
-        return True
-    return False
 
 
 def _complain(sentence: str, words: Sequence[str], error: BrimError | None = None) -> int:

@@ -5,6 +5,7 @@ Only the module of the command that is called is imported, so that a call starts
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from importlib import import_module
 from typing import Annotated
@@ -25,7 +26,6 @@ COMMANDS = {
     "studio": "Open a web page on your sessions, prompts and budgets.",
     "mcp": "Offer count, fit, room, status, recall, compact and restart to agents, as an MCP server.",
     "audit": "Replay recorded traffic, and report what brim would have changed.",
-    "completion": "Print the completion script of a shell.",
 }
 """The commands with their summaries, each the `run` of a module of its name, in the order of the help."""
 GROUPS = {"config": "Show, check and change settings.", "flow": "Run flows, and report on their runs."}
@@ -42,7 +42,7 @@ def app(called: Collection[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
     """Return the command line with these commands; of the others it has the names and the summaries."""
     # Plain help: it is the same text in every terminal, and needs no library but Typer.
     plain = {"pretty_exceptions_enable": False, "rich_markup_mode": None}
-    made = typer.Typer(name="brim", add_completion=False, epilog=_EPILOG, **plain)  # type: ignore[arg-type]
+    made = typer.Typer(name="brim", epilog=_EPILOG, **plain)  # type: ignore[arg-type]
     made.callback()(_brim)
     for name, summary in COMMANDS.items():
         run = import_module(f"brim.cli.{name}").run if name in called else _elsewhere
@@ -61,9 +61,9 @@ def _elsewhere() -> None:
 
 def _version(requested: bool) -> None:
     if requested:
-        from brim.cli import version
+        from brim import __version__
 
-        print(version.text())
+        print(f"brim {__version__}\nPython {'.'.join(map(str, sys.version_info[:3]))}")
         raise typer.Exit
 
 
