@@ -289,15 +289,6 @@ AREAS = (
         ),
     ),
     (
-        "integrations/mcp_access.py",
-        "tests/integrations/test_mcp.py",
-        (
-            ("the token is not compared", "if self._tokens and", "if False and"),
-            ("pages are served", "headers.items(), pages=False", "headers.items()"),
-            ("other machines need no token", "if token is None and not is_loopback(host):", "if False:"),
-        ),
-    ),
-    (
         "gateway/client/owner_tags.py",
         "tests/gateway/test_owner_tags.py",
         (
@@ -391,7 +382,7 @@ AREAS = (
     ),
     (
         "hosts.py",
-        "tests/gateway/test_guard.py tests/integrations/test_mcp.py tests/studio/test_access.py",
+        "tests/gateway/test_guard.py tests/studio/test_access.py",
         (
             ("any host is served", 'if not self.is_named(first.get("host", "")):', "if False:"),
             ("pages of other sites are served", "if foreign else None", "if False else None"),

@@ -111,7 +111,7 @@ _IMPORTS = {
     "openai-agents": "from brim.integrations.openai_agents import fit_input; fit_input(4_000)",
     "pydantic-ai": "from brim.integrations.pydantic_ai import Brim; Brim(window=4_000)",
     "agent-framework": "from brim.integrations.agent_framework import BrimCompaction; BrimCompaction(window=4_000)",
-    "llama-index": "from brim.integrations.llama_index import BrimMemory; BrimMemory(window=4_000, model='gpt-5')",
+    "llama-index": "from brim.integrations.llama_index import BrimLLM; BrimLLM",
     "google-adk": "from brim.integrations.google_adk import BrimPlugin; BrimPlugin(window=4_000)",
     "strands": "from brim.integrations.strands import BrimConversationManager; BrimConversationManager(window=4_000)",
     "smolagents": "from brim.integrations.smolagents import fit_steps",

@@ -6,7 +6,6 @@ from brim.doctor.diagnosis import diagnose
 from brim.doctor.finding import CHECKS
 from brim.flows import run_flow
 from brim.llm import Reply
-from brim.sessions.log.overview import GatewayUse, Overview, SessionUse
 from brim.testing import Scripted
 
 
@@ -282,24 +281,3 @@ def test_every_check_that_is_listed_is_tested_here_by_its_name():
     with open(__file__, encoding="utf-8") as file:
         text = file.read()
     assert [check for check in CHECKS if f'"{check}"' not in text] == []
-
-
-def test_settings_that_waste_exact_counts_or_the_cache(project):
-    config = project("model: gpt-5\nsafety_margin: 10%\nsession: {stable: false}\n")
-    named = found(config)
-    assert named["margin on exact counts"].commands == ("brim config set safety_margin 0",)
-    assert named["cache not used"].commands == ("brim config set session.stable true",)
-    assert not found(project("model: claude-sonnet-4-5\nsafety_margin: 10%\n"))
-
-
-@pytest.mark.parametrize("loud", [True, False])
-def test_a_store_shows_estimates_compactions_and_cuts(project, loud):
-    status = {"exact": False, "reported": 1_000, "used": 2_000 if loud else 1_200, "model": "claude-sonnet-4-5"}
-    status |= {"prompts": 9, "compactions": 5 if loud else 2, "budget": 900, "window": 9_000}
-    row = SessionUse(id="a", kind="session", updated=0.0, status=status, about={})
-    cut = GatewayUse(
-        id="g", model="gpt-5", key="", updated=0.0, used=9, before=9, budget=9, window=9, cuts=30 if loud else 2
-    )
-    seen = Overview(current=row, recent=(row,), gateway=(cut,))
-    checks = [finding.check for finding in diagnose(project("model: gpt-5\n"), sessions=seen)]
-    assert checks == (["estimate wastes room", "compacts often", "gateway cuts often"] if loud else [])

@@ -18,10 +18,8 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import urlencode
 
-import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
 import brim
 from brim.gateway.client.paths import FITTED
@@ -115,11 +113,7 @@ def told(target, calls):
     """Call tools over a real transport, and return all that was answered."""
 
     async def asked():
-        bearer = {"authorization": f"Bearer {SECRETS['MCP_TOKEN']}"}
-        async with (
-            httpx2.AsyncClient(headers=bearer) as http,
-            Client(streamable_http_client(target, http_client=http) if isinstance(target, str) else target) as client,
-        ):
+        async with Client(target) as client:
             results = [await client.call_tool(name, arguments) for name, arguments in calls]
             return [str(each.structured_content or each.content) for each in results]
 
@@ -132,7 +126,7 @@ def over_stdio(made, *sessions):
     return StdioServerParameters(command=sys.executable, args=command, env=environ(made.folder), cwd=made.folder)
 
 
-def agent_table(made, attacker, way, victims=OWNERS):
+def agent_table(made, attacker, victims=OWNERS):
     """Let the agent of an owner ask for the texts of others, and return how many answers it got."""
     own = [made.sessions[attacker, route] for route in ROUTES]
     others = [owner for owner in victims if owner != attacker]
@@ -141,26 +135,20 @@ def agent_table(made, attacker, way, victims=OWNERS):
         ("recall", {**made.arguments(attacker, route, kind), "session": made.sessions[attacker, route]})
         for route, kind in itertools.product(ROUTES, KINDS)
     ]
-    if way == "stdio":
-        answers = told(over_stdio(made, *own), [*calls, *mine])
-    else:
-        options = [part for session in own for part in ("--session", session)]
-        command = ("mcp", "--http", "--port", "0", "--token", "MCP_TOKEN", "--store", made.store, *options)
-        with process(made.folder, *command) as started:
-            answers = told(address(started), [*calls, *mine])
+    answers = told(over_stdio(made, *own), [*calls, *mine])
     for (_, arguments), answer in zip(calls, answers, strict=False):
         assert owners_in(answer) <= {attacker}, (arguments, answer)
         for (owner, _), session in made.sessions.items():  # Errors name nothing of others but what the asker named.
             assert owner == attacker or session not in answer or session == arguments.get("session")
     assert all(owners_in(answer) == {attacker} for answer in answers[len(calls) :])
-    return Counter({f"mcp over {way}, {attacker.setup}": len(calls)})
+    return Counter({f"mcp, {attacker.setup}": len(calls)})
 
 
 @pytest.mark.hostile
 def test_no_text_crosses_to_the_agent_of_any_owner(made):
     table = Counter()
-    for attacker, way in itertools.product(OWNERS, ("stdio", "http")):
-        table += agent_table(made, attacker, way)
+    for attacker in OWNERS:
+        table += agent_table(made, attacker)
     shown("asked for by the agents of all owners", table)
 
 
@@ -178,7 +166,7 @@ def test_an_agent_that_was_started_for_no_session_reads_no_clients_conversation(
     calls = calls_of(made, OWNERS, [])
     answers = told(over_stdio(made), calls)
     assert set().union(*map(owners_in, answers)) == set()
-    shown("asked for by an agent without sessions of its own", Counter({"mcp over stdio": len(calls)}))
+    shown("asked for by an agent without sessions of its own", Counter({"mcp": len(calls)}))
 
 
 def noted(made):

@@ -6,7 +6,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from agent_framework import Agent, Content, Message, apply_compaction, tool
+from agent_framework import Agent, Content, Message, tool
 from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -129,31 +129,6 @@ def test_the_session_of_the_agent_names_that_of_brim(upstream, tmp_path):
     assert again.conversations.sessions[0].status().prompts == 42
     assert server.requests[-1]["messages"][1]["content"] == TASK
     assert (server.refused, server.illegal) == (0, [])
-
-
-def test_as_a_compaction_strategy_it_fits_as_well(upstream):
-    server = upstream(window=3_000, calls=40)
-    mine = BrimCompaction(window=2_800, model="gpt-5", instructions=SYSTEM, tools=[look])
-    told = asyncio.run(agent(server, compaction_strategy=mine).run(TASK))
-    assert (server.made, server.refused, server.illegal) == (40, 0, [])
-    assert told.text == "Well done."
-    assert sum(len(message.contents) for message in told.messages) >= 81
-    assert [each["content"] for each in server.requests[-1]["messages"][:2]] == [SYSTEM, TASK]
-
-
-def test_a_strategy_brings_back_what_it_left_out_where_there_is_room():
-    messages = [Message("user", [TASK])] + [Message("assistant", [f"{i} " + "word " * 50]) for i in range(20)]
-    whole = list(messages)
-
-    async def run(budget):
-        return await apply_compaction(messages, strategy=BrimCompaction(window=budget, model="gpt-5"))
-
-    small = asyncio.run(run(400))
-    assert len(small) < len(whole)
-    assert small[0] is whole[0]
-    again = asyncio.run(run(400))
-    assert [each.text for each in again] == [each.text for each in small]
-    assert asyncio.run(run(100_000)) == whole
 
 
 def test_what_the_provider_keeps_is_sent_as_it_came(upstream):

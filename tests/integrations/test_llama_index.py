@@ -23,11 +23,11 @@ from llama_index.core.base.llms.types import (
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool
-from llama_index.core.workflow import Context, JsonSerializer
 from llama_index.llms.openai_like import OpenAILike
 
 import brim
-from brim.integrations.llama_index import TRANSLATION, BrimLLM, BrimMemory
+from brim.integrations.calls import TranslatedCall
+from brim.integrations.llama_index import TRANSLATION, BrimLLM
 from integrations.translations import fitted, rewritten
 from properties import examples
 
@@ -44,6 +44,11 @@ def look(number: int) -> str:
 def llm_of(server):
     asked = {"is_chat_model": True, "is_function_calling_model": True, "context_window": 1_000_000, "max_retries": 0}
     return OpenAILike(model="gpt-5", api_base=f"{server.url}/v1", api_key="none", **asked)
+
+
+def everything():
+    """Return a memory that keeps everything."""
+    return ChatMemoryBuffer.from_defaults(token_limit=10**9)
 
 
 def ran(llm, memory, *, streaming=False):
@@ -68,7 +73,7 @@ def test_without_brim_a_long_run_is_refused(upstream):
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
 def test_with_brim_it_runs_to_its_end(upstream, streaming):
     server = upstream(WINDOW, calls=36)
-    llm, memory = BrimLLM(llm_of(server), WINDOW), BrimMemory()
+    llm, memory = BrimLLM(llm_of(server), WINDOW), everything()
     answer, said = ran(llm, memory, streaming=streaming)
     assert answer == "Well done."
     assert not streaming or said == "Well done."
@@ -86,7 +91,7 @@ def test_with_brim_it_runs_to_its_end(upstream, streaming):
 def test_a_refused_call_is_made_once_more_and_smaller(upstream):
     server = upstream(WINDOW, calls=36)
     llm = BrimLLM(llm_of(server), 2 * WINDOW)
-    answer, _ = ran(llm, BrimMemory())
+    answer, _ = ran(llm, everything())
     assert answer == "Well done."
     assert server.refused >= 1
     assert server.illegal == []
@@ -128,7 +133,7 @@ def test_the_session_shows_receipts_and_usage(upstream, tmp_path):
     server = upstream(WINDOW, calls=5)
     store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
     llm = BrimLLM(llm_of(server), WINDOW, session="harbour", store=store)
-    ran(llm, BrimMemory())
+    ran(llm, everything())
     [session] = llm.conversations.sessions
     assert session.id == "harbour"
     assert session.status().reported == server.sizes[-1]
@@ -138,8 +143,8 @@ def test_the_session_shows_receipts_and_usage(upstream, tmp_path):
 
 def test_a_chat_engine_stays_within_its_window(upstream):
     server = upstream(1_000)
-    memory = BrimMemory(window=1_000, model="gpt-5")
-    engine = SimpleChatEngine.from_defaults(llm=llm_of(server), memory=memory, system_prompt=SYSTEM)
+    memory = everything()
+    engine = SimpleChatEngine.from_defaults(llm=BrimLLM(llm_of(server), 1_000), memory=memory, system_prompt=SYSTEM)
     for number in range(30):
         assert str(engine.chat(look(number)[:300])) == "Well done."
     said = asyncio.run(engine.achat(GOAL))
@@ -151,44 +156,6 @@ def test_a_chat_engine_stays_within_its_window(upstream):
     assert len(memory.get_all()) == 62
     engine.reset()
     assert memory.get_all() == memory.get() == []
-
-
-def test_a_memory_leaves_room_for_what_it_does_not_see():
-    tool = FunctionTool.from_defaults(look)
-    messages = [ChatMessage(role="user", content="mud and sand; " * 10) for _ in range(50)]
-    plain = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5")
-    roomy = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5", extra_tokens=500, tools=[tool])
-    budgets = []
-    for memory, more in ((plain, 0), (plain, 100), (roomy, 0), (roomy, 100)):
-        memory.get(initial_token_count=more)
-        budgets.append(memory.conversations.last.receipt.budget)
-    assert budgets == [budgets[0], budgets[0] - 108, budgets[0] - 500, budgets[0] - 608]  # 8 for their structure
-    assert "tools" in roomy.conversations.sessions[-1].status().categories
-    assert len(plain.tokenizer_fn("mud and sand")) == 3
-
-
-def test_a_memory_without_a_window_gives_everything():
-    messages = [ChatMessage(role="user", content="mud " * 1_000) for _ in range(50)]
-    memory = BrimMemory.from_defaults(messages)
-    assert memory.get() == messages
-    assert asyncio.run(memory.aget()) == messages
-
-
-def test_a_memory_survives_the_context_of_a_workflow():
-    memory = BrimMemory.from_defaults([ChatMessage(role="user", content=GOAL)], window=500, extra_tokens=20)
-    agent = FunctionAgent(llm=OpenAILike(model="gpt-5", is_function_calling_model=True), tools=[look])
-    context = Context(agent)
-
-    async def there_and_back():
-        await context.store.set("memory", memory)
-        told = context.to_dict(serializer=JsonSerializer())
-        again = Context.from_dict(agent, json.loads(json.dumps(told)), serializer=JsonSerializer())
-        return await again.store.get("memory")
-
-    again = asyncio.run(there_and_back())
-    assert isinstance(again, BrimMemory)
-    assert (again.window, again.extra_tokens) == (500, 20)
-    assert again.get() == memory.get_all()
 
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)
@@ -269,8 +236,7 @@ def test_what_is_cut_keeps_all_else():
         ChatMessage(role="assistant", blocks=[TextBlock(text="so"), call], additional_kwargs={"kept": 1}),
         ChatMessage(role="tool", content=long, additional_kwargs={"tool_call_id": "1", "name": "look"}),
     ]
-    memory = BrimMemory.from_defaults(messages, window=1_000, model="gpt-5")
-    sent = memory.get()
+    sent = TranslatedCall(brim.Conversations(1_000), TRANSLATION, messages, model="gpt-5").messages
     assert sent[0] is messages[0]
     assert sent[1].additional_kwargs == {"kept": 1}
     assert sent[1].blocks[1].tool_call_id == "1"

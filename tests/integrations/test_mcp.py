@@ -1,4 +1,4 @@
-"""The MCP server, with the real client: over stdio, over HTTP, and by its guards."""
+"""The MCP server, with the real client."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ import asyncio
 import json
 import os
 import re
-import subprocess
 import sys
-from contextlib import contextmanager
 
-import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
-from starlette.responses import PlainTextResponse
 
 import brim
 from brim.cli import main
-from brim.integrations.mcp import MOST_BYTES, server
-from brim.integrations.mcp_access import McpAccess
+from brim.integrations.mcp import server
 from brim.store.texts import handle_of
-from model_server import running
 
-TOKEN = "a token of sixteen characters"
 TASK = {"role": "user", "content": "Find out why the nightly build fails."}
 
 
@@ -48,7 +40,7 @@ def store(tmp_path):
 
 
 def environ(folder):
-    return {"PATH": os.environ["PATH"], "HOME": str(folder), "MCP_TOKEN": TOKEN}
+    return {"PATH": os.environ["PATH"], "HOME": str(folder)}
 
 
 def over_stdio(folder, *arguments):
@@ -56,27 +48,11 @@ def over_stdio(folder, *arguments):
     return StdioServerParameters(command=sys.executable, args=command, env=environ(folder), cwd=str(folder))
 
 
-@contextmanager
-def over_http(folder, *arguments):
-    command = [sys.executable, "-m", "brim", "mcp", "--http", "--port", "0", *arguments]
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=environ(folder))
-    try:
-        yield started.stdout.readline().removeprefix("brim mcp: ").strip()
-    finally:
-        started.terminate()
-        started.wait(10)
-        started.stdout.close()
-
-
 def ask(target, *calls):
     """Call tools one after the other, and return what each answered: its values, or its error."""
 
     async def asked():
-        bearer = {"authorization": f"Bearer {TOKEN}"}
-        async with (
-            httpx2.AsyncClient(headers=bearer) as http,
-            Client(streamable_http_client(target, http_client=http) if isinstance(target, str) else target) as client,
-        ):
+        async with Client(target) as client:
             found = []
             for name, arguments in calls:
                 told = await client.call_tool(name, arguments)
@@ -91,27 +67,17 @@ def one(name, **arguments):
     return ask(server(), (name, arguments))[0]
 
 
-@contextmanager
-def served(way, folder, url):
-    if way == "stdio":
-        yield over_stdio(folder, "--store", url)
-    else:
-        with over_http(folder, "--store", url, "--token", "MCP_TOKEN") as address:
-            yield address
-
-
-@pytest.mark.parametrize("way", ["stdio", "http"])
-def test_the_four_tools_answer_over_a_real_transport(way, store, tmp_path):
-    with served(way, tmp_path, store) as target:
-        counted, fitted, status, found = ask(
-            target,
-            ("count", {"messages": history(20), "model": "gpt-5"}),
-            ("fit", {"messages": history(20), "budget": 1_000, "model": "gpt-5"}),
-            ("status", {}),
-            ("recall", {"query": "the worker is fine"}),
-        )
-        handle = re.search(r"b2:[0-9a-f]+", str(found))[0]
-        (text,) = ask(target, ("recall", {"handle": handle, "session": "nightly"}))
+def test_the_tools_answer_over_a_real_transport(store, tmp_path):
+    target = over_stdio(tmp_path, "--store", store)
+    counted, fitted, status, found = ask(
+        target,
+        ("count", {"messages": history(20), "model": "gpt-5"}),
+        ("fit", {"messages": history(20), "budget": 1_000, "model": "gpt-5"}),
+        ("status", {}),
+        ("recall", {"query": "the worker is fine"}),
+    )
+    handle = re.search(r"b2:[0-9a-f]+", str(found))[0]
+    (text,) = ask(target, ("recall", {"handle": handle, "session": "nightly"}))
     assert counted["total"] == brim.meter("gpt-5").count_messages(history(20))
     assert counted["unit"] == "tokens"
     assert brim.meter("gpt-5").count_messages(fitted["messages"]) <= 1_000
@@ -295,90 +261,6 @@ def test_conversations_of_a_gateways_clients_are_read_only_if_they_are_named(tmp
     assert "heliotrope" not in str(told)
     assert str(told).count("c1.talk") == 2
     assert named == {"result": "heliotrope"}
-
-
-USUAL = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-
-
-def refusals():
-    """What is refused, with its status and its headers."""
-    bearer = {**USUAL, "authorization": f"Bearer {TOKEN}"}
-    return {
-        "no token": (401, USUAL),
-        "a wrong token": (401, {**USUAL, "authorization": f"Bearer {TOKEN}x"}),
-        "another scheme": (401, {**USUAL, "authorization": f"Basic {TOKEN}"}),
-        "a rebound name": (421, {**bearer, "host": "evil.example:80"}),
-        "a name with a port that is none": (421, {**bearer, "host": "127.0.0.1:1.evil.example"}),
-        "a page of another site": (403, {**bearer, "origin": "http://evil.example"}),
-        "a page of this machine": (403, {**bearer, "origin": "http://127.0.0.1:3000"}),
-        "a page without an origin": (403, {**bearer, "sec-fetch-site": "same-site"}),
-        "two tokens": (400, [*bearer.items(), ("authorization", "Bearer another")]),
-    }
-
-
-def test_strangers_and_browsers_do_not_reach_the_application():
-    async def app(scope, receive, send):
-        if scope["type"] == "lifespan":
-            for _ in range(2):
-                await send({"type": (await receive())["type"] + ".complete"})
-            return
-        await PlainTextResponse("reached")(scope, receive, send)
-
-    found = {}
-    for token in (TOKEN, None):
-        with running(McpAccess(app, "127.0.0.1", token)) as address, httpx2.Client() as client:
-            for name, (_, headers) in refusals().items():
-                found[name, token] = client.get(address, headers=headers).status_code
-            known = client.get(address, headers={"authorization": f"Bearer {TOKEN}"})
-        assert known.text == "reached"
-    for name, (due, _) in refusals().items():
-        assert (found[name, TOKEN], found[name, None]) == (due, 200 if due == 401 else due), name
-
-
-def test_over_http_strangers_and_browsers_are_turned_away(store, tmp_path):
-    bearer = {**USUAL, "authorization": f"Bearer {TOKEN}"}
-    with over_http(tmp_path, "--store", store, "--token", "MCP_TOKEN") as address, httpx2.Client() as client:
-        found = {name: client.post(address, json=LIST, headers=headers) for name, (_, headers) in refusals().items()}
-        big = client.post(address, content=b'{"a": "' + b"x" * MOST_BYTES + b'"}', headers=bearer)
-        known = client.post(address, json=LIST, headers=bearer)
-    assert {name: told.status_code for name, told in found.items()} == {
-        name: due for name, (due, _) in refusals().items()
-    }
-    assert TOKEN not in str([told.text for told in found.values()])
-    assert (big.status_code, known.status_code) == (413, 200)
-
-
-def test_over_http_without_a_token_the_store_is_not_read(store, tmp_path):
-    with over_http(tmp_path, "--store", store, "--session", "nightly") as address:
-        counted, status, recalled = ask(
-            address, ("count", {"text": "x"}), ("status", {}), ("recall", {"query": "worker", "session": "nightly"})
-        )
-        with httpx2.Client() as client:
-            rebound = client.post(address, json=LIST, headers={**USUAL, "host": "evil.example:80"})
-            page = client.post(address, json=LIST, headers={**USUAL, "origin": "http://evil.example"})
-    assert counted["total"] == 1
-    for told in (status, recalled):
-        assert "--token VARIABLE" in told
-        assert "nightly" not in told
-    assert (rebound.status_code, page.status_code) == (421, 403)
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
-def test_without_a_token_it_listens_on_this_machine_alone(host):
-    with pytest.raises(brim.InvalidValue, match="unless --token names a token"):
-        McpAccess(None, host, None)
-    with pytest.raises(brim.InvalidValue, match="at least 16 characters"):
-        McpAccess(None, host, "short")
-
-
-def test_a_token_is_named_and_belongs_to_http(store, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("NOT_SET", raising=False)
-    assert main(["mcp", "--http", "--store", store, "--token", "NOT_SET"]) == 2
-    assert "NAME of an environment variable" in capsys.readouterr().err
-    assert main(["mcp", "--store", store, "--token", "NOT_SET"]) == 2
-    assert "given with --http" in capsys.readouterr().err
 
 
 def test_a_store_that_is_not_there_is_no_store(tmp_path, monkeypatch, capsys):

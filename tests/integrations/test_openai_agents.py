@@ -13,10 +13,10 @@ from agents import (
     OpenAIResponsesModel,
     RunConfig,
     Runner,
+    SQLiteSession,
     function_tool,
     set_tracing_disabled,
 )
-from agents.memory import Session
 from agents.run import CallModelData, ModelInputData
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,7 +24,7 @@ from openai import AsyncOpenAI, BadRequestError
 from pydantic import BaseModel
 
 import brim
-from brim.integrations.openai_agents import BrimSession, fit_input
+from brim.integrations.openai_agents import fit_input
 from brim.sessions.conversations import Conversations
 from integrations.pictures import PICTURE
 
@@ -152,9 +152,9 @@ def test_a_session_in_the_store_goes_on_in_the_next_process(upstream, tmp_path):
     server = upstream(window=3_000, calls=40)
     url = f"sqlite:///{tmp_path / 'brim.db'}"
     fit = fit_input(3_000, store=url, session="talk-7")
-    run(server, fit, session=BrimSession("talk-7", url))
+    run(server, fit, session=SQLiteSession("talk-7", tmp_path / "items.db"))
     again = fit_input(3_000, store=url, session="talk-7")
-    told = run(server, again, task="And what was it?", session=BrimSession("talk-7", brim.open_store(url)))
+    told = run(server, again, task="And what was it?", session=SQLiteSession("talk-7", tmp_path / "items.db"))
     assert told.final_output == "Well done."
     assert (server.refused, server.illegal) == (0, [])
     assert again.conversations.sessions[0].status().prompts == 42
@@ -162,31 +162,6 @@ def test_a_session_in_the_store_goes_on_in_the_next_process(upstream, tmp_path):
     from brim.sessions.log.overview import overview
 
     assert [row.id for row in overview(brim.open_store(url)).recent] == ["talk-7"]
-
-
-def test_the_session_keeps_to_the_protocol(tmp_path):
-    async def use():
-        session = BrimSession("s", f"sqlite:///{tmp_path / 'brim.db'}")
-        assert isinstance(session, Session)
-        assert await session.get_items() == []
-        assert await session.pop_item() is None
-        items = [{"role": "user", "content": f"{i}"} for i in range(4)]
-        await session.add_items(items[:2])
-        await session.add_items([])
-        await session.add_items(items[2:])
-        assert await session.get_items() == items
-        assert await session.get_items(2) == items[2:]
-        assert await session.get_items(0) == []
-        assert await session.pop_item() == items[3]
-        assert await BrimSession("s", f"sqlite:///{tmp_path / 'brim.db'}").get_items() == items[:3]
-        await session.clear_session()
-        assert await session.get_items() == []
-        await session.add_items(items[:1])
-        assert await session.get_items(5) == items[:1]
-        popped = await asyncio.gather(session.pop_item(), session.pop_item())
-        assert sorted(popped, key=str) == [None, items[0]] or sorted(popped, key=str) == [items[0], None]
-
-    asyncio.run(use())
 
 
 def test_tools_handoffs_and_the_form_of_the_answer_are_counted():

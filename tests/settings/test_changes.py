@@ -139,12 +139,6 @@ def test_a_link_inside_the_project_stays_a_link(project):
     assert (project.root / "real.yaml").read_text() == "model: gpt-5\n"
 
 
-def test_toml_is_not_edited(project):
-    (project.root / "pyproject.toml").write_text("[tool.brim]\nmodel = 'a'\n")
-    with pytest.raises(brim.SourceError, match="only YAML files can be edited"):
-        plan(project(), {"model": "gpt-5"})
-
-
 def test_a_setting_is_removed_where_it_stands_and_the_value_below_holds_again(project):
     config = project(TEXT)
     path = project.root / "brim.yaml"

@@ -174,53 +174,8 @@ def test_the_nearest_file_above_is_found(tmp_path, monkeypatch):
     (tmp_path / "brim.yaml").write_text("model: gpt-5\n")
     monkeypatch.chdir(below)
     assert brim.load_config(environ={}).resolve()["model"].where == f"{tmp_path / 'brim.yaml'}:1"
-    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
-    assert brim.load_config(environ={}).resolve().value("model") == "gpt-5"
-    (tmp_path / "a" / "pyproject.toml").write_text("[tool.brim]\nmodel = 'gpt-4'\n")
+    (tmp_path / "a" / "brim.yaml").write_text("model: gpt-4\n")
     assert brim.load_config(environ={}).resolve().value("model") == "gpt-4"
-
-
-PYPROJECT = """\
-[project]
-name = "x"
-
-[tool.brim]
-model = "gpt-5"
-
-[tool.brim.budgets]
-preset = "lean"
-
-[tool.brim.flows.build]
-budget_overrides = {context_budget_chars = 150000}
-
-[[tool.brim.flows.build.steps]]
-id = "load"
-agent = "context-loader"
-
-[[tool.brim.flows.build.steps]]
-id = "write"
-[tool.brim.flows.build.steps.budget_overrides]
-context_budget_chars = 160000
-
-[tool.other]
-budgets = 3
-"""
-
-
-def test_pyproject_is_the_project_layer_where_there_is_no_file_of_our_own(project):
-    path = project.root / "pyproject.toml"
-    path.write_text(PYPROJECT)
-    config = project()
-    assert config.files == (str(path),)
-    asked = {
-        5: config.resolve()["model"],
-        8: config.resolve()["context_budget_chars"],
-        11: config.resolve(flow="build", step="load")["context_budget_chars"],
-        20: config.resolve(flow="build", step="write")["context_budget_chars"],
-    }
-    assert {line: found.where for line, found in asked.items()} == {line: f"{path}:{line}" for line in asked}
-    assert [found.origin for found in asked.values()] == ["project", "project", "flow", "step"]
-    assert project("model: gpt-4\n").resolve().value("model") == "gpt-4"
 
 
 def test_the_users_file_is_below_the_projects(project, tmp_path):

@@ -154,24 +154,6 @@ def test_a_directory_that_leads_out_of_the_project_is_refused(tmp_path):
         brim.load_config(tmp_path / "project", environ={})
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "told"),
-    [
-        ("[tool.brim]\nmodle = 'x'\n", 2, "did you mean 'model'?"),
-        ("[tool.brim.budgets]\n\ncontext_budget_chars = 'x'\n", 3, "must be a whole number"),
-        ("[tool.brim\n", 1, "not TOML"),
-        ("[tool.brim]\nmodel = 'a'\nmodel = 'b'\n", 3, "not TOML"),
-        ("[tool]\nbrim = 5\n", 2, "the file must be a mapping, not 5"),
-        ("[tool.brim.budgets]\nx = 2020-01-01\n", 2, "budgets has no key 'x'"),
-    ],
-)
-def test_a_malformed_pyproject_is_refused_by_line(tmp_path, text, line, told):
-    (tmp_path / "pyproject.toml").write_text(text)
-    with pytest.raises(brim.SourceError, match=re.escape(told)) as caught:
-        brim.load_config(tmp_path, environ={})
-    assert caught.value.line == line
-
-
 def test_a_flow_of_its_own_is_refused_by_its_own_line(tmp_path):
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "build.yaml").write_text("flow: other\nsteps:\n- id: a\n  model: 3\n")

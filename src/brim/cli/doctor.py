@@ -1,4 +1,4 @@
-"""`brim doctor`: problems of the settings, also from the receipts of a run and the sessions of a store."""
+"""`brim doctor`: problems of the settings, also from the receipts of a run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import typer
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, emit_text, masked, mute_settings
-from brim.cli.run_receipts import read_receipts
-from brim.cli.stores import open_existing
 from brim.errors import BrimError
 
 if TYPE_CHECKING:
@@ -25,36 +23,27 @@ def run(
         str | None,
         typer.Option("--receipts", metavar="DIR", help="The receipts of a run: RUN_BASE, or a directory of receipts."),
     ] = None,
-    store: Annotated[
-        str | None, typer.Option("--store", metavar="URL", help="The store of sessions and of a gateway to check too.")
-    ] = None,
     fix: Annotated[bool, typer.Option("--fix", help="Show the proposed changes as a diff, and make them.")] = False,
     json: options.Json = False,
 ) -> None:
     """Find problems in the settings, and the commands that fix them.
 
     With the receipts of a run it also finds budgets that were too small, and budgets that were never used; a command
-    names the narrowest place that helps, a step before its flow. With a store it finds estimates that waste room,
-    sessions that compact too often and gateways that cut too often. The exit code is 1 if something is wrong; advice
-    does not change it.
+    names the narrowest place that helps, a step before its flow. The exit code is 1 if something is wrong; advice does
+    not change it.
 
     Example: brim doctor --receipts runs --fix
     """
     from brim.doctor.diagnosis import diagnose
     from brim.doctor.finding import CHECKS
+    from brim.flows.receipts import read_receipts
     from brim.settings import load_config
 
     mute_settings()
     loaded = load_config(config)
     loaded.validate()
     read = [] if receipts is None else list(read_receipts(receipts, ("*", "receipts"), ("receipts",), ()))
-    sessions = None
-    if store is not None:
-        from brim.sessions.log.overview import overview
-
-        with open_existing(store) as opened:
-            sessions = overview(opened)
-    found = diagnose(loaded, read, profile, sessions)
+    found = diagnose(loaded, read, profile)
     wrong = sum(finding.level == "wrong" for finding in found)
     if json:
         values = {"healthy": not wrong, "findings": [finding.to_dict() for finding in found]}

@@ -12,7 +12,6 @@ from typer import Argument, Option
 
 from brim.cli import options
 from brim.cli.output import console, emit, fields, mute_settings, show, table
-from brim.cli.run_receipts import read_receipts
 from brim.errors import InvalidValue, ModelError, SourceError, shown
 
 if TYPE_CHECKING:
@@ -130,8 +129,8 @@ def report(
     """
     from glob import escape
 
+    from brim.flows.receipts import read_receipts, safe
     from brim.flows.receipts import report as summarise
-    from brim.flows.receipts import safe
     from brim.flows.run_state import read_run_state
 
     place = ("*" if name is None else escape(safe(name)), "receipts")

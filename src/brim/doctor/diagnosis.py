@@ -1,8 +1,7 @@
-"""The diagnosis of a project: every check of its settings, of the receipts of its runs and of a store.
+"""The diagnosis of a project: every check of its settings and of the receipts of its runs.
 
 Settings may not suit the window, each other, or the agents of a flow. Receipts show steps that were truncated or left
-out, and budgets that were never used. A store shows estimates that waste room, and sessions and conversations that are
-cut too often.
+out, and budgets that were never used.
 """
 
 from __future__ import annotations
@@ -15,11 +14,8 @@ from itertools import chain
 from typing import Any
 
 from brim.doctor.finding import Finding, ProposedChange, changes, rounded
-from brim.errors import BrimError
 from brim.history.note import NOTE_MARK
 from brim.history.priority import StepClass
-from brim.meter import catalogue, meter
-from brim.sessions.log.overview import Overview, SessionUse
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, LEAST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep
@@ -43,21 +39,12 @@ _FRAME = 80
 """Characters around the output of a step, about."""
 _FILES = "curator.files_budget_chars"
 _FAILED = "the curator failed: "
-_WASTE = 1.25
-"""How many times the provider's count an estimate may be before it is a finding."""
-_ENOUGH_PROMPTS = 5
-"""Prompts of a session that show what is usual."""
-_OFTEN = 3
-"""Prompts for one compaction, at the least."""
-_CUTS = 10
-"""Cuts of one conversation from which on its window is too small for its work."""
 
 
 def diagnose(
     config: Config,
     receipts: Iterable[tuple[str, Mapping[str, Any]]] = (),
     profile: str | None = None,
-    sessions: Overview | None = None,
 ) -> list[Finding]:
     """Return the findings: first what is wrong, then advice.
 
@@ -65,7 +52,6 @@ def diagnose(
         config: the settings.
         receipts: the receipts of a run, each with the name of the directory of its flow.
         profile: the profile; without it, the active one.
-        sessions: the sessions and the gateway's conversations of a store.
 
     Raises:
         BrimError: the settings cannot be resolved.
@@ -77,8 +63,6 @@ def diagnose(
     found = list(_settings_findings(config, profile, runs))
     for flow, steps in runs.items():
         found += _run_findings(_Run(config, profile, flow, sorted(steps, key=lambda step: step.total)))
-    if sessions is not None:
-        found += _store_findings(config.resolve(profile=profile), sessions)
     return sorted(dict.fromkeys(found), key=lambda finding: finding.level != "wrong")
 
 
@@ -89,7 +73,7 @@ def _settings_findings(
     seen: set[str] = set()
     for settings in config.places(profile):
         window = _window(settings) if config.flows or settings.limits_history() else ()
-        for finding in chain(_out_of_bounds(settings), window, _margin(settings), _cache(settings)):
+        for finding in chain(_out_of_bounds(settings), window):
             if finding.seen not in seen:
                 seen.add(finding.seen)
                 yield finding
@@ -143,38 +127,6 @@ def _window(settings: Resolved) -> Iterator[Finding]:
             seen=f"the window has {size:,} tokens, and {where} sets budgets of {total.value:,} chars for a bigger one",
             do="Use the lean preset." if lean else f"Use {usual.context_budget_chars:,} chars in total.",
             changes=_set_lean(settings) if lean else _set_all(settings, usual),
-        )
-
-
-def _margin(settings: Resolved) -> Iterator[Finding]:
-    """Find a margin for estimates where counts are exact."""
-    margin, model = settings["safety_margin"], settings.value("meter") or settings.value("model")
-    try:
-        exact = bool(margin.value) and model is not None and meter(model).exact
-    except BrimError:
-        return
-    if exact:
-        yield Finding(
-            check="margin on exact counts",
-            level="advice",
-            seen=f"{margin.where or margin.origin}: safety_margin is {margin.value}, and {model} is counted exactly",
-            do="Remove the margin.",
-            changes=changes(settings, "safety_margin", 0),
-        )
-
-
-def _cache(settings: Resolved) -> Iterator[Finding]:
-    """Find a session that was told to keep no stable prefix, with a model whose cached tokens cost less."""
-    stable, model = settings["session.stable"], settings.value("model")
-    known = catalogue.lookup(model)
-    cheaper = known is not None and known.prices is not None and known.prices.cached_read is not None
-    if stable.value is False and cheaper:
-        yield Finding(
-            check="cache not used",
-            level="advice",
-            seen=f"{stable.where or stable.origin}: session.stable is false, and {model} reads cached tokens for less",
-            do="Keep the start of prompts the same.",
-            changes=changes(settings, "session.stable", "true"),
         )
 
 
@@ -494,48 +446,6 @@ def _ended(run: _Run) -> Iterator[Finding]:
         names = [step.name for step in run.steps if step.receipt.get(key) == value]
         if names:
             yield Finding(check=check, seen=f"{len(names)} times, first {names[0]}", do=do)
-
-
-def _store_findings(settings: Resolved, found: Overview) -> Iterator[Finding]:
-    """Yield the findings about the sessions of a store and the conversations of its gateway."""
-    for row in found.recent:
-        if row.status["prompts"] >= _ENOUGH_PROMPTS:
-            yield from _session(settings, row)
-    for use in found.gateway:
-        if use.cuts >= _CUTS:
-            window = f", in a window of {use.window:,}" if use.window else ""
-            yield Finding(
-                check="gateway cuts often",
-                level="advice",
-                seen=f"conversation {use.id} with {use.model or 'an unnamed model'} was cut {use.cuts:,} times{window}",
-                do="Use a model with a larger window, offer fewer tools, or let the client compact (gateway.policy:"
-                " refuse).",
-            )
-
-
-def _session(settings: Resolved, row: SessionUse) -> Iterator[Finding]:
-    status, cap = row.status, settings.value("window.cap")
-    reported, used = status.get("reported"), status["used"]
-    if not status["exact"] and reported and used >= _WASTE * reported:
-        yield Finding(
-            check="estimate wastes room",
-            level="advice",
-            seen=f"session {row.id} counts {used:,} tokens for {status['model'] or 'its model'}, and the provider"
-            f" reported {reported:,}",
-            do="Pass the reported usage to record_usage after each call, or count exactly: name the vocabulary of the"
-            " model in brim.models.yaml, or install an extra with it (open, claude).",
-        )
-    if status["compactions"] > 1 and status["compactions"] * _OFTEN > status["prompts"]:
-        yield Finding(
-            check="compacts often",
-            level="advice",
-            seen=f"session {row.id} was compacted {status['compactions']:,} times in {status['prompts']:,} prompts, at"
-            f" a budget of {status['budget']:,} of a window of {status['window']:,} tokens",
-            do="Let prompts use more of the window, or pass shorter tool results."
-            if cap is not None
-            else "Use a model with a larger window, or pass shorter tool results and fewer tools.",
-            changes=changes(settings, "window.cap", "null") if cap is not None else (),
-        )
 
 
 def _number(value: object) -> int:

@@ -29,14 +29,9 @@ CHECKS = {
     "prompts are tiny": "With a budget far above the need, one long output costs much more than it should.",
     "curator fails": "The default selection was used, so nothing broke, but the call was paid for.",
     "answer cut off": "A truncated answer is a failure: whatever builds on it fails later.",
-    "margin on exact counts": "A margin is for estimates; with exact counts it has no effect.",
-    "cache not used": "Each prompt begins anew, so the provider bills all of it at the full price.",
-    "estimate wastes room": "Prompts are cut although the provider counts less: a closer count keeps more.",
-    "compacts often": "Each compaction changes the start of the prompt, and the provider's cache is lost.",
-    "gateway cuts often": "Each cut changes the start of the prompt, and what the client sent is not all read.",
     "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
 }
-"""Every check by its name, and why its finding matters; some need receipts or a store."""
+"""Every check by its name, and why its finding matters; some need receipts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

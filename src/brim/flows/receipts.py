@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from glob import escape, glob
 from typing import Any
 from urllib.parse import quote
 
@@ -78,6 +79,29 @@ def read_step_receipt(path: str) -> dict[str, Any]:
     if not isinstance(values, dict) or "step_id" not in values:
         raise SourceError(path, "not a receipt of a step: it has no step_id")
     return values
+
+
+def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the receipts below a directory, each with the name of its flow.
+
+    Args:
+        base: the directory.
+        places: the directories in it that have receipts, as parts of a pattern.
+
+    Raises:
+        SourceError: there is no receipt, or one cannot be read.
+    """
+    paths = [path for place in places for path in sorted(glob(os.path.join(escape(base), *place, "*.json")))]
+    if not paths:
+        folders = glob(os.path.join(escape(base), "*", "receipts"))
+        flows = sorted(os.path.basename(os.path.dirname(path)) for path in folders)
+        known = (
+            f" of that flow: it has those of {', '.join(flows)}" if flows else ": they are in RUN_BASE/FLOW/receipts"
+        )
+        raise SourceError(base, f"it has no receipts{known}")
+    for path in paths:
+        folder, kind = os.path.split(os.path.dirname(os.path.abspath(path)))
+        yield os.path.basename(folder) if kind == "receipts" else "", read_step_receipt(path)
 
 
 def safe(name: str) -> str:

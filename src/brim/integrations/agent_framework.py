@@ -1,7 +1,7 @@
-"""Microsoft Agent Framework: a middleware that fits every call of the model; a compaction strategy as well.
+"""Microsoft Agent Framework: a middleware that fits every call of the model.
 
-`Agent(..., middleware=[BrimCompaction()])` is all. As a middleware it sees the tools and the reported usage, and
-changes nothing but the call. As `compaction_strategy=` it sees only the messages, and marks those it leaves out.
+`Agent(..., middleware=[BrimCompaction()])` is all. It sees the tools and the reported usage, and changes nothing but
+the call. The framework's `compaction_strategy=` sees only the messages, so it is not used.
 """
 
 from __future__ import annotations
@@ -15,16 +15,12 @@ from brim.integrations import missing
 from brim.integrations.calls import FittedCalls, TranslatedCall, arun, astream, usage_of
 from brim.integrations.content import json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
-from brim.meter.window import Window
 
 try:
-    from agent_framework import EXCLUDE_REASON_KEY, EXCLUDED_KEY, ChatMiddleware, Content, Message, ResponseStream
-    from agent_framework import included_messages as _included
+    from agent_framework import ChatMiddleware, Content, Message, ResponseStream
 except ImportError as error:
     raise missing("agent-framework") from error
 
-_MARK = "_brim"
-"""Marks the messages that brim has added to a list, and is the reason why it left out others."""
 _UNSENT = ("usage", "function_approval_request", "function_approval_response", "oauth_consent_request")
 _ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}
 
@@ -35,34 +31,12 @@ class BrimCompaction(FittedCalls, ChatMiddleware):
     The id of the agent's session names that of brim.
     """
 
-    def __init__(
-        self,
-        window: Window | int | None = None,
-        *,
-        model: str | None = None,
-        instructions: str | None = None,
-        tools: Sequence[Any] = (),
-        **options: Any,
-    ) -> None:
-        """Begin.
-
-        Args:
-            window: the window of the model; by default that of the catalogue.
-            model: the model, if the call does not name it: as a compaction strategy it never does.
-            instructions: those of the agent, which a compaction strategy does not see.
-            tools: its tools, likewise.
-            options: further arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
-        """
-        super().__init__(window, **options)
-        self._model = model
-        self._options = {"instructions": instructions, "tools": tools}
-
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
         """Call the model with the messages that fit; a call whose history the provider keeps is left as it is."""
         options = context.options or {}
         if options.get("conversation_id"):
             return await call_next()
-        model = options.get("model") or getattr(context.client, "model", None) or self._model
+        model = options.get("model") or getattr(context.client, "model", None)
         session = getattr(context.session, "session_id", None)
         call = await asyncio.to_thread(self._call, context.messages, model, options, session)
 
@@ -76,26 +50,6 @@ class BrimCompaction(FittedCalls, ChatMiddleware):
         else:
             await arun(call, send, _usage)
         return None
-
-    async def __call__(self, messages: list[Any]) -> bool:
-        """Mark messages that do not fit as left out, and add what replaces them; return whether anything changed."""
-        before = _included(messages)
-        own = [message for message in messages if _MARK not in message.additional_properties]
-        for message in own:
-            if message.additional_properties.get(EXCLUDE_REASON_KEY) == _MARK:
-                message.additional_properties[EXCLUDED_KEY] = False
-        included = _included(own)
-        call = await asyncio.to_thread(self._call, included, self._model, self._options, None)
-        sent = call.messages
-        known, kept = {*map(id, included)}, {*map(id, sent)}
-        for message in included:
-            if id(message) not in kept:
-                message.additional_properties |= {EXCLUDED_KEY: True, EXCLUDE_REASON_KEY: _MARK}
-        for message in sent:
-            if id(message) not in known:
-                message.additional_properties |= {_MARK: True, EXCLUDED_KEY: False}
-        messages[:] = _merged(own, sent)
-        return [*map(id, before)] != [*map(id, _included(messages))]
 
     def _call(self, messages: Sequence[Any], model: str | None, options: Any, session: str | None) -> TranslatedCall:
         return TranslatedCall(
@@ -126,21 +80,6 @@ def _streamed(call: TranslatedCall, answer: Any, send: Callable[[TranslatedCall]
         return whole
 
     return ResponseStream(astream(call, updates), finalizer=final)
-
-
-def _merged(own: Sequence[Any], sent: Sequence[Any]) -> list[Any]:
-    """Return all messages in their order, with those that brim has added at their places."""
-    places = {id(message): at for at, message in enumerate(own)}
-    out: list[Any] = []
-    done = 0
-    for message in sent:
-        at = places.get(id(message))
-        if at is not None:
-            out += own[done : at + 1]
-            done = at + 1
-        else:
-            out.append(message)
-    return [*out, *own[done:]]
 
 
 def _tool(tool: Any) -> Any:

@@ -1,8 +1,7 @@
-"""LlamaIndex: a model that gets only what fits, and a memory that keeps everything and returns what fits.
+"""LlamaIndex: a model that gets only what fits.
 
-An agent keeps the calls of a run outside of its memory until the run ends, so a memory alone cannot keep the run within
-the window. `BrimLLM` wraps the model, where messages, system prompt and tools are all known; `BrimMemory` is for chat
-engines, and for agents together with it.
+An agent keeps the calls of a run outside of its memory until the run ends, so a memory cannot keep the run within the
+window. `BrimLLM` wraps the model, where messages, system prompt and tools are all known.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from brim.integrations.content import data_uri, json_text
 from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.learning.scope import LearningScope
 from brim.wire import plain
 
 try:
@@ -28,8 +26,6 @@ try:
     from llama_index.core.bridge.pydantic import PrivateAttr, SerializeAsAny
     from llama_index.core.llms import LLM
     from llama_index.core.llms.function_calling import FunctionCallingLLM
-    from llama_index.core.memory.types import BaseChatStoreMemory
-    from llama_index.core.storage.chat_store import SimpleChatStore
 except ImportError as error:
     raise missing("llama-index") from error
 
@@ -49,9 +45,6 @@ _MEDIA = {
     "document": ("file", "data"),
 }
 """The kind of each block of media, and the field of its bytes."""
-
-_STRUCTURE = 8
-"""Tokens that the messages of a caller take beside their text, which is all that it counts: a system prompt, mostly."""
 
 
 class BrimLLM(FunctionCallingLLM):
@@ -154,115 +147,6 @@ class BrimLLM(FunctionCallingLLM):
             answer=kwargs.get("max_tokens") or getattr(self.llm, "max_tokens", None),
             session=self._session,
         )
-
-
-class BrimMemory(BaseChatStoreMemory):
-    """A memory that keeps every message, and returns those that fit."""
-
-    window: int | None = None
-    model: str | None = None
-    session: str | None = None
-    extra_tokens: int = 0
-    _conversations: Conversations = PrivateAttr()
-    _tools: list[Any] = PrivateAttr()
-    _meter: Any = PrivateAttr()
-
-    def __init__(
-        self,
-        window: Window | int | None = None,
-        *,
-        model: str | None = None,
-        tools: Sequence[Any] = (),
-        extra_tokens: int = 0,
-        session: str | None = None,
-        conversations: Conversations | None = None,
-        chat_store: Any = None,
-        chat_store_key: str = "chat_history",
-        **settings: Any,
-    ) -> None:
-        """Begin with the messages that the chat store has.
-
-        Args:
-            window: the window of the model; by default that of the catalogue, and none for an unknown model.
-            model: the model that gets the messages.
-            tools: the tools that are sent, which a memory does not see.
-            extra_tokens: tokens of the prompt that a memory does not see: the system prompt of an agent, and room
-                for the calls of a run.
-            session: the name of the conversation; without it, the one whose messages these begin with.
-            conversations: the conversations to use, if they are shared.
-            chat_store: the chat store of LlamaIndex that keeps the messages.
-            chat_store_key: their key there.
-            settings: further arguments of `Conversations`: `store`, `meter`, `summarise`, ...
-        """
-        size = window.size if isinstance(window, Window) else window
-        stored = {"chat_store": chat_store or SimpleChatStore(), "chat_store_key": chat_store_key}
-        super().__init__(window=size, model=model, session=session, extra_tokens=extra_tokens, **stored)
-        self._conversations = conversations or configured(window, model=model, **settings)
-        self._meter = self._conversations.meters.meter(LearningScope(model or ""), settings.get("meter"))
-        self._tools = [each if isinstance(each, Mapping) else each.metadata.to_openai_tool() for each in tools]
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name that LlamaIndex knows it by."""
-        return "BrimMemory"
-
-    @classmethod
-    def from_defaults(cls, chat_history: Sequence[Any] = (), **kwargs: Any) -> BrimMemory:
-        """Return a memory that begins with some messages."""
-        made = cls(**kwargs)
-        made.set(list(chat_history))
-        return made
-
-    def to_dict(self, **_: Any) -> dict[str, Any]:
-        """Return the memory as JSON values, as the context of a workflow keeps it: messages and options."""
-        messages = [message.model_dump(mode="json") for message in self.get_all()]
-        options = {
-            name: getattr(self, name) for name in ("window", "model", "session", "extra_tokens", "chat_store_key")
-        }
-        return {**options, "messages": messages, "class_name": self.class_name()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> BrimMemory:
-        """Return the memory that `to_dict` wrote; the tools and the store are passed again."""
-        options = {key: value for key, value in data.items() if key not in ("class_name", "messages", "extra_tokens")}
-        options.setdefault("extra_tokens", data.get("extra_tokens", 0))  # Its name in version 1.
-        messages = [ChatMessage.model_validate(message) for message in data["messages"]]
-        return cls.from_defaults(messages, **options, **kwargs)
-
-    @property
-    def conversations(self) -> Conversations:
-        """The conversations that it has fitted."""
-        return self._conversations
-
-    def tokenizer_fn(self, text: str) -> range:
-        """Return as many numbers as a text has tokens, by which chat engines count their additions."""
-        return range(self._meter.count(text))
-
-    def get(self, input: str | None = None, initial_token_count: int = 0, **_: Any) -> list[Any]:  # noqa: A002, ARG002
-        """Return the messages that fit.
-
-        Args:
-            input: the newest question, which is ignored.
-            initial_token_count: tokens that the caller adds.
-        """
-        return self._fitted(self.get_all(), initial_token_count)
-
-    async def aget(self, input: str | None = None, initial_token_count: int = 0, **_: Any) -> list[Any]:  # noqa: A002, ARG002
-        """Return the messages that fit; the fit runs in a thread."""
-        return await asyncio.to_thread(self._fitted, await self.aget_all(), initial_token_count)
-
-    def _fitted(self, messages: Sequence[Any], extra: int) -> list[Any]:
-        before = extra + _STRUCTURE if extra else 0
-        call = TranslatedCall(
-            self._conversations,
-            TRANSLATION,
-            messages,
-            model=self.model,
-            tools=self._tools or None,
-            session=self.session,
-            extra_tokens=self.extra_tokens + before,
-        )
-        return call.messages
 
 
 def _usage(answer: Any) -> Any:

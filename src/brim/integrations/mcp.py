@@ -1,4 +1,4 @@
-"""An MCP server by which any agent counts, fits and looks after its own context, over stdio or HTTP on this machine.
+"""An MCP server by which any agent counts, fits and looks after its own context, over standard input and output.
 
 Requests are not trusted: names of models are looked up and never opened as files, sections contain texts and no file
 names, and nothing is read or written but the request and the store that the server was started with.
@@ -6,7 +6,6 @@ names, and nothing is read or written but the request and the store that the ser
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -18,7 +17,6 @@ from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
 from brim.files.json_body import body_of
 from brim.history.compact.continuation import continuation
 from brim.history.request_body import RequestBody, request_of
-from brim.hosts import listener
 from brim.integrations import missing
 from brim.meter import DEFAULT, meter
 from brim.meter.catalogue import find
@@ -36,13 +34,9 @@ from brim.wire import wire
 from brim.wire.base import MESSAGE_KEYS
 
 try:
-    import uvicorn
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-    from mcp.server.transport_security import TransportSecuritySettings
     from pydantic import Field
-
-    from brim.integrations.mcp_access import McpAccess
 except ImportError as error:
     raise missing("mcp") from error
 
@@ -56,7 +50,6 @@ _INSTRUCTIONS = (
     " recall: dropped text. compact: make room now. restart: start afresh with a hand-over."
 )
 _STORE = "brim mcp --store sqlite:///brim.db"
-_TOKEN = "brim mcp --http --store sqlite:///brim.db --token VARIABLE, so that not every program here can read it"
 _RECORDED = "one that was recorded by brim.wrap, an integration, a Session or a Loop"
 _HANDED_OVER = 4
 """The part of the budget that a hand-over takes at most, as in a loop."""
@@ -90,15 +83,9 @@ def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
 class Offer:
     """The tools of the server, with a store or without one."""
 
-    def __init__(self, sessions: ReadableSessions | None, needed: str) -> None:
-        """Offer the tools.
-
-        Args:
-            sessions: the recorded sessions.
-            needed: how to start the server so that it has any, if it has none.
-        """
+    def __init__(self, sessions: ReadableSessions | None) -> None:
+        """Offer the tools; `sessions` are those that were recorded."""
         self._sessions = sessions
-        self._needed = needed
 
     def count(
         self,
@@ -210,20 +197,19 @@ class Offer:
 
     def _readable(self) -> ReadableSessions:
         if self._sessions is None:
-            raise InvalidType("store", None, f"set when the server is started: {self._needed}")
+            raise InvalidType("store", None, f"set when the server is started: {_STORE}")
         return self._sessions
 
 
-def server(store: Store | None = None, sessions: Sequence[str] = (), needed: str = _STORE) -> MCPServer[Any]:
+def server(store: Store | None = None, sessions: Sequence[str] = ()) -> MCPServer[Any]:
     """Return the server with its tools.
 
     Args:
         store: the store in which the conversations are recorded.
         sessions: the ids of the sessions that they read; without any, all sessions but those of a gateway's clients.
-        needed: how to start the server with a store, if it has none.
     """
     made = MCPServer("brim", instructions=_INSTRUCTIONS, version=version("brim"), log_level="WARNING")
-    offer = Offer(ReadableSessions(store, sessions) if store is not None else None, needed)
+    offer = Offer(ReadableSessions(store, sessions) if store is not None else None)
     for tool in (offer.count, offer.fit, offer.room, offer.status, offer.recall, offer.compact, offer.restart):
         made.add_tool(_answering(tool))
     return made
@@ -232,48 +218,6 @@ def server(store: Store | None = None, sessions: Sequence[str] = (), needed: str
 def run(store: Store | None = None, sessions: Sequence[str] = ()) -> None:
     """Serve the parent process over standard input and output, until the input ends."""
     server(store, sessions).run("stdio")
-
-
-def run_http(
-    store: Store | None,
-    host: str,
-    port: int,
-    report: Callable[[str], Any] = print,
-    *,
-    sessions: Sequence[str] = (),
-    token: str | None = None,
-    names: tuple[str, ...] = (),
-) -> None:
-    """Serve over HTTP, until the process ends.
-
-    Args:
-        store: the store in which the conversations are recorded. Without a token it is not used: every program of this
-            machine could read it.
-        host: the address to listen on.
-        port: the port; 0 takes a free one.
-        report: called with the address of the server.
-        sessions: the ids of the sessions that they read; without any, all sessions but those of a gateway's clients.
-        token: what clients must send as Bearer token.
-        names: further host names of the server.
-
-    Raises:
-        InvalidValue: other machines could reach the address without a token, or the token is too short.
-        SourceError: the address is not available.
-    """
-    made = server(store, sessions) if token is not None else server(needed=_TOKEN)
-    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # `McpAccess` does it, for all hosts.
-    app = made.streamable_http_app(
-        max_request_body_size=MOST_BYTES, transport_security=checked, stateless_http=True, json_response=True
-    )
-    guarded = McpAccess(app, host, token, names)
-    with listener(host, port) as taken:
-        shown = f"[{host}]" if ":" in host else host
-        # h11 bounds the size of headers; httptools does not.
-        config = uvicorn.Config(
-            guarded, log_level="warning", access_log=False, server_header=False, ws="none", http="h11"
-        )
-        report(f"http://{shown}:{taken.getsockname()[1]}/mcp")
-        asyncio.run(uvicorn.Server(config).serve(sockets=[taken]))
 
 
 def _meter_name(name: str | None) -> str:
@@ -308,7 +252,7 @@ def _section(row: Mapping[str, Any]) -> Section:
 
 
 def _check_size(value: Any) -> None:
-    """Check the size of a value; over HTTP the server has checked it before.
+    """Check the size of a value.
 
     Raises:
         InvalidValue: it is too large.

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: a filter that fits the input of every call, and a session in brim's store.
+"""OpenAI Agents SDK: a filter that fits the input of every call.
 
 `RunConfig(call_model_input_filter=fit)` with `fit = fit_input()` is all; `hooks=fit.hooks` also records the reported
 usage, and `model_provider=fit.provider()` retries a refused call. The items of a run stay whole: only the input of
@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from brim.errors import Conflict
 from brim.integrations import missing
 from brim.integrations.calls import FittedCall, arun, astream, configured
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.store import Store, open_store
-from brim.wire import plain
 
 try:
     from agents import (
@@ -29,7 +26,6 @@ try:
         ModelProvider,
         RunContextWrapper,
         RunHooks,
-        SessionSettings,
         handoff,
     )
     from agents.models import get_default_model
@@ -41,9 +37,6 @@ except ImportError as error:
 
 CurrentCall = ContextVar[FittedCall | None]
 """The newest call of a run."""
-
-_ITEM, _POPPED, _CLEARED = "item", "item_popped", "items_cleared"
-"""Kinds of entries in the log of a session's items."""
 
 
 def fit_input(
@@ -175,70 +168,6 @@ class FitProvider(ModelProvider):
     async def aclose(self) -> None:
         """Close the models."""
         await self._provider.aclose()
-
-
-class BrimSession:
-    """The items of a conversation, in brim's store: a `Session` of the SDK."""
-
-    session_settings: SessionSettings | None = None
-
-    def __init__(self, session_id: str, store: Store | str) -> None:
-        """Open the items of a session, or begin a new one.
-
-        Args:
-            session_id: its name.
-            store: the store, or its URL.
-
-        Raises:
-            StoreError: the store cannot be opened.
-        """
-        self.session_id = session_id
-        self._store = open_store(store) if isinstance(store, str) else store
-        self._log = f"{session_id}/items"
-
-    async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return all items, or the newest `limit`."""
-        items, _ = await asyncio.to_thread(self._read)
-        return items if limit is None else items[max(0, len(items) - limit) :]
-
-    async def add_items(self, items: list[Any]) -> None:
-        """Add items at the end."""
-        lines = [(_ITEM, {"item": plain(item)}) for item in items]
-        if lines:
-            await asyncio.to_thread(self._store.append, self._log, lines)
-
-    async def pop_item(self) -> Any | None:
-        """Remove the newest item and return it; `None` if there is none."""
-        return await asyncio.to_thread(self._pop)
-
-    async def clear_session(self) -> None:
-        """Remove all items."""
-        await asyncio.to_thread(self._store.append, self._log, [(_CLEARED, {})])
-
-    def _read(self) -> tuple[list[Any], int]:
-        """Return the items, and the number of the last entry of their log."""
-        items: list[Any] = []
-        number = 0
-        for entry in self._store.entries(self._log):
-            number = entry.number
-            if entry.kind == _ITEM:
-                items.append(entry.body["item"])
-            elif entry.kind == _POPPED:
-                items = items[:-1]
-            elif entry.kind == _CLEARED:
-                items = []
-        return items, number
-
-    def _pop(self) -> Any | None:
-        while True:
-            items, number = self._read()
-            if not items:
-                return None
-            try:
-                self._store.append(self._log, [(_POPPED, {})], after=number)
-            except Conflict:  # Another writer was faster, so another item may be the newest.
-                continue
-            return items[-1]
 
 
 def _model_name(model: Any) -> str | None:

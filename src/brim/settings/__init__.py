@@ -26,7 +26,7 @@ def load_config(
     """Return the settings of a project; its `resolve` returns those of a profile, a flow and a step.
 
     Args:
-        path: `brim.yaml`, a `pyproject.toml`, a flow's file, or a directory; without it, the nearest project from the
+        path: `brim.yaml`, a flow's file, or a directory; without it, the nearest project from the
             current directory upward. Without a file, the settings are the defaults. The values of a file as a mapping
             are accepted too; no file is read then.
         environ: the environment with `BRIM_*` variables, if not that of the process.

@@ -84,8 +84,6 @@ def plan(
     """
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
-    if path.endswith(".toml"):
-        raise SourceError(path, "only YAML files can be edited; change this file by hand, or name another with --file")
     project.check_inside(path, config.root or os.path.dirname(path) or ".")
     before = after = text_of(path, _MOST_BYTES) if os.path.lexists(path) else ""
     for key, value in values.items():

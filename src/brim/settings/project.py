@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from brim.errors import SourceError
 from brim.files.source import Source, load
 from brim.settings import trust
-from brim.settings.pyproject import NAME as PYPROJECT
-from brim.settings.pyproject import read_pyproject
 from brim.settings.trust import check_file
 
 NAME = "brim.yaml"
@@ -114,20 +112,7 @@ def around_flow(path: str) -> ProjectFiles:
 def _in(folder: str) -> str | None:
     """Return the file of settings in a directory."""
     own = os.path.join(folder, NAME)
-    if os.path.lexists(own):
-        return own
-    shared = os.path.join(folder, PYPROJECT)
-    return shared if os.path.isfile(shared) and _mentions(shared) else None
-
-
-def _mentions(path: str) -> bool:
-    """Return whether a file may have a `[tool.brim]` table, without parsing it: most have none."""
-    try:
-        with open(path, "rb") as file:
-            text = file.read(10_000_000)
-    except OSError:
-        return False
-    return b"tool.brim" in text or (b"brim" in text and b"[tool]" in text)
+    return own if os.path.lexists(own) else None
 
 
 def read(path: str, root: str | None = None, environ: Mapping[str, str] = os.environ) -> Source:
@@ -139,8 +124,6 @@ def read(path: str, root: str | None = None, environ: Mapping[str, str] = os.env
     if root is not None:
         check_inside(path, root)
         check_file(path, root, environ)
-    if path.endswith(".toml"):
-        return read_pyproject(path) or Source(path, {}, {})
     return load(path, MOST_VALUES)
 
 
