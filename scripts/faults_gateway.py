@@ -280,7 +280,7 @@ AREAS = (
         ),
     ),
     (
-        "sessions/log/readable_sessions.py",
+        "sessions/log/overview.py",
         "tests/integrations/test_mcp.py",
         (
             ("every session may be read", "return row.id in self._names", "return True"),

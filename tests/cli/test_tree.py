@@ -1,4 +1,4 @@
-from brim.cli.tree import drawn, grown
+from brim.cli.count import drawn, grown
 
 COUNTS = {"src/a/one.py": 50, "src/a/two.py": 9, "src/b/three.py": 40, "src/b/x.py": 2, "src/b/y.py": 1, "src/z.py": 3}
 

@@ -57,7 +57,7 @@ from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
-from brim.receipts.text_entries import text_entries
+from brim.receipts.section import text_entries
 from brim.sessions.log.memory_log import MemoryLog
 from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.advice import SemanticMemory
@@ -328,7 +328,7 @@ READERS: dict[str, Read] = {
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
     "meter.engines.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
     "meter.words.terms": terms,
-    "receipts.text_entries": text_entries,
+    "receipts.section.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
     "receipts.receipt.handle": handle,
     "sessions.loop.peer_steps.step_of": _stepped,

@@ -1,7 +1,7 @@
 import pytest
 
 from brim import Section, SourceError, fit
-from brim.receipts.receipt_file import read_receipt
+from brim.receipts.receipt import read_receipt
 
 RECEIPT = fit([Section("rules", "be brief", priority="required")], 60, meter="chars", capture=True).receipt
 

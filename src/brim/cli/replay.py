@@ -13,8 +13,7 @@ from brim.cli.output import console, counted, emit, show, table, whole
 from brim.cli.stores import open_existing
 from brim.cli.summary import noun
 from brim.errors import DoesNotFit, InvalidValue, UnknownName
-from brim.receipts.receipt import Change, Part, Receipt
-from brim.receipts.receipt_file import read_receipt
+from brim.receipts.receipt import Change, Part, Receipt, read_receipt
 from brim.requests.replay import replay
 
 _PROMPT = "prompt:"

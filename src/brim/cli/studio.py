@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from html import escape
+from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from brim.cli import browser, options, stores
+from brim.cli import options, stores
 from brim.cli.output import announce, mute_settings
 from brim.errors import InvalidValue, SourceError
 
 _PATIENCE = 3.0
 """Seconds to wait for a file that is opened: a small one is either read by then, or found to be broken."""
+_PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+    '<title>brim studio</title><meta http-equiv="refresh" content="0;url={address}">'
+    '<p><a href="{address}">Open brim studio</a></p></html>'
+)
 
 
 def run(
@@ -66,7 +77,7 @@ def run(
     if file is not None:
         workspace.files.open(file, wait=_PATIENCE)
 
-    with browser.opener() as open_address:
+    with _opener() as open_address:
 
         def started(address: str) -> None:
             announce("studio", address, {"address": address}, json=json)
@@ -83,3 +94,28 @@ def _is_store(path: str) -> bool:
             return opened.read(16) == b"SQLite format 3\x00"
     except OSError:
         return False  # Opening it reports the problem.
+
+
+@contextmanager
+def _opener() -> Iterator[Callable[[str], None]]:
+    """Yield a function that opens an address by a page that leads to it; the page is removed at the end.
+
+    Every user of a machine sees the arguments of a browser, and only the owner can read the page. A browser that may
+    not read it shows an error; the address is printed as well.
+    """
+    folders = []
+
+    def open_address(address: str) -> None:
+        with suppress(OSError):
+            folders.append(tempfile.TemporaryDirectory(prefix="brim-open-"))
+            page = Path(folders[-1].name, "studio.html")
+            descriptor = os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(_PAGE.format(address=escape(address)))
+            webbrowser.open(page.as_uri())
+
+    try:
+        yield open_address
+    finally:
+        for folder in folders:
+            folder.cleanup()

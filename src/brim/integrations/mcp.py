@@ -25,8 +25,7 @@ from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES
 from brim.receipts.section import Section
 from brim.sections.fit import fit
-from brim.sessions.log.overview import GatewayUse
-from brim.sessions.log.readable_sessions import ReadableSessions
+from brim.sessions.log.overview import GatewayUse, ReadableSessions
 from brim.sessions.recall.recall_tool import answered
 from brim.sessions.session import Session
 from brim.store import Store

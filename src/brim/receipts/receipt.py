@@ -12,7 +12,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 
-from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName
+from brim.files.source import text_of
 from brim.meter.base import measured
 from brim.meter.memo import Memo
 from brim.receipts.capture import Capture, whole_numbers
@@ -37,6 +38,9 @@ _MOST_DIGITS = 40
 """Digits of a number in JSON: more than any count has, few enough that a sum can always be written."""
 _LONGEST_NUMBER = 4_000
 """Digits of a number in a message, with which nothing is calculated: Python writes at most 4,300."""
+
+_MOST_BYTES = 500_000_000
+"""Bytes of a receipt in a file."""
 
 _HANDLES: Memo[str] = Memo()
 
@@ -341,6 +345,19 @@ class Receipt:
             raise
         except (ValueError, RecursionError) as error:
             raise InvalidValue("receipt", text[:40], f"JSON ({error})") from error
+
+
+def read_receipt(path: str) -> Receipt:
+    """Return the receipt in a file.
+
+    Raises:
+        SourceError: the file cannot be read, or is not a receipt.
+    """
+    text = text_of(path, _MOST_BYTES)
+    try:
+        return Receipt.from_json(text)
+    except InvalidValue as error:
+        raise SourceError(path, f"not a receipt: {error}") from error
 
 
 def handle(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import IntEnum
@@ -12,9 +13,9 @@ from typing import Any, Literal, get_args
 
 from brim.amounts import Amount, check_bounds, units
 from brim.errors import InvalidType, InvalidValue, check_choice
-from brim.receipts.text_entries import text_entries
 
 _HEAVIEST = 1_000_000
+_LABEL = re.compile(r"([-*•+]|\[)(?=[ \w])|\d{1,9}([.):])|(\w{1,40}) #?\d{1,9}[.):]")
 
 OverflowAction = Literal["truncate", "drop", "summarise"]
 OVERFLOWS: tuple[str, ...] = get_args(OverflowAction)
@@ -232,3 +233,24 @@ def _hint(value: object) -> str:
     if isinstance(value, Mapping | list | tuple):
         return " (json.dumps writes one)"
     return " (sort a set first: it has no order)" if isinstance(value, Set) else ""
+
+
+def text_entries(text: str) -> list[str]:
+    """Return the entries of a text, of which each may have several lines; joined by line breaks they are the text.
+
+    A list of lessons or memories is often passed as one text. If its first line begins with a label ("Attempt 3:",
+    "- ", "2. ", "[09:30] "), an entry begins at each line with a label of that kind; if not, each line is an entry. A
+    blank line belongs to the entry before it.
+    """
+    entries: list[list[str]] = []
+    kind: str | None = None
+    for line in text.split("\n"):
+        label = _LABEL.match(line)
+        found = "" if label is None else next(group for group in label.groups() if group)
+        if kind is None and line.strip():
+            kind = found
+        if not entries or (line.strip() and (not kind or found == kind)):
+            entries.append([line])
+        else:
+            entries[-1].append(line)
+    return ["\n".join(lines) for lines in entries]

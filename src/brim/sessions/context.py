@@ -91,6 +91,23 @@ class Context:
         return self.history.turns.source
 
     @property
+    def unread(self) -> int:
+        """How many messages at the end the model has not answered: results of its calls, or words of the user.
+
+        A result is kept together with its call, since no provider accepts one without the other.
+        """
+        turns, count = self.history.turns, 0
+        for turn in range(len(turns.starts) - 1, -1, -1):
+            start, stop = turns.span(turn)
+            members = turns.messages[start:stop]
+            if members[-1].role == "assistant":
+                break
+            count += stop - start
+            if any(message.role == "assistant" or message.results for message in members):
+                break
+        return count
+
+    @property
     def units(self) -> int:
         """Tokens of all messages."""
         return self.history.turns.fixed + self.history.turns.total

@@ -44,7 +44,6 @@ from brim.sessions.session_step import SessionStep, compaction_entry
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
-from brim.sessions.unread import unread_messages
 from brim.store import LogEntry, SearchHit, Store, opened_store
 from brim.store.texts import DROPPED
 from brim.wire.overflow import Overflow
@@ -320,7 +319,7 @@ class Session:
     @property
     def unread(self) -> int:
         """How many messages at the end the model has not answered: results of its calls, or words of the user."""
-        return unread_messages(self._state.context.history.turns)
+        return self._state.context.unread
 
     def add(self, messages: Any, *, also: Lines = ()) -> None:
         """Add a message, or several, at the end.

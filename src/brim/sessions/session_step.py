@@ -20,9 +20,8 @@ from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.log import cut_record
-from brim.sessions.log.log_value import storable
+from brim.sessions.log.log_messages import folded, storable
 from brim.sessions.log.memory_log import Line
-from brim.sessions.log.sent_messages import folded
 from brim.sessions.recall.result_limit import bounded
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle

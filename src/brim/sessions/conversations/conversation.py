@@ -24,8 +24,8 @@ from brim.sessions.learning.cache_marks import lifetime
 from brim.sessions.learning.model_meter import SentPrompt
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
+from brim.sessions.log.log_messages import folded
 from brim.sessions.log.overview import GATEWAY
-from brim.sessions.log.sent_messages import folded
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.recall import recall_tool
 from brim.sessions.session import RESTORED, Session

@@ -11,7 +11,7 @@ from typing import Any
 
 from brim.history.stable import HeldCut
 from brim.history.turns import Turns
-from brim.sessions.log.log_value import storable
+from brim.sessions.log.log_messages import storable
 
 KIND = "held"
 """The kind of the entries."""

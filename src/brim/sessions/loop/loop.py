@@ -8,6 +8,7 @@ writes the step that was made.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
@@ -23,7 +24,6 @@ from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.learning.usage import reported
 from brim.sessions.loop import brief
-from brim.sessions.loop.async_step import here, in_thread, is_async, run_async, waited
 from brim.sessions.loop.handover_summary import handover_summary
 from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import CONTINUATION, RESULT, Progress, first_event, progress_in
@@ -191,22 +191,22 @@ class Loop:
             Conflict: another worker runs this loop.
             InvalidType: `act` is async and this is called inside an event loop: await `arun` there.
         """
-        if is_async(self._act):
-            return run_async(self.arun(ticks), self._act)  # type: ignore[no-any-return]
+        if _is_async(self._act):
+            return _run_async(self.arun(ticks), self._act)  # type: ignore[no-any-return]
 
         async def settle(step: Any) -> Any:
-            return run_async(step, self._act)
+            return _run_async(step, self._act)
 
         try:
             # It never waits, so it runs to its end without an event loop.
-            self._drive(ticks, settle, here).send(None)
+            self._drive(ticks, settle, _here).send(None)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
         raise AssertionError
 
     async def arun(self, ticks: int | None = None) -> Outcome:
         """Run to the end, or for `ticks` iterations, inside an event loop; the store is used in a thread."""
-        return await self._drive(ticks, waited, in_thread)
+        return await self._drive(ticks, _waited, _in_thread)
 
     async def _drive(
         self, ticks: int | None, settle: Callable[[Any], Awaitable[Any]], work: Callable[..., Awaitable[Any]]
@@ -417,3 +417,45 @@ def _advance(step: Callable[..., Any], *given: Any) -> tuple[bool, Any]:
         return False, step(*given)
     except StopIteration as end:
         return True, end.value
+
+
+def _is_async(act: Any) -> bool:
+    """Return whether calling `act` returns an awaitable."""
+    return inspect.iscoroutinefunction(act) or inspect.iscoroutinefunction(getattr(act, "__call__", None))  # noqa: B004
+
+
+def _run_async(waiting: Any, act: object) -> Any:
+    """Return the result of an awaitable, from outside any event loop.
+
+    Raises:
+        InvalidType: an event loop is running.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_waited(waiting))
+    waiting.close()
+    raise InvalidType("act", act, "awaited by arun() inside a running event loop")
+
+
+async def _waited(waiting: Any) -> Any:
+    """Return the result of an awaitable."""
+    return await waiting
+
+
+async def _here(function: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function returns."""
+    return function(*given)
+
+
+async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function returns that may wait for a store, while the event loop goes on.
+
+    What was begun is finished even if the task is cancelled meanwhile: a step is written, or not at all.
+    """
+    work = asyncio.ensure_future(asyncio.to_thread(function, *given))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise

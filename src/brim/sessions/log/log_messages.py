@@ -1,12 +1,23 @@
-"""The messages of a prompt as the log keeps them: an unchanged message is only its index in the history."""
+"""Messages as a log keeps them: as values that a store takes; of a prompt, an unchanged one is only its index."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brim.errors import InvalidValue
+from brim.wire import plain
 from brim.wire.base import jsonable
+
+
+def storable(value: Any) -> Any:
+    """Return a message as values that a store takes: a client library's own objects become the fields that were set."""
+    known = plain(value)
+    if isinstance(known, Mapping):
+        return {key: each if type(each) is str else storable(each) for key, each in known.items()}
+    if isinstance(known, list | tuple):
+        return [storable(each) for each in known]
+    return known
 
 
 def folded(sent: Sequence[Any], history: Sequence[Any]) -> list[Any]:
