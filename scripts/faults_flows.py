@@ -188,7 +188,7 @@ AREAS = (
     (
         "flows/receipts.py",
         _PACKS,
-        (("S2.32: receipts have other names", '"receipts"', '"receipt"'),),
+        (("S2.32: receipts have other names", 'safe(flow), "receipts"', 'safe(flow), "receipt"'),),
     ),
     (
         "history/history_fit.py",
