@@ -189,16 +189,6 @@ def test_a_changed_past_begins_a_new_history_and_its_prefix_still_counts(tmp_pat
     assert report.values["recorded"]["cache_units"] == units(first[:-1]) - REPLY
 
 
-def test_a_budget_in_characters_also_keeps_to_the_window(tmp_path):
-    bodies = interleaved(2)
-    policies = [Policy(name="chars", budget=3_000, meter="chars"), Policy(name="wide", budget=10**6, meter="chars")]
-    report = audit([traces.write(tmp_path / "log", bodies)], policies, window=1_000)
-    assert report.policy("chars")["longest"] < 1_000
-    wide = report.policy("wide")
-    assert wide["longest"] <= 1_000
-    assert wide["overflows_avoided"] == report.values["recorded"]["overflows"] > 0
-
-
 def test_bad_lines_are_counted_and_listed_and_the_audit_goes_on(tmp_path):
     good = [json.dumps(body) for body in interleaved(1)]
     lines = [

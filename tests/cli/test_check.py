@@ -7,7 +7,6 @@ import pytest
 def prompts(here):
     (here / "a.md").write_text("x" * 10)
     (here / "b.md").write_text("x" * 1030)
-    (here / "checks.yaml").write_text("checks:\n  - {files: '*.md', budget: 2000, meter: chars}\n")
     return here
 
 
@@ -22,13 +21,6 @@ def test_a_file_that_is_over_ends_with_1(brim):
         "OVER   1,030    1,000    -30   b.md\n"
         "\n2 files, 1 over budget (chars, exact)\n"
     )
-
-
-@pytest.mark.usefixtures("prompts")
-def test_a_file_of_checks_is_followed(brim):
-    told = brim("check", "--config", "checks.yaml")
-    assert told.code == 0
-    assert "2 files, all within budget (chars, exact)" in told.out
 
 
 @pytest.mark.usefixtures("spec")

@@ -1,21 +1,17 @@
 """A policy: the budget or the window that requests are replayed under, and the options of the fit.
 
-A policy is written on the command line (`lean:budget=32000,stable=true`), or is the name of a profile of `brim.yaml`.
+A policy is written on the command line: `lean:budget=32000,stable=true`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from brim.amounts import fraction, units
 from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.options import Options, check_stable
-
-if TYPE_CHECKING:
-    from brim.settings.config import Config
-    from brim.settings.resolved import Resolved
 
 WRAP = "wrap"
 """The name of the default policy: what `brim.wrap` and the gateway do, which hold a cut for the provider's cache."""
@@ -38,8 +34,6 @@ class Policy:
     """The largest share of the window to use."""
     reserve: int = 0
     """Tokens reserved for the answer, if the request does not ask for more."""
-    meter: str | None = None
-    """The meter of the budget; without it, the model's tokens."""
     stable: bool = False
     """Whether the start of the prompt is kept the same for the cache."""
     select: str = "recency"
@@ -74,14 +68,13 @@ class Policy:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-def policies_of(written: Sequence[str], config: Config | None) -> tuple[Policy, ...]:
+def policies_of(written: Sequence[str]) -> tuple[Policy, ...]:
     """Return the policies of the command line; without any, what `brim.wrap` and the gateway do.
 
     Raises:
         InvalidValue: one is invalid, or two have the same name.
-        UnknownName: no profile has the name.
     """
-    policies = tuple(policy_of(each, config) for each in written) or (default_policy(),)
+    policies = tuple(policy_of(each) for each in written) or (default_policy(),)
     names = [policy.name for policy in policies]
     for name in names:
         if names.count(name) > 1:
@@ -94,22 +87,19 @@ def default_policy() -> Policy:
     return Policy(name=WRAP, stable=True)
 
 
-def policy_of(written: str, config: Config | None) -> Policy:
-    """Return a policy: `NAME:key=value,key=value`, the name of a profile, `wrap` or `window`.
+def policy_of(written: str) -> Policy:
+    """Return a policy: `NAME:key=value,key=value`, `wrap` or `window`.
 
     Raises:
         InvalidValue: it is invalid.
-        UnknownName: no profile has the name.
     """
     name, colon, rest = written.partition(":")
     if not name.strip():
         raise InvalidValue("--policy", written, "written NAME:key=value,key=value")
     if not colon:
-        if name == WRAP:
-            return default_policy()
-        if name == WINDOW or config is None:
-            return Policy(name=name)
-        return _of_settings(name, config.resolve(profile=name))
+        if name not in (WRAP, WINDOW):
+            raise InvalidValue("--policy", written, f"written NAME:key=value,key=value, or {WRAP} or {WINDOW}")
+        return default_policy() if name == WRAP else Policy(name=name)
     values: dict[str, Any] = {}
     for each in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = each.partition("=")
@@ -124,33 +114,9 @@ def _value(key: str, value: str) -> Any:
     """Return a value of the command line; `Policy` checks its type."""
     if key in ("stable", "pin_first_user", "note"):
         return _SWITCH.get(value.lower(), value)
-    for kind in () if key in ("meter", "select", "within") else (int, float):
+    for kind in () if key in ("select", "within") else (int, float):
         try:
             return kind(value)
         except ValueError:
             continue
     return value
-
-
-def _of_settings(name: str, settings: Resolved) -> Policy:
-    """Return the policy of a profile; settings that need a model or a function are left out."""
-    from brim.settings.budgets import OLDER, RECENT, TOTAL
-
-    stable = bool(settings.value("history.stable"))
-    limits: dict[str, Any] = {}
-    if settings.limits_history():
-        limits = {"meter": settings.value("meter") or "chars", "budget": settings.value(TOTAL)}
-        if not stable:
-            limits |= {"recent": settings.value(RECENT), "older": settings.value(OLDER)}
-    return Policy(
-        name=name,
-        window=settings.value("window.size"),
-        cap=settings.value("window.cap"),
-        reserve=settings.value("window.reserve") or 0,
-        stable=stable,
-        select=settings.value("history.selection"),
-        within=settings.value("history.within"),
-        pin_first_user=settings.value("history.pin_first_user"),
-        note=settings.value("history.note"),
-        **limits,
-    )

@@ -10,7 +10,6 @@ from brim.audit.conversation import NOTE, RecordedConversation
 from brim.audit.policy import Policy
 from brim.errors import DoesNotFit
 from brim.history.history import History
-from brim.meter import meter
 
 _UNBOUND = 10**12
 """A budget larger than any request."""
@@ -41,10 +40,9 @@ class PolicyRun:
         self.lost = 0
         """Tokens that were not sent in the whole conversation."""
         self._own: History | None = None
-        """A history of its own, if the recorded one has another meter or mode."""
-        if policy.stable or policy.meter is not None:
-            scale = recorded.facts.scale if policy.meter is None else meter(policy.meter)
-            self._own = History(meter=scale, format=recorded.format, stable=policy.stable)
+        """A history of its own, if it holds a cut."""
+        if policy.stable:
+            self._own = History(meter=recorded.facts.scale, format=recorded.format, stable=True)
         self._last: Sequence[Any] = ()
         self._cut = False
         if last is not None:  # The past of the conversation was changed: it goes on from its last prompt.
@@ -73,20 +71,13 @@ class PolicyRun:
         return prompt
 
     def _fitted(self, recorded: RecordedConversation) -> tuple[list[Any], int]:
-        """Return the messages that fit, and their tokens; a budget in another unit holds as well as the window."""
+        """Return the messages that fit, and their tokens."""
         policy, (tools, system, fields) = self.policy, recorded.attached
-        room = recorded.facts.room(recorded.answer, policy)
-        limits = (policy.budget, room if policy.meter is None else None, _UNBOUND)
+        limits = (policy.budget, recorded.facts.room(recorded.answer, policy), _UNBOUND)
         budget = min(each for each in limits if each is not None)
         history = self._own if self._own is not None else recorded.history
-        while True:
-            fitted = history.fit(budget, tools=tools, system=system, fields=fields, **policy.options)
-            if policy.meter is None:
-                return fitted.messages, fitted.used
-            units = sum(recorded.extra.values()) + sum(recorded.size(raw).units for raw in fitted.messages)
-            if room is None or units <= room:
-                return fitted.messages, units
-            budget = max(0, min(budget - 1, fitted.used * room // units))
+        fitted = history.fit(budget, tools=tools, system=system, fields=fields, **policy.options)
+        return fitted.messages, fitted.used
 
 
 def _shared(recorded: RecordedConversation, last: Sequence[Any], messages: Sequence[Any]) -> int:

@@ -31,8 +31,8 @@ _Policy = Annotated[
         "--policy",
         "-p",
         metavar="NAME:KEY=VALUE,...",
-        help="A policy, such as lean:budget=32000,stable=true, or the name of a profile; repeatable. Keys: budget,"
-        " window, cap, reserve, meter, stable, select, within, recent, older, pin_first_user, note.",
+        help="A policy, such as lean:budget=32000,stable=true; repeatable. Keys: budget, window, cap, reserve, stable,"
+        " select, within, recent, older, pin_first_user, note.",
     ),
 ]
 _Model = Annotated[
@@ -41,7 +41,6 @@ _Model = Annotated[
 _Window = Annotated[str | None, Option("--window", "-w", metavar="N", help="The window of every model, in tokens.")]
 _Limit = Annotated[str | None, Option("--limit", metavar="N", help="Replay a sample of N conversations.")]
 _Workers = Annotated[str | None, Option("--workers", metavar="N", help="Processes; by default one per core.")]
-_Config = Annotated[str | None, Option("--config", "-c", metavar="FILE", help="The brim.yaml with profiles.")]
 _Html = Annotated[str | None, Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
 
 
@@ -53,7 +52,6 @@ def run(
     window: _Window = None,
     limit: _Limit = None,
     workers: _Workers = None,
-    config: _Config = None,
     html: _Html = None,
     json: options.Json = False,
 ) -> None:
@@ -69,10 +67,8 @@ def run(
     """
     from brim.audit import audit, policies_of
     from brim.meter import meter
-    from brim.settings import load_config
 
-    named = config is not None or any(":" not in each and each not in ("wrap", "window") for each in policy or ())
-    policies = policies_of(list(policy or ()), load_config(config) if named else None)
+    policies = policies_of(policy or ())
     if not traces:
         raise InvalidValue("TRACES", [], "one file at least")
     if model is not None:

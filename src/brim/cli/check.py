@@ -9,7 +9,7 @@ import typer
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
-from brim.doctor.prompt_files import BudgetRule, CheckResult, check_files, read_rules
+from brim.doctor.prompt_files import BudgetRule, CheckResult, check_files
 from brim.errors import InvalidValue
 from brim.meter.base import measured
 
@@ -23,9 +23,6 @@ def run(
     budget: options.Budget = None,
     model: options.Model = None,
     meter: options.Meter = None,
-    config: Annotated[
-        str | None, typer.Option("--config", "-c", metavar="CHECKS.yaml", help="A file of checks to run.")
-    ] = None,
     json: options.Json = False,
 ) -> None:
     """Check prompt files and requests against their budgets.
@@ -34,23 +31,14 @@ def run(
     first, to its own budget unless --budget is set. A JSON file with messages is counted as a request, with its framing
     and tools, by its own model, whose window is its budget unless --budget is set. Broken JSON is refused.
 
-    Example of CHECKS.yaml: checks: [{files: "prompts/**/*.md", budget: 4000, model: gpt-5}]
-
     Example: brim check "prompts/*.md" --budget 4000 --model gpt-5
 
     Example of a request: brim check request.json
     """
-    if bool(files) == bool(config):
-        raise InvalidValue("check", config or "nothing", "called with either files or --config")
-    if config is None:
-        limit = whole("--budget", budget)
-        rules: tuple[BudgetRule, ...] = (BudgetRule(files=tuple(files or ()), budget=limit, model=model, meter=meter),)
-    else:
-        rules = read_rules(config)
-        for option, value in (("--budget", budget), ("--model", model), ("--meter", meter)):
-            if value is not None:
-                raise InvalidValue(option, value, "left out with --config")
-    judged = check_files(rules)
+    if not files:
+        raise InvalidValue("FILES", [], "one file at least")
+    limit = whole("--budget", budget)
+    judged = check_files(BudgetRule(files=tuple(files), budget=limit, model=model, meter=meter))
     if json:
         verdicts = [{**asdict(verdict), "left": verdict.left, "ok": verdict.ok} for verdict in judged.verdicts]
         emit({"ok": not judged.over, "files": verdicts, "skipped": list(judged.skipped)})

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brim.errors import DoesNotFit, InvalidValue, SourceError, UnknownName, shown
+from brim.errors import DoesNotFit, SourceError
 from brim.files.json_body import body_of
-from brim.files.source import STDIN, STDIN_SHOWN, Source, load, place
+from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import expand, texts
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import meter_for
-from brim.meter.window import Window, budget_of
-from brim.settings.spec import budget_at, is_spec, read_spec
+from brim.meter.window import budget_of
+from brim.settings.spec import is_spec, read_spec
 from brim.wire.base import MESSAGE_KEYS
-
-_KEYS = ("files", "budget", "model", "meter")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +22,7 @@ class BudgetRule:
 
     files: tuple[str, ...]
     """Names, patterns or directories."""
-    budget: int | Window | None = None
+    budget: int | None = None
     """Without it, the window of the model, or the budget in a file of sections."""
     model: str | None = None
     meter: str | None = None
@@ -74,51 +70,8 @@ class CheckResult:
         return tuple(verdict for verdict in self.verdicts if not verdict.ok)
 
 
-def read_rules(path: str) -> tuple[BudgetRule, ...]:
-    """Return the rules of a checks file; its patterns are relative to it.
-
-    Raises:
-        SourceError: the file cannot be read, or is invalid.
-    """
-    source = load(path)
-    rows = source.mapping(("checks",)).get("checks")
-    if not isinstance(rows, list) or not rows:
-        raise source.error(f"checks must be a list of checks, not {shown(rows)}", "checks")
-    return tuple(_rule(source, i) for i in range(len(rows)))
-
-
-def _rule(source: Source, index: int) -> BudgetRule:
-    keys = ("checks", index)
-    row = source.mapping(_KEYS, *keys)
-    files = row.get("files")
-    patterns = [files] if isinstance(files, str) else files
-    if not isinstance(patterns, list) or not patterns or not all(isinstance(each, str) for each in patterns):
-        raise source.error(
-            f"{place(keys)}.files must be a pattern or a list of them, not {shown(files)}", *keys, "files"
-        )
-    for key in ("model", "meter"):
-        if not isinstance(row.get(key), str | None):
-            raise source.error(f"{place(keys)}.{key} must be a string, not {shown(row[key])}", *keys, key)
-    try:
-        meter_for(row.get("meter"), row.get("model"))
-    except (InvalidValue, UnknownName) as error:
-        raise source.error(f"{place(keys)}: {error}", *keys, "meter" if "meter" in row else "model") from error
-    folder = os.path.dirname(source.path)
-    rule = BudgetRule(
-        files=tuple(os.path.join(folder, pattern) for pattern in patterns),
-        budget=budget_at(source, *keys, "budget", model=row.get("model")) if "budget" in row else None,
-        model=row.get("model"),
-        meter=row.get("meter"),
-    )
-    try:
-        expand(rule.files)
-    except SourceError as error:
-        raise source.error(f"{place(keys)}.files: {error}", *keys, "files") from error
-    return rule
-
-
-def check_files(rules: Iterable[BudgetRule]) -> CheckResult:
-    """Return the verdict on each file of each rule.
+def check_files(rule: BudgetRule) -> CheckResult:
+    """Return the verdict on each file of a rule.
 
     Raises:
         SourceError: a file cannot be read, a plain prompt has no budget, or there is no file.
@@ -127,16 +80,13 @@ def check_files(rules: Iterable[BudgetRule]) -> CheckResult:
     """
     verdicts: list[Verdict] = []
     skipped: list[str] = []
-    patterns: list[str] = []
-    for rule in rules:
-        patterns += rule.files
-        for read in texts(expand(rule.files)):
-            if read.text is None:
-                skipped.append(read.path)
-            else:
-                verdicts.append(_verdict(read.path, read.text, rule))
+    for read in texts(expand(rule.files)):
+        if read.text is None:
+            skipped.append(read.path)
+        else:
+            verdicts.append(_verdict(read.path, read.text, rule))
     if not verdicts:
-        raise SourceError(", ".join(patterns) or "files", "there is no prompt file to check")
+        raise SourceError(", ".join(rule.files), "there is no prompt file to check")
     return CheckResult(verdicts=tuple(verdicts), skipped=tuple(skipped))
 
 
