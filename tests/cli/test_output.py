@@ -31,16 +31,6 @@ def test_a_new_file_has_the_mode_that_the_user_gives_files():
 
 
 @pytest.mark.usefixtures("here")
-def test_all_or_none_are_written():
-    Path("a").write_text("old")
-    Path("b").mkdir()
-    with pytest.raises(SourceError, match="b: it cannot be written: is a directory"):
-        write_files({"a": "new", "b": "new"})
-    assert Path("a").read_text() == "old"
-    assert sorted(os.listdir()) == ["a", "b"]
-
-
-@pytest.mark.usefixtures("here")
 def test_a_failure_while_files_take_their_places_leaves_no_litter(monkeypatch):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")

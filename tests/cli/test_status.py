@@ -5,7 +5,6 @@ import json
 import pytest
 
 import brim as library
-from brim.cli import status
 from brim.sessions.loop import Step
 from sessions.talking import turn, window
 
@@ -79,22 +78,6 @@ def test_one_line_is_for_a_status_bar(brim, store):
     both = brim("status", "--line", "--json").out
     assert json.loads(both)["status"]["used"] == told.used
     assert both.count("\n") == 1
-
-
-def test_watching_shows_it_again_until_it_is_ended(brim, store, monkeypatch):
-    talked(store, "thread", 2)
-    naps = []
-
-    def sleep(seconds):
-        naps.append(seconds)
-        if len(naps) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(status.time, "sleep", sleep)
-    done = brim("status", "--line", "--watch", "--every", "0.5")
-    assert done.code == 130
-    assert done.out.count("\n") == 3
-    assert naps == [0.5] * 3
 
 
 def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, here, tmp_path_factory):

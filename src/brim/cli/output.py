@@ -149,37 +149,22 @@ def whole(option: str, value: str | None, least: int = 0) -> int | None:
 
 
 def write_files(contents: Mapping[str, str], private: Collection[str] = ()) -> None:
-    """Write texts to files: all of them, or none. Those that are private are new files for their owner alone.
-
-    Each is first written under another name in its directory, and renamed once all are written. A pipe or a device is
-    written to just before.
+    """Write texts to files, each whole or not at all. Those that are private are new files for their owner alone.
 
     Raises:
         SourceError: a file cannot be written.
     """
     from brim.files import writer
 
-    staged: dict[str, tuple[str, str]] = {}
-    streams: dict[str, bytes] = {}
-    at = ""
-    try:
-        for at, text in contents.items():
-            if os.path.exists(at) and not os.path.isfile(at) and not os.path.isdir(at):
-                streams[at] = encoded(text)
+    for path, text in contents.items():
+        try:
+            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # A pipe, or a device.
+                with open(path, "wb") as file:
+                    file.write(encoded(text))
             else:
-                target = os.path.realpath(at)
-                staged[at] = (writer.staged(target, encoded(text), 0o600 if at in private else 0o666), target)
-        for at, data in streams.items():
-            with open(at, "wb") as file:
-                file.write(data)
-        for at in list(staged):
-            os.replace(*staged[at])
-            del staged[at]
-    except OSError as error:
-        raise SourceError(at, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
-    finally:
-        for temporary, _ in staged.values():
-            os.unlink(temporary)
+                writer.put(os.path.realpath(path), encoded(text), 0o600 if path in private else 0o666)
+        except OSError as error:
+            raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def counted(count: int, noun: str) -> str:

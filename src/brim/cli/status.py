@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
@@ -42,8 +40,6 @@ def run(
         Option("--key", metavar="NAME", help="The variable with a key of that gateway, if it has any."),
     ] = None,
     line: Annotated[bool, Option("--line", help="Print one line, for a status bar.")] = False,
-    watch: Annotated[bool, Option("--watch", "-w", help="Repeat until Ctrl-C.")] = False,
-    every: Annotated[float, Option("--every", metavar="SECONDS", help="The interval of --watch.")] = 2.0,
     json: options.Json = False,
 ) -> None:
     """Show how full a session's context is, and the conversations of a gateway.
@@ -55,7 +51,7 @@ def run(
     With --line, if neither --store nor --session is set and there is no store yet, the line is empty, so that a status
     bar shows nothing.
 
-    Example: brim status --store sqlite:///brim.db --watch
+    Example: brim status --store sqlite:///brim.db
     """
     from brim.sessions.log.overview import overview
 
@@ -63,25 +59,16 @@ def run(
         raise InvalidValue("--key", key, "given with --gateway")
     if gateway is not None and (store is not None or session is not None):
         raise InvalidValue("--gateway", gateway, "given without --store and --session")
-    if line and not watch and gateway is store is session is None and is_missing(store_url(None) or HERE):
+    if line and gateway is store is session is None and is_missing(store_url(None) or HERE):
         print("{}" if json else "")
         return
-    with ExitStack() as stack:
-        opened = stack.enter_context(open_existing(store)) if gateway is None else None
+    if gateway is not None:
+        from brim.cli.running_gateway import gateway_overview
 
-        def read() -> Overview:
-            if opened is not None:
-                return overview(opened, session)
-            from brim.cli.running_gateway import gateway_overview
-
-            return gateway_overview(gateway or "", key)
-
-        _print(read(), line=line, json=json)
-        while watch:
-            time.sleep(max(0.1, every))
-            if not (line or json) and sys.stdout.isatty():
-                console().clear()
-            _print(read(), line=line, json=json)
+        _print(gateway_overview(gateway, key), line=line, json=json)
+        return
+    with open_existing(store) as opened:
+        _print(overview(opened, session), line=line, json=json)
 
 
 def _print(found: Overview, *, line: bool, json: bool) -> None:

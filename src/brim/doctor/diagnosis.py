@@ -38,7 +38,6 @@ _ENOUGH = 3
 _FRAME = 80
 """Characters around the output of a step, about."""
 _FILES = "curator.files_budget_chars"
-_FAILED = "the curator failed: "
 
 
 def diagnose(
@@ -226,12 +225,6 @@ class _RunStep:
         return f"{self.step_id}-{self.agent}" if self.agent else self.step_id
 
     @property
-    def curator_failure(self) -> str:
-        """Why the curator failed; empty if it did not."""
-        reason = str(_mapping(self.receipt.get("curator")).get("reason") or "")
-        return reason.removeprefix(_FAILED) if reason.startswith(_FAILED) else ""
-
-    @property
     def needed(self) -> int:
         """The budget with which the pack would have had all steps, about."""
         if not self.steps:
@@ -282,7 +275,7 @@ class _Run:
 
 def _run_findings(run: _Run) -> Iterator[Finding]:
     """Yield the findings about the receipts of one flow."""
-    for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny, _curator, _ended):
+    for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny, _ended):
         yield from check(run)
 
 
@@ -415,23 +408,6 @@ def _tiny(run: _Run) -> Iterator[Finding]:
         f" {100 * fullest // now} % of the budget of {now:,}{holds}",
         do=f"Lower context_budget_chars to {wanted:,}.",
         changes=changes(run.settings, TOTAL, wanted),
-    )
-
-
-def _curator(run: _Run) -> Iterator[Finding]:
-    """Find a curator that fails."""
-    failed = [step for step in run.steps if step.curator_failure]
-    if not failed:
-        return
-    slow = any("took longer" in step.curator_failure for step in failed)
-    seconds = run.settings.value("timeout_seconds")
-    yield Finding(
-        check="curator fails",
-        level="advice",
-        seen=f"the curator failed for {len(failed)} of {len(run.steps)} packs, first for {failed[0].name}:"
-        f" {failed[0].curator_failure}",
-        do="Give it more time." if slow else "Fix its model, or switch it off.",
-        changes=changes(run.settings, *(("timeout_seconds", seconds * 2) if slow else ("curator.enabled", "false"))),
     )
 
 

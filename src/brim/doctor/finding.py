@@ -27,7 +27,6 @@ CHECKS = {
     "context loader misses files": "Files that were gathered and left out are searched again, by a dearer model.",
     "files left out": "A step that gets only a path has to open the file itself.",
     "prompts are tiny": "With a budget far above the need, one long output costs much more than it should.",
-    "curator fails": "The default selection was used, so nothing broke, but the call was paid for.",
     "answer cut off": "A truncated answer is a failure: whatever builds on it fails later.",
     "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
 }

@@ -8,13 +8,13 @@ from secrets import token_hex
 from stat import S_IMODE
 
 
-def put(path: str, content: bytes) -> None:
-    """Replace a file by bytes, and return when they are on the disk.
+def put(path: str, content: bytes, mode: int = 0o666) -> None:
+    """Replace a file by bytes, and return when they are on the disk; a new file has the permissions of `mode`.
 
     Raises:
         OSError: they cannot be written; the file is unchanged.
     """
-    beside = staged(path, content)
+    beside = staged(path, content, mode)
     try:
         os.replace(beside, path)
     except BaseException:  # Remove the temporary file in every case.

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,7 +93,7 @@ def attempts(count, lesson="The db needs --init after each change of the config,
 @pytest.mark.requirement("S0.14")
 def test_the_memory_holds_the_lesson_and_the_event_alone_the_raw_text():
     memory, events = attempts(2)
-    held = repr(memory) + json.dumps(memory.to_list()) + memory.text()
+    held = repr(memory) + memory.text()
     for raw in ("approach 1", "failed failed", "goes on"):
         assert raw not in held
     event = events[1]
@@ -165,19 +163,6 @@ def test_without_a_reflection_the_approach_is_remembered():
     memory, event = EpisodicMemory().after(approach="Edited the file by hand. Then waited.")
     assert memory.text() == "Attempt 1: Edited the file by hand."
     assert event["distilled"] is False
-
-
-def test_it_comes_back_from_json():
-    memory, _ = attempts(4)
-    assert EpisodicMemory.from_list(json.loads(json.dumps(memory.to_list()))) == memory
-
-
-@pytest.mark.parametrize(
-    "rows", [[7], [{"lesson": "x"}], [{"attempt": 2, "lesson": "x"}] * 2, [{"attempt": 0, "lesson": "x"}]]
-)
-def test_what_is_no_memory_is_refused(rows):
-    with pytest.raises(InvalidValue):
-        EpisodicMemory.from_list(rows)
 
 
 def test_a_number_that_was_had_before_is_refused():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,29 +172,6 @@ class EpisodicMemory:
         """
         entries = [str(attempt) for attempt in self.attempts] or [NO_ATTEMPTS]
         return Section(name, entries, **{"keep": "newest", "most": units("last", last, least=1), **options})
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """Return the attempts as JSON values."""
-        return [
-            {"attempt": attempt.number, "lesson": attempt.lesson.text, "distilled": attempt.lesson.distilled}
-            for attempt in self.attempts
-        ]
-
-    @classmethod
-    def from_list(cls, values: list[Mapping[str, Any]]) -> EpisodicMemory:
-        """Return the memory from the values of `to_list`.
-
-        Raises:
-            InvalidValue: the values are invalid.
-        """
-        made = []
-        for i, row in enumerate(values):
-            if not isinstance(row, Mapping) or not isinstance(row.get("lesson"), str):
-                raise InvalidType(f"attempts[{i}]", row, "an object with attempt, lesson and distilled")
-            number = units(f"attempts[{i}].attempt", row.get("attempt"), least=1)
-            lesson = Lesson(text=row["lesson"], distilled=bool(row.get("distilled")))
-            made.append(Attempt(number=number, lesson=lesson))
-        return cls(tuple(made))
 
     def _next(self) -> int:
         return self.attempts[-1].number + 1 if self.attempts else 1
