@@ -50,7 +50,7 @@ def _undisturbed(name: str) -> tuple[Any, list[outages.Outage]]:
 def _outage(seed: int) -> str:
     """Let one call of the store, the model's server or the clock fail, or two; the program must end as if none had."""
     dice = random.Random(seed)
-    name = dice.choice(sorted(outages.PROGRAMS))
+    name: str = dice.choice(sorted(outages.PROGRAMS))
     expected, points = _undisturbed(name)
     one, other = dice.choices(points, k=2) if dice.random() < 0.2 else (dice.choice(points), outages.Outage())
     both = ((*getattr(one, part), *getattr(other, part)) for part in ("store", "upstream", "clock"))
