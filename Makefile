@@ -143,7 +143,7 @@ sbom: $(VENV)/.test
 
 # The wheel, built twice and run; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
 dist: $(VENV)/.dist
-	$(BIN)/python scripts/dist.py $(DIST)
+	$(BIN)/python scripts/build_wheel.py $(DIST)
 
 # Lines and modules by room, constants, public names, dependencies and files touched, beside those of the last release.
 weight: $(VENV)/.test
