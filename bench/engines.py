@@ -11,11 +11,10 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from bench import clock, corpus, peers
+from bench import clock, corpus, peers, record
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.peers import Count
 from bench.worker import Broken, Silent, ask
@@ -183,7 +182,7 @@ def run(setting: Setting) -> Outcome:
         own = found if engine == "brim" else own
         told = "".join("" if "equal" not in found else ("yes" if found["equal"] else "no"))
         keys = ("long", "ratio", "short", "wrong", "raised", "spaces")
-        rows.append([engine, _version(package), told, *(found.get(key) for key in keys)])
+        rows.append([engine, record.installed(package) or "not installed", told, *(found.get(key) for key in keys)])
         print(f"  {rows[-1]}", flush=True)
     table = Table(
         title=f"Counting with {_VOCABULARY}, each text once and new",
@@ -209,10 +208,3 @@ def run(setting: Setting) -> Outcome:
     wrong = own.get("wrong", 1) + own.get("raised", 1) + (not own.get("equal", False))
     gate = Gate(name="engines: counts of brim that are wrong or raised", value=wrong, limit=0, unit="texts")
     return Outcome(name="engines", tables=[table], gates=[gate])
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

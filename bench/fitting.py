@@ -8,7 +8,7 @@ from random import Random
 
 import brim
 from bench import clock, corpus, peers
-from bench.outcome import Cell, Gate, Outcome, Plot, Setting, Table
+from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.peers import SEPARATOR, Case, Fit, Piece
 from brim.meter.vocabularies import vocabulary
 
@@ -18,10 +18,10 @@ _GATED = 2_000
 
 
 def run(setting: Setting) -> Outcome:
-    table, plot = _beside_peers(setting)
+    table = _beside_peers(setting)
     joins, over = _joins(setting)
     warm, share = _warm(setting)
-    return Outcome(name="fitting", tables=[table, joins, warm], gates=[share, over], plots=[plot])
+    return Outcome(name="fitting", tables=[table, joins, warm], gates=[share, over])
 
 
 def brim_fit(case: Case) -> str:
@@ -43,11 +43,10 @@ def _case(number: int, size: int, seed: int) -> Case:
     return Case(pieces=pieces, budget=sum(count(piece.text) for piece in pieces) // 2)
 
 
-def _beside_peers(setting: Setting) -> tuple[Table, Plot]:
+def _beside_peers(setting: Setting) -> Table:
     count = peers.tiktoken_count()
     fits, notes = _fits()
     rows: list[list[Cell]] = []
-    lines: dict[str, list[tuple[float, float]]] = {}
     for number in _NUMBERS[: 2 if setting.quick else 3]:
         cases = [_case(number, 1_000, number + seed) for seed in (1, 2, 3)]
         once = clock.median(lambda case: [count(piece.text) for piece in case.pieces], cases)
@@ -58,9 +57,8 @@ def _beside_peers(setting: Setting) -> tuple[Table, Plot]:
             else:
                 measured = [_attempt(fit, case) for case in cases]
             seconds = statistics.median(seconds for seconds, _ in measured)
-            lines.setdefault(name, []).append((number, seconds * 1e3))
             rows.append([number, name, seconds * 1e3, seconds / once, *_judged(cases, [text for _, text in measured])])
-    table = Table(
+    return Table(
         title="Fitting sections of 1,000 characters into half of their tokens",
         columns=[
             "sections",
@@ -81,8 +79,6 @@ def _beside_peers(setting: Setting) -> tuple[Table, Plot]:
             *notes,
         ],
     )
-    title = "Fitting sections of 1,000 characters"
-    return table, Plot(name="fitting", title=title, x_label="sections", y_label="CPU ms", lines=lines)
 
 
 def _fits() -> tuple[dict[str, Fit], list[str]]:

@@ -29,7 +29,7 @@ from bench.suite import Judge, Message
 from bench.trajectories import Trajectory
 from bench.trimmers import Brim, prompt
 
-WAYS = ("plain", "wrap", "clear", "lines")
+WAYS = ("plain", "wrap", "clear")
 _HELD = ("wrap",)
 """Ways whose prompt depends on those before it, so that every step is replayed."""
 _BASE = "clear"

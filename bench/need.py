@@ -11,6 +11,7 @@ The constants of the excerpts were tuned on every n-th run of each file, twelve 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,17 +20,13 @@ from random import Random
 from typing import Any
 
 from bench import peers, registry, trajectories
-from bench.names import LEAST as LEAST_NAME
-from bench.names import names
-from bench.outcome import Cell, Gate, Outcome, Plot, Setting, Table
+from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.suite import Judge, Message, judge
 from bench.trajectories import Trajectory
-from bench.trimmers import HeldBrim, Trimmer
+from bench.trimmers import Trimmer
 from bench.worker import Broken, Silent, ask
 
 SHARES = (0.25, 0.5)
-LOWS = (0.3, 0.5, 0.7, 0.85, 1.0)
-"""The shares of the room that a held cut leaves, for the frontier."""
 LEAST = 2_000
 """The smallest budget."""
 _READ, _WRITE = 0.1, 1.25
@@ -44,34 +41,28 @@ _RUNS = 8
 """Other runs of a file that are measured."""
 _ALLOWANCE, _PATIENCE = 60, 300
 """CPU seconds that a peer may spend, and seconds without an answer after which it is given up."""
+_NAME = 6
+"""Characters of the shortest name."""
+_WORD, _HUMP = re.compile(r"\w[\w./\-@#:]*\w"), re.compile(r"[a-z][A-Z]")
 Sums = defaultdict[str, float]
 
 
 def run(setting: Setting) -> Outcome:
-    own, peers_ = registry.needed(), registry.others(setting.size(_ALLOWANCE))
-    found = {peer.name: _asked(peer.name, setting, peer.seconds) for peer in [*own, *peers_]}
-    frontier = {f"{low:.0%}": _asked(HeldBrim.name, setting, 0, low=low) for low in LOWS}
+    ways = registry.every(setting.size(_ALLOWANCE)).values()
+    found = {peer.name: _asked(peer.name, setting, peer.seconds) for peer in ways}
     measured = {name: sums for name, sums in found.items() if sums}
     left = [*registry.LEFT_OUT, *(f"{name} could not be measured." for name, sums in found.items() if not sums)]
     return Outcome(
         name="need",
-        tables=[
-            _table("What the next step needs, at a quarter and at half of the run", measured, left),
-            _table("The same for the shares that a held cut leaves", frontier, ()),
-        ],
+        tables=[_table("What the next step needs, at a quarter and at half of the run", measured, left)],
         gates=_gates(measured) if setting.traces else (),
-        plots=[_plot(measured, frontier)],
     )
 
 
-def job(
-    *, peer: str, traces: str | None, count: int, allowance: float, most: int, low: float | None
-) -> Iterator[dict[str, Any]]:
+def job(*, peer: str, traces: str | None, count: int, allowance: float, most: int) -> Iterator[dict[str, Any]]:
     """Yield the sums of each run at each share of it as budget."""
     judged = Judge(count=peers.tiktoken_count())
     trimmer = registry.every()[peer].make()
-    if low is not None:
-        trimmer.low = low  # type: ignore[attr-defined]  # only what holds a cut is asked for it
     spent = 0.0
     for each in unseen(traces, count)[: most or None]:
         for share in SHARES:
@@ -145,6 +136,16 @@ def _kept(history: Sequence[Message], following: Message, sent: Sequence[Message
     return found
 
 
+def names(text: str) -> set[str]:
+    """Return the words of a text that name something: six characters, with a digit, a joint or a hump."""
+    words = {word.rstrip(".:-") for word in _WORD.findall(text)}
+    return {
+        word
+        for word in words
+        if len(word) >= _NAME and (any(c.isdigit() or c in "_/#@." for c in word) or _HUMP.search(word))
+    }
+
+
 def needs(history: Sequence[Message], following: Message) -> set[str]:
     """Return what a message names that stands in the past, but not in the system message or the newest two."""
     past = _past(history)
@@ -178,7 +179,7 @@ def deeds(message: Message) -> Iterator[str]:
     """Yield the start of the longest argument of each call of a message."""
     for call in message.get("tool_calls") or ():
         longest = max(_texts(call), key=len, default="")[:_START]
-        if len(longest) >= LEAST_NAME:
+        if len(longest) >= _NAME:
             yield longest
 
 
@@ -214,7 +215,7 @@ def _cost(size: int, cached: int) -> float:
     return _READ * min(size, cached) + _WRITE * max(0, size - cached)
 
 
-def _asked(peer: str, setting: Setting, seconds: float, low: float | None = None) -> dict[float, Sums]:
+def _asked(peer: str, setting: Setting, seconds: float) -> dict[float, Sums]:
     """Return the sums of one trimmer by share; nothing if it cannot be measured."""
     sums: dict[float, Sums] = {}
     values: dict[str, Any] = {
@@ -223,12 +224,12 @@ def _asked(peer: str, setting: Setting, seconds: float, low: float | None = None
         "count": setting.size(48),
     }
     try:
-        for answer in ask("need", _PATIENCE, **values, allowance=seconds, most=6 if setting.quick else 0, low=low):
+        for answer in ask("need", _PATIENCE, **values, allowance=seconds, most=6 if setting.quick else 0):
             add(sums.setdefault(answer.pop("share"), Sums(float)), answer)
     except (Silent, Broken) as error:
         print(f"  {peer}: {error}", flush=True)
     told = " / ".join(f"{_figures(sums[share])['recall']:.3f}" for share in sums)
-    print(f"  {peer}{'' if low is None else f' at {low:.0%}'}: recall {told}", flush=True)
+    print(f"  {peer}: recall {told}", flush=True)
     return sums
 
 
@@ -272,23 +273,3 @@ def _gates(found: Mapping[str, Mapping[float, Sums]]) -> list[Gate]:
                 told = f"need: {name}, {figure} at {share:.0%}"
                 gates.append(Gate(name=told, value=value, limit=limit, unit="", at_least=figure != "cost"))
     return gates
-
-
-def _plot(found: Mapping[str, Mapping[float, Sums]], frontier: Mapping[str, Mapping[float, Sums]]) -> Plot:
-    """Return recall against cost: the shares that a held cut leaves up to a prompt that is made anew each time."""
-    lines = {}
-    for share in SHARES:
-        ways = [*frontier.values(), found.get("brim History", {})]
-        points = [_figures(sums[share]) for sums in ways if share in sums]
-        lines[f"brim, {share:.0%} of the run"] = [(each["cost"], each["recall"]) for each in points]
-        others = [(name, _figures(sums[share])) for name, sums in found.items() if share in sums and "brim" not in name]
-        for name, each in others:
-            if name.startswith(("reference", "pop oldest")):
-                lines[f"{name}, {share:.0%}"] = [(each["cost"], each["recall"])]
-    return Plot(
-        name="need",
-        title="What the next step needs, against the cost with a cache",
-        x_label="cost, the whole history with a cache = 1",
-        y_label="need recall",
-        lines=lines,
-    )

@@ -1,12 +1,12 @@
-"""The settings of a benchmark, and its outcome: tables, gates and plots."""
+"""The settings of a benchmark, and its outcome: tables and gates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 Cell = str | int | float | None
 """A text, a number, or `None` where there is nothing to tell."""
@@ -20,8 +20,6 @@ class Setting:
 
     quick: bool = False
     """Whether sizes are a tenth, to see that all works; the numbers then prove nothing."""
-    install: bool = False
-    """Whether the core is installed into an empty environment to be weighed, which takes a while."""
     traces: Path | None = None
     """The folder of recorded runs to replay; without it they are made up."""
     half: Half = "odd"
@@ -32,8 +30,6 @@ class Setting:
     """Steps of a run at each budget that `likelihood` scores; `None` is its own number."""
     budgets: tuple[int, ...] = ()
     """Budgets in tokens of `likelihood`; none of them means its own."""
-    out: Path = Path(__file__).parent / "results"
-    """The folder that results are written to."""
 
     def size(self, full: int) -> int:
         """Return the size to measure at instead of `full`."""
@@ -69,27 +65,12 @@ class Gate:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plot:
-    """Lines of points on two logarithmic axes, or bars with names."""
-
-    name: str
-    title: str
-    y_label: str
-    x_label: str = ""
-    lines: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
-    bars: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
     """All that one benchmark found."""
 
     name: str
     tables: Sequence[Table]
     gates: Sequence[Gate] = ()
-    plots: Sequence[Plot] = ()
-    details: Any = None
-    """What is behind the tables, as JSON, for a page of its own."""
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 Count = Callable[[str], int]
@@ -123,54 +119,6 @@ def tokenizers_tokenizer(vocabulary: str = "o200k_base") -> Any:
         ]
     )
     return tokenizer
-
-
-def litellm_counts(
-    texts: Mapping[str, Sequence[str]], *, model: str = "gpt-4o", timeout: float = 180
-) -> dict[str, Any]:
-    """Return the CPU seconds and the sum of counts of each list of texts, measured in a process of its own.
-
-    It takes seconds to import and changes the environment of its process, so it is not let into this one.
-
-    Raises:
-        ImportError: litellm is not installed, or did not answer in time.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "texts.json")
-        source.write_text(json.dumps(texts))
-        environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        try:
-            answer = subprocess.run(
-                [sys.executable, "-c", _LITELLM, str(source), model],
-                capture_output=True,
-                text=True,
-                timeout=timeout,
-                env=environment,
-                check=True,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise ImportError(f"litellm gave no answer in {timeout:.0f} s") from error
-        except subprocess.CalledProcessError as error:
-            raise ImportError((error.stderr.strip().splitlines() or ["litellm failed"])[-1]) from error
-    told: dict[str, Any] = json.loads(answer.stdout.strip().splitlines()[-1])
-    return told
-
-
-_LITELLM = """
-import json, sys, time
-start = time.process_time()
-import litellm
-told = {"import": time.process_time() - start}
-model = sys.argv[2]
-start = time.process_time()
-litellm.token_counter(model=model, text="x")
-told["load"] = time.process_time() - start
-for name, texts in json.load(open(sys.argv[1])).items():
-    start = time.process_time()
-    count = sum(litellm.token_counter(model=model, text=text) for text in texts)
-    told[name] = [time.process_time() - start, count]
-print(json.dumps(told))
-"""
 
 
 def plain_loop(count: Count) -> Fit:

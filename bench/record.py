@@ -1,7 +1,7 @@
-"""What a run measured, as a small JSON file that can be committed: with its day, machine and versions.
+"""What a run measured, as a small JSON file that can be committed, and the one way to print it.
 
-The pages of the docs that print figures are made from such files and from nothing else, so that they cannot say what
-was not measured.
+The terminal and the pages of the docs print such a record and nothing else, so that they cannot say what was not
+measured. `python -m bench NAME --record docs/runs` writes one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,8 +18,11 @@ from typing import Any
 
 from bench.outcome import Cell, Outcome, Setting
 
+RUNS = Path(__file__).parents[1] / "docs" / "runs"
+Record = Mapping[str, Any]
+
 _DIGITS = 4
-"""Digits that mean something: more would differ from run to run and tell nothing."""
+"""Significant digits that are recorded: more differ from run to run."""
 _PACKAGES = (
     "brim", "toktok-rs", "tiktoken", "tokenizers", "litellm", "prompt-poet", "priompt", "promptbudget", "ctxbudgeter",
     "langchain", "langchain-core", "llama-index-core", "agent-framework-core", "strands-agents", "semantic-kernel",
@@ -26,15 +30,8 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def write(outcome: Outcome, setting: Setting, seconds: float, folder: Path) -> Path:
-    """Write what one benchmark found to `folder`, under the benchmark's name, and return the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{outcome.name}.json"
-    path.write_text(json.dumps(_told(outcome, setting, seconds), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    return path
-
-
-def _told(outcome: Outcome, setting: Setting, seconds: float) -> dict[str, Any]:
+def recorded(outcome: Outcome, setting: Setting, seconds: float) -> Record:
+    """Return the record of one benchmark."""
     return {
         "version": 1,
         "benchmark": outcome.name,
@@ -43,8 +40,14 @@ def _told(outcome: Outcome, setting: Setting, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds),
         "quick": setting.quick,
         "recorded_traces": setting.traces is not None,
-        "machine": _machine(),
-        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "machine": {
+            "processor": platform.machine(),
+            "cpus": os.cpu_count(),
+            "system": platform.system(),
+            "python": f"{platform.python_implementation()} {platform.python_version()}",
+            "load": round(os.getloadavg()[0], 2),
+        },
+        "packages": {name: found for name in _PACKAGES if (found := installed(name))},
         "gates": [
             {
                 "name": gate.name,
@@ -65,15 +68,93 @@ def _told(outcome: Outcome, setting: Setting, seconds: float) -> dict[str, Any]:
             }
             for table in outcome.tables
         ],
-        "details": outcome.details,
     }
+
+
+def write(found: Record, folder: Path = RUNS) -> Path:
+    """Write a record to `folder` under its benchmark's name, and return the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{found['benchmark']}.json"
+    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return path
+
+
+def read(name: str, folder: Path = RUNS) -> Record:
+    """Return the record of a benchmark.
+
+    Raises:
+        FileNotFoundError: it was not recorded.
+    """
+    found: Record = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+def page(found: Record) -> Iterator[str]:
+    """Yield the lines of a record in Markdown: where its figures come from, then its tables with their notes."""
+    machine = found["machine"]
+    traces = " on recorded runs," if found["recorded_traces"] else ""
+    quick = " A tenth of the size: the gates prove nothing." if found["quick"] else ""
+    yield (
+        f"Measured on {found['date']} by `{found['command']}`,{traces} {machine['processor']}, {machine['cpus']} CPUs,"
+        f" {machine['python']}, load {machine['load']:g}.{quick}"
+    )
+    for table in found["tables"]:
+        yield from ("", f"**{table['title']}**", "", *rows(table["columns"], table["rows"]))
+        for note in table["notes"]:
+            yield from ("", note)
+
+
+def gates(*every: Record) -> Iterator[str]:
+    """Yield the lines of a table of all gates of records."""
+    told: list[list[Cell]] = [
+        [
+            gate["name"],
+            gate["value"],
+            f"{'>=' if gate['at_least'] else '<='} {cell(gate['limit'])} {gate['unit']}".strip(),
+            "pass" if gate["passed"] else "**fail**",
+            found["date"],
+        ]
+        for found in every
+        for gate in found["gates"]
+    ]
+    return rows(["gate", "measured", "limit", "verdict", "on"], told)
+
+
+def rows(columns: Sequence[str], told: Sequence[Sequence[Cell]]) -> Iterator[str]:
+    """Yield the lines of a table; a column of numbers stands flush right, brim's own rows are bold."""
+    right = [all(not isinstance(row[i], str) for row in told) for i in range(len(columns))]
+    yield f"| {' | '.join(columns)} |"
+    yield "|" + "|".join("---:" if flush else "---" for flush in right) + "|"
+    for row in told:
+        own = str(row[0]).startswith("brim")
+        shown = [f"**{cell(each)}**" if own and each not in (None, "") else cell(each) for each in row]
+        yield f"| {' | '.join(shown)} |"
+
+
+def cell(value: Cell) -> str:
+    """Return a number with three significant digits, a text as it is, a dash for nothing."""
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, str):
+        return value.replace("|", "\\|")
+    if isinstance(value, int):
+        return f"{value:,}"
+    digits = 0 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(digits, 6)}f}"
+
+
+def installed(package: str) -> str | None:
+    """Return the version of a package, `None` if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _command(name: str, setting: Setting) -> str:
     """Return the command that measures the same again."""
     flags = {
         "--quick": setting.quick,
-        "--footprint": setting.install,
         "--traces DIR": setting.traces is not None,
         f"--half {setting.half}": setting.half != Setting().half,
         f"--runs {setting.runs}": setting.runs is not None,
@@ -83,27 +164,10 @@ def _command(name: str, setting: Setting) -> str:
     return " ".join(["python -m bench", name, *(flag for flag, given in flags.items() if given)])
 
 
-def _machine() -> dict[str, Any]:
-    return {
-        "processor": platform.machine(),
-        "cpus": os.cpu_count(),
-        "system": platform.system(),
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "load": round(os.getloadavg()[0], 2),
-    }
-
-
 def _short(value: Cell) -> Cell:
-    """Return a number with the digits that mean something; what is no number is `None`."""
+    """Return a number with the digits that are recorded; infinity and not-a-number are `None`."""
     if not isinstance(value, float) or value == 0:
         return value
     if not math.isfinite(value):
         return None
     return round(value, _DIGITS - 1 - math.floor(math.log10(abs(value))))
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from bench.frameworks import agent_framework, autogen, langchain, llama_index, openai_agents, semantic_kernel, strands
-from bench.sketches import BestLines, Cleared
 from bench.trimmers import (
     Brim,
     BrimHistory,
+    Cleared,
     CtxBudgeter,
     Groups,
     Headroom,
-    HeldBrim,
     HeldGroups,
     LiteLLM,
     Peer,
     PopOldest,
     PromptBudget,
-    Quotes,
     SessionBrim,
-    StableBrim,
     StableBrimHistory,
     Trimmer,
     WrappedBrim,
@@ -68,26 +65,24 @@ _PEERS: tuple[tuple[type[Trimmer], str, str], ...] = (
 """Each peer: its class, the distribution whose version is reported, and how it was set up."""
 
 
+_BRIM = (Brim, BrimHistory, StableBrimHistory, WrappedBrim, SessionBrim)
+_REFERENCES = (PopOldest, Groups, HeldGroups, Cleared)
+
+
 def own() -> list[Peer]:
-    """Return the forms of brim that are measured."""
-    return [Peer(name=kind.name, make=kind) for kind in (Brim, StableBrim, BrimHistory, StableBrimHistory)]
-
-
-def needed() -> list[Peer]:
-    """Return what is measured by what the next step needs: brim as people use it, and the references."""
-    kinds = (BrimHistory, StableBrimHistory, WrappedBrim, SessionBrim, PopOldest, Groups, HeldGroups, Quotes)
-    return [Peer(name=kind.name, make=kind) for kind in kinds]
-
-
-def readers() -> dict[str, Peer]:
-    """Return what is compared as text, by short names: brim as people use it, and two sketches."""
-    kinds = {"plain": BrimHistory, "wrap": WrappedBrim, "session": SessionBrim, "clear": Cleared, "lines": BestLines}
-    return {name: Peer(name=name, make=kind) for name, kind in kinds.items()}
+    """Return the ways to use brim."""
+    return [Peer(name=kind.name, make=kind) for kind in _BRIM]
 
 
 def references() -> list[Peer]:
     """Return the hand-written trimmers that the others are compared with."""
-    return [Peer(name=kind.name, make=kind) for kind in (Trimmer, PopOldest, Groups, HeldGroups)]
+    return [Peer(name=kind.name, make=kind) for kind in _REFERENCES]
+
+
+def readers() -> dict[str, Peer]:
+    """Return what is compared as text, by short names."""
+    kinds = {"plain": BrimHistory, "wrap": WrappedBrim, "session": SessionBrim, "clear": Cleared}
+    return {name: Peer(name=name, make=kind) for name, kind in kinds.items()}
 
 
 def others(seconds: float = 60) -> list[Peer]:
@@ -99,5 +94,4 @@ def others(seconds: float = 60) -> list[Peer]:
 
 def every(seconds: float = 60) -> dict[str, Peer]:
     """Return all trimmers by name: brim, the references, the peers."""
-    held = Peer(name=HeldBrim.name, make=HeldBrim)
-    return {peer.name: peer for peer in (*own(), *references(), *needed(), held, *others(seconds))}
+    return {peer.name: peer for peer in (*own(), *references(), *others(seconds))}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.conformance import judge
     from tests.conformance.adapter import Message, NotAsked
-    from tests.conformance.case import STATES, Case, Verdict
+    from tests.conformance.case import Case, Verdict
     from tests.conformance.cases import CASES
     from tests.conformance.judge import Judge
     from tests.conformance.runner import SECONDS
@@ -25,7 +25,7 @@ else:
     sys.path.append(str(Path(__file__).parents[1] / "tests"))
     from conformance import judge
     from conformance.adapter import Message, NotAsked
-    from conformance.case import STATES, Case, Verdict
+    from conformance.case import Case, Verdict
     from conformance.cases import CASES
     from conformance.judge import Judge
     from conformance.runner import SECONDS
@@ -35,7 +35,6 @@ else:
 __all__ = [
     "CASES",
     "SECONDS",
-    "STATES",
     "Case",
     "Judge",
     "Message",

@@ -15,7 +15,7 @@ from random import Random
 
 from bench import corpus
 from bench.outcome import Half, Setting
-from bench.suite import Message, judge
+from bench.suite import Message
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,23 +30,6 @@ class Trajectory:
         for i, message in enumerate(self.messages):
             if i and message["role"] == "assistant":
                 yield i
-
-
-def given(traces: Path | None, count: int) -> list[Trajectory]:
-    """Return the runs in a folder, or `count` of our own without one."""
-    return read(traces) if traces else synthetic(count)
-
-
-def read(folder: Path) -> list[Trajectory]:
-    """Return every run in the `.jsonl` and `.jsonl.gz` files of a folder, the files in the order of their names.
-
-    Raises:
-        ValueError: there is none.
-    """
-    found = [run for path in files(folder) for run in lines(path)]
-    if not found:
-        raise ValueError(f"there is no trajectory in the .jsonl and .jsonl.gz files of {folder}")
-    return found
 
 
 def sample(setting: Setting, count: int) -> dict[str, list[Trajectory]]:
@@ -97,22 +80,6 @@ def synthetic(count: int = 48, seed: int = 1) -> list[Trajectory]:
         random = Random(seed * 1_000 + i)
         made.append(Trajectory(name=f"{name} {i // len(_MAKERS)}", messages=tuple(make(random))))
     return made
-
-
-def end_to_end(runs: Sequence[Trajectory], number: int) -> tuple[Message, ...]:
-    """Return one history of at least `number` messages: runs one after the other, again if need be, up to a whole turn.
-
-    Only the first run's system message is kept, and the ids of calls are made unique.
-    """
-    made = list(judge.leading(list(runs[0].messages)))
-    for i in range(10**9):
-        run = runs[i % len(runs)].messages
-        body = run[len(judge.leading(list(run))) :]
-        for start, end in judge.turns(body):
-            if len(made) >= number:
-                return tuple(made)
-            made += [_renamed(message, i) for message in body[start:end]]
-    raise AssertionError("unreachable")
 
 
 def _renamed(message: Message, run: int) -> Message:

@@ -11,8 +11,6 @@ classes of their own are in `bench/frameworks/`, and `bench/registry.py` lists a
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -128,21 +126,6 @@ class Brim(Trimmer):
         return brim.fit_messages(taken, budget=budget, meter=self.meter).messages
 
 
-class StableBrim(Brim):
-    """brim in stable mode: each fit passes its state to the next."""
-
-    name = "brim stable"
-
-    def begin(self) -> None:
-        forget()
-        self.state: Any = True
-
-    def trim(self, taken: list[Message], budget: int) -> Any:
-        fitted = brim.fit_messages(taken, budget=budget, meter=self.meter, stable=self.state or True)
-        self.state = fitted.stable
-        return fitted.messages
-
-
 class BrimHistory(Trimmer):
     """brim with a history that gets the new messages only."""
 
@@ -182,18 +165,6 @@ class WrappedBrim(Trimmer):
         return self.conversations.request(taken).messages
 
 
-class HeldBrim(BrimHistory):
-    """brim in stable mode with another share of the room that a cut leaves."""
-
-    name = "brim held"
-    low = 0.7
-
-    def begin(self) -> None:
-        forget()
-        self.history = brim.History(meter=Brim.meter, stable=brim.Stable(low=self.low))
-        self.seen = 0
-
-
 class SessionBrim(Trimmer):
     """A session with its defaults."""
 
@@ -212,48 +183,30 @@ class SessionBrim(Trimmer):
         return self.session.prompt().messages
 
 
-class Quotes(Trimmer):
-    """The newest turns, and a quarter of the room for what stands around names, quoted in one message."""
+class Cleared(Trimmer):
+    """What providers do on their servers: old results become a placeholder, then the oldest turns leave.
 
-    name = "reference: newest turns and quotes around names"
-    share, around = 0.25, 60
+    It counts as brim does, so that only the choice differs.
+    """
 
-    def __init__(self) -> None:
-        self.judge = Judge(count=peers.tiktoken_count())
-        self.name_of = re.compile(r"\w[\w./\-@#:]*[\d_/#@.][\w./\-@#:]*")
+    name = "reference: old results cleared"
 
     def trim(self, taken: list[Message], budget: int) -> list[Message]:
-        if self.judge.size(taken) <= budget:
-            return taken
-        head, runs = judge.leading(taken), judge.turns(taken)
-        task = judge.task(taken)
-        kept = [*head, *([task] if task else [])]
-        free = budget - self.judge.size(kept)
-        left, first = int(free * (1 - self.share)), len(taken)
-        for start, end in reversed(runs):
-            units = self.judge.size(taken[start:end])
-            if units > left and first < len(taken):
-                break
-            left, first = left - units, start
-        older = [message for message in taken[len(head) : first] if message is not task]
-        quotes = self._quotes(older, int(free * self.share) - judge.PER_MESSAGE)
-        return [*kept, *([{"role": "user", "content": quotes}] if quotes else []), *taken[first:]]
-
-    def _quotes(self, older: list[Message], room: int) -> str:
-        texts = [text for message in reversed(older) for text in judge.texts(message)]
-        used = Counter(name for text in texts for name in set(self.name_of.findall(text)))
-        parts, seen = list[str](), set[str]()
-        for text in texts:
-            for found in self.name_of.finditer(text):
-                if found[0] in seen or used[found[0]] < 2:
-                    continue
-                seen.add(found[0])
-                part = text[max(0, found.start() - self.around) : found.end() + self.around]
-                room -= self.judge.count(part) + 1
-                if room < 0:
-                    return "\n".join(parts)
-                parts.append(part)
-        return "\n".join(parts)
+        count = brim.meter(Brim.meter).count_messages
+        made, total = list(taken), count(taken)
+        for i in range(judge.turns(taken)[-1][0]):
+            if total <= budget:
+                return made
+            short = {**taken[i], "content": "[Old tool result content cleared]"}
+            saved = count([taken[i]]) - count([short])
+            # In protocols of plain text every message of the user after the task is a result.
+            if saved > 0 and (taken[i]["role"] == "tool" or (taken[i]["role"] == "user" and i > 1)):
+                made[i], total = short, total - saved
+        first = int(made[0]["role"] == "system")
+        turns = [made[first:][start:end] for start, end in judge.turns(made[first:])]
+        while total > budget and len(turns) > 2:
+            total -= count(turns.pop(1))
+        return [*made[:first], *(message for turn in turns for message in turn)]
 
 
 class LiteLLM(Trimmer):

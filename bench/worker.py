@@ -22,8 +22,6 @@ Answer = dict[str, Any]
 Job = Callable[..., Iterator[Answer]]
 
 JOBS = {
-    "replay": "bench.replay",
-    "history_growth": "bench.history_growth",
     "growth": "bench.growth.cases",
     "conformance": "bench.conformance",
     "engines": "bench.engines",

@@ -6,8 +6,8 @@
     litellm    LiteLLM's proxy with one model, one worker, no database, no key
 
 All of them have the same model behind them, which answers at once, the same body, and the same clients. They take
-turns, so that what else the machine does falls on all alike. The run is written to bench/results/gateway.json. Needs
-the environment that `make bench-gateway` builds; what is not there is left out.
+turns, so that what else the machine does falls on all alike. Needs the environment that `make bench-gateway` builds;
+what is not there is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import asyncio
 import itertools
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -178,18 +177,7 @@ def told(found: dict[str, dict[str, float]], size: int, seconds: float, rounds: 
         ratios["brim_to_litellm"] = rate["brim"] / rate["litellm"]
     for name, value in ratios.items():
         print(f"{name}: {value:.2f}")
-    place = ROOT / "bench/results/gateway.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
-    run = {
-        "bytes": size,
-        "clients": list(BESIDE),
-        "rounds": rounds,
-        "seconds": seconds,
-        "load": os.getloadavg()[0],
-        **machine,
-    }
-    place.write_text(json.dumps({"run": run, "places": found, "ratios": ratios}, indent=2) + "\n")
+    print(f"{size:,} bytes, {rounds} rounds of {seconds:g} s, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     good = ratios["cost_of_brim_to_bare"] <= 2.2 and ratios.get("brim_to_litellm", 15) >= 15
     return 0 if good and ratios["added_p99_ms_16"] < 25 else 1
 

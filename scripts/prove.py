@@ -6,23 +6,58 @@ Each case comes from a seed: `python scripts/prove.py --only histories --seed 12
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import random
 import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import compacted_histories
+import counted_requests
 import joint_requests
+import outages
 import promise
 import traffic
 
 _BLOCK = 500
+_opened = ExitStack()
+"""The servers of a process, which end with it."""
+
+
+@cache
+def _rig() -> outages.Rig:
+    logging.disable(logging.CRITICAL)  # Every failure is on purpose.
+    return _opened.enter_context(outages.rig())
+
+
+@cache
+def _undisturbed(name: str) -> tuple[Any, list[outages.Outage]]:
+    """Return how a program ends where nothing fails, and every way in which one of its calls can fail."""
+    expected, world = _rig().run(outages.PROGRAMS[name], outages.Outage())
+    return expected, outages.points(world)
+
+
+def _outage(seed: int) -> str:
+    """Let one call of the store, the model's server or the clock fail, or two; the program must end as if none had."""
+    dice = random.Random(seed)
+    name: str = dice.choice(sorted(outages.PROGRAMS))
+    expected, points = _undisturbed(name)
+    one, other = dice.choices(points, k=2) if dice.random() < 0.2 else (dice.choice(points), outages.Outage())
+    both = ((*getattr(one, part), *getattr(other, part)) for part in ("store", "upstream", "clock"))
+    outage = outages.Outage(*(tuple(dict(part).items()) for part in both))
+    assert (found := _rig().differences(outages.PROGRAMS[name], outage, expected)) == [], (outage, found)
+    return name
+
 
 PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
     "fits": (lambda seed: promise.check(promise.Case.of(seed)), 200_000),
@@ -31,6 +66,8 @@ PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
     "growing histories": (traffic.check_stable, 20_000),
     "histories that a provider has compacted": (compacted_histories.check, 10_000),
     "requests": (lambda seed: joint_requests.check(joint_requests.Case.of(seed, traffic.ALL_FORMATS)), 50_000),
+    "texts anywhere in requests": (counted_requests.check, 20_000),
+    "outages": (_outage, 4_000),
     "growing histories of Gemini and Bedrock": (lambda seed: traffic.check_stable(seed, traffic.NEW_FORMATS), 10_000),
 }
 """What is proved, by name: the check of one seed, and how many seeds by default."""

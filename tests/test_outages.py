@@ -1,4 +1,4 @@
-"""A sample of `make prove-outages`: whatever fails once, a program ends as if nothing had failed."""
+"""A sample of the outages of `make prove`: whatever fails once, a program ends as if nothing had failed."""
 
 import random
 
@@ -10,7 +10,7 @@ from brim.sessions.log.journal import Journal
 from outages import AFTER, PROGRAMS, Outage, points, rig
 
 SAMPLE = {"sessions": 12, "conversations": 4, "wrapped openai": 2, "wrapped anthropic": 2, "loops": 8}
-"""How many fault points of each program are run here; all of them are in `scripts/outages.py`."""
+"""How many fault points of each program are run here; `make prove` tries thousands."""
 
 
 @pytest.fixture(scope="module")

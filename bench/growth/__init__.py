@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bench.growth.case import Case
 from bench.growth.cases import CASES
-from bench.outcome import Cell, Gate, Outcome, Plot, Setting, Table, exponent
+from bench.outcome import Cell, Gate, Outcome, Setting, Table, exponent
 from bench.worker import Broken, Silent, ask
 
 _PATIENCE = 1_800
@@ -20,25 +20,17 @@ def run(setting: Setting) -> Outcome:
     """Measure every case, or those that `BRIM_GROWTH` names."""
     rows: list[list[Cell]] = []
     gates: list[Gate] = []
-    lines: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for case in CASES:
         points, note = _measured(case, setting)
         rows.append(_row(case, points, note))
         print("  " + ", ".join(_shown(cell) for cell in rows[-1]), flush=True)
         gates += _gates(case, points)
-        if len(points) > 1 and case.unit == "ms":
-            lines.setdefault(case.of, {})[case.name] = [(float(size), value) for size, value in points]
     most = max(len(case.sizes) for case in CASES)
     columns = ["case", "size", *(f"at size {i + 1}" for i in range(most)), "unit", "exponent", "limit"]
     table = Table(
         title="What grows, and how", columns=columns, rows=rows, notes=[case.name + ": " + case.about for case in CASES]
     )
-    plots = [
-        Plot(name=f"growth-{of}", title=f"CPU by {of}", x_label=of, y_label="CPU ms", lines=told)
-        for of, told in lines.items()
-    ]
-    details = {case.name: case.about for case in CASES}
-    return Outcome(name="growth", tables=[table], gates=gates, plots=plots, details=details)
+    return Outcome(name="growth", tables=[table], gates=gates)
 
 
 def _measured(case: Case, setting: Setting) -> tuple[list[tuple[int, float]], str]:

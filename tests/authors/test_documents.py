@@ -42,7 +42,7 @@ class BaseAgentContextBuilder:
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
-    spec = importlib.util.spec_from_file_location("author_documents", ROOT / "scripts" / "author_documents.py")
+    spec = importlib.util.spec_from_file_location("author_documents", Path(__file__).with_name("author_documents.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert len(module.copy(SOURCES, folder)) == 6

@@ -18,7 +18,9 @@ def test_an_engine_counts_a_long_text_short_ones_and_hard_ones_as_the_reference_
 def test_a_record_holds_the_figures_and_where_they_come_from(tmp_path):
     table = Table(title="T", columns=["what", "ms"], rows=[["brim", 1.23456], ["other", float("nan")]])
     gate = Gate(name="fast", value=0.000123456, limit=1, unit="ms")
-    path = record.write(Outcome(name="some", tables=[table], gates=[gate]), Setting(), 1.6, tmp_path / "runs")
+    path = record.write(
+        record.recorded(Outcome(name="some", tables=[table], gates=[gate]), Setting(), 1.6), tmp_path / "runs"
+    )
     told = json.loads(path.read_text(encoding="utf-8"))
     assert path.name == "some.json"
     assert told["tables"][0]["rows"] == [["brim", 1.235], ["other", None]]
@@ -31,5 +33,5 @@ def test_a_record_holds_the_figures_and_where_they_come_from(tmp_path):
 
 
 def test_a_quick_record_says_so(tmp_path):
-    path = record.write(Outcome(name="some", tables=[]), Setting(quick=True), 1, tmp_path)
+    path = record.write(record.recorded(Outcome(name="some", tables=[]), Setting(quick=True), 1), tmp_path)
     assert json.loads(path.read_text(encoding="utf-8"))["quick"] is True

@@ -77,7 +77,7 @@ def test_steps_are_those_that_must_be_cut_and_every_way_has_a_prompt_within_the_
     for case in found:
         history = run.messages[: case.step]
         assert METER.count_messages(history) > budget
-        assert set(case.prompts) == {"plain", "wrap", "clear", "lines"}
+        assert set(case.prompts) == {"plain", "wrap", "clear"}
         assert all(METER.count_messages(sent) <= budget for sent in case.prompts.values())
         assert all(list(sent[-1:]) != [] and sent[-1]["role"] == history[-1]["role"] for sent in case.prompts.values())
         assert case.answer is run.messages[case.step]
@@ -89,7 +89,7 @@ def test_a_way_that_holds_its_cut_is_asked_at_every_step_and_the_others_at_the_c
     asked = {}
 
     def counting(way):
-        class Counting(likelihood.registry.every()["no trimming"].make):
+        class Counting(likelihood.registry.Trimmer):
             def trim(self, taken, budget):
                 asked.setdefault(way, []).append(len(taken))
                 return taken[:1]
@@ -158,10 +158,10 @@ def test_a_long_answer_is_scored_up_to_320_tokens_and_a_prompt_beyond_the_window
 def test_a_step_that_one_way_cannot_be_scored_at_is_left_out_for_all():
     run = trajectories.synthetic(1)[0]
     found = list(cases(run, METER.count_messages(run.messages) // 4, 3))
-    long = found[1].prompts["lines"]
+    long = found[1].prompts["clear"]
     told = list(scored(iter(found), lambda sent, text, needed: None if sent is long else score(len(text))))
     assert len(told) == 2
-    assert all(set(each) == {"plain", "wrap", "clear", "lines"} for each in told)
+    assert all(set(each) == {"plain", "wrap", "clear"} for each in told)
 
 
 def test_the_difference_is_paired_with_the_standard_error_of_its_mean():
@@ -208,9 +208,9 @@ def test_the_options_reach_the_benchmark_and_its_record(monkeypatch, tmp_path):
         asked.append(setting)
         return likelihood.Outcome(name="likelihood", tables=[])
 
-    monkeypatch.setitem(command.BENCHMARKS, "likelihood", stub)
+    monkeypatch.setattr(likelihood, "run", stub)
     options = ["--half", "even", "--runs", "3", "--steps", "2", "--budgets", "2000", "4000"]
-    assert command.main(["likelihood", *options, "--out", str(tmp_path), "--record", str(tmp_path)]) == 0
+    assert command.main(["likelihood", *options, "--record", str(tmp_path)]) == 0
     assert (asked[0].half, asked[0].runs, asked[0].steps, asked[0].budgets) == ("even", 3, 2, (2_000, 4_000))
     told = json.loads((tmp_path / "likelihood.json").read_text())
     assert told["command"] == "python -m bench likelihood --half even --runs 3 --steps 2 --budgets 2000 4000"

@@ -7,8 +7,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from bench.names import names
-from bench.need import needs, surroundings
+from bench.need import names, needs, surroundings
 
 LONG = "x" * 100
 

@@ -135,4 +135,4 @@ def test_the_table_has_a_row_for_each_way_and_no_gates_without_recorded_runs(mon
     assert [row[0] for row in outcome.tables[0].rows] == ["plain", "wrap", "session", "clear"]
     assert {row[6] for row in outcome.tables[0].rows} == {6 * measured(Newest(), [run()])["steps"]}
     assert outcome.gates == ()
-    assert set(registry.readers()) == {"plain", "wrap", "session", "clear", "lines"}
+    assert set(registry.readers()) == {"plain", "wrap", "session", "clear"}

@@ -245,7 +245,7 @@ def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
 
 
 PINS = 8
-"""How many texts are pinned here; `scripts/outages.py` pins 200."""
+"""How many texts are pinned here."""
 PINNING = """
 import sys, time
 import brim

@@ -15,7 +15,7 @@ from brim.sessions.conversations import Conversations
 from brim.wire import FORMATS, remainder, wire
 from brim.wire.base import MESSAGE_KEYS
 from brim.wire.remainder import shown_fields
-from checkout import script
+from counted_requests import tried
 from gateway.conftest import parsed
 from request_bodies import LONG, body, seeded, text_of
 
@@ -27,7 +27,6 @@ ROUTES = {"openai": CHAT, "responses": RESPONSES, "anthropic": MESSAGES}
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_long_text_anywhere_in_a_request_counts_or_its_field_is_listed(format):
-    tried = script("counted_requests").tried
     outcomes = Counter(tried(format, number).outcome for number in range(30))
     assert outcomes["uncounted"] == 0
     assert outcomes["counted"] >= 20

@@ -1,4 +1,7 @@
-"""Builds the wheel twice, compares the bytes, and runs brim from it in an empty environment."""
+"""Builds the wheel twice, compares the bytes, and runs brim from it in an empty environment.
+
+With `--page` the studio's page must be in the wheel: for a release, and for CI where Node is there to build it.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _EPOCH = "1767225600"
 """A fixed date for the files in the wheel, so that the day of the build does not show."""
 
+_PAGE = "its studio serves the page"
 _SMOKE = """
 import brim
 sections = [brim.Section("a", "one two three " * 400, priority="low"), brim.Section("b", "keep me", required=True)]
@@ -66,7 +70,7 @@ def served(environment: Path, wheel: Path, scratch: str) -> str:
         return "its studio has no page, and says how to build it"
     if "/studio.js" not in found[""] or len(found["screens.js"]) < 50_000:
         raise RuntimeError("the studio of the wheel does not serve its page")
-    return "its studio serves the page"
+    return _PAGE
 
 
 def main() -> int:
@@ -92,6 +96,9 @@ def main() -> int:
             [environment / "bin" / "brim", "demo", "--json"], check=True, cwd=scratch, stdout=subprocess.DEVNULL
         )
         page = served(environment, first, scratch)
+        if "--page" in sys.argv[1:] and page != _PAGE:
+            print(f"the wheel is not complete: {page}", file=sys.stderr)
+            return 1
         target = ROOT / "dist"
         target.mkdir(exist_ok=True)
         (target / first.name).write_bytes(first.read_bytes())

@@ -1,6 +1,6 @@
 """Copy the tests and files of the authors' documents into a folder, word for word, so that they can be run.
 
-python scripts/author_documents.py ../shared/sources FOLDER
+python tests/authors/author_documents.py ../shared/sources FOLDER
 """
 
 from __future__ import annotations
