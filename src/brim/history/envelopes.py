@@ -43,6 +43,8 @@ ENVELOPES = (
     Envelope("program", "<local-command-caveat>", ("</local-command-caveat>",)),
     Envelope("program", "<environment_details>", ("</environment_details>",)),
     Envelope("program", "<environment_context>", ("</environment_context>",)),
+    Envelope("program", "<session_context>", ("</session_context>",)),
+    Envelope("program", "<current_datetime>", ("</current_datetime>",)),
     Envelope("program", "<turn_aborted>", ("</turn_aborted>",)),
 )
 """The envelopes that are known."""
