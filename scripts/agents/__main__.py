@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 
 from scripts.agents.figures import Figures, figures
@@ -25,46 +26,58 @@ _TABLE = re.compile(rf"{re.escape(_HEAD)}(\|.*\n)*")
 _CACHED = 0.02
 """By so much less than without brim may be read from the cache."""
 
-Row = tuple[Program, int, Figures | None, Figures | None]
-
 
 def main() -> int:
     """Run the programs that were asked for."""
     options = _options()
     chosen = [each for each in PROGRAMS if re.search(options.only, each.name, re.IGNORECASE)]
-    rows: list[Row] = []
-    failed: list[str] = []
     for program in chosen:
-        if not program.needs.exists():
-            failed.append(f"{program.name} is not installed: {program.needs} is missing")
-            continue
         made = replace(program, task=replace(program.task, steps=options.steps)) if options.steps else program
-        for window in options.windows or program.windows:
-            direct = _run(made, window, "direct", options.out) if options.via != "brim" else None
-            way: Via = "wrap" if program.wrapped else "gateway"
-            brim = _run(made, window, way, options.out) if options.via != "direct" else None
-            rows.append((made, window, direct, brim))
-            failed += [f"{program.name} {window:,}: {said}" for said in _failures(direct, brim)]
+        for window, via in product(program.windows, _ways(program)):
+            if program.needs.exists() and options.via in ("both", "direct" if via == "direct" else "brim"):
+                _run(made, window, via, options.out)
+    rows = [(each, window, *_found(each, window, options.out)) for each in PROGRAMS for window in each.windows]
     table = _HEAD + "".join(map(_line, rows))
     if options.write:
         _GUIDE.write_text(_TABLE.sub(lambda _: table, _GUIDE.read_text()))
     print(f"\n{table}\nThe logs are in {options.out}.")
+    failed = [
+        f"{program.name} {window:,}: {said}"
+        for program, window, direct, brim in rows
+        if program in chosen
+        for said in _failures(direct, brim)
+    ]
     for said in failed:
         print(f"FAILED {said}")
     return 1 if failed else 0
 
 
-def _run(program: Program, window: int, via: Via, out: Path) -> Figures:
-    folder = out / re.sub(r"\W+", "-", program.name) / f"{window}-{via}"
-    found = figures(run(program, window, via, folder))
-    (folder / "figures.json").write_text(json.dumps(asdict(found), indent=2))
-    print(f"{program.name} {window:,} {via}: {json.dumps(asdict(found))}", flush=True)
-    return found
+def _ways(program: Program) -> tuple[Via, Via]:
+    return ("direct", "wrap" if program.wrapped else "gateway")
+
+
+def _run(program: Program, window: int, via: Via, out: Path) -> None:
+    """Run a program in one way, and write its figures to the folder of the run."""
+    folder = _folder(program, window, via, out)
+    found = asdict(figures(run(program, window, via, folder)))
+    (folder / "figures.json").write_text(json.dumps(found, indent=2))
+    print(f"{program.name} {window:,} {via}: {json.dumps(found)}", flush=True)
+
+
+def _found(program: Program, window: int, out: Path) -> list[Figures | None]:
+    """Return the figures of a program's newest runs, direct and through brim."""
+    paths = [_folder(program, window, via, out) / "figures.json" for via in _ways(program)]
+    return [Figures(**json.loads(path.read_text())) if path.exists() else None for path in paths]
+
+
+def _folder(program: Program, window: int, via: Via, out: Path) -> Path:
+    return out / re.sub(r"\W+", "-", program.name) / f"{window}-{via}"
 
 
 def _failures(direct: Figures | None, brim: Figures | None) -> Iterator[str]:
     """Yield what does not hold, a sentence each."""
     if brim is None:
+        yield "was not run through brim"
         return
     if not brim.finished:
         yield f"did not finish: step {brim.steps}"
@@ -82,7 +95,7 @@ def _failures(direct: Figures | None, brim: Figures | None) -> Iterator[str]:
         yield f"{brim.cached:.1%} of the prompts were read from the cache, {direct.cached:.1%} without brim"
 
 
-def _line(row: Row) -> str:
+def _line(row: tuple[Program, int, Figures | None, Figures | None]) -> str:
     program, window, direct, brim = row
     cells = [program.name, f"{window:,}"]
     for each in (direct, brim):
@@ -102,7 +115,6 @@ def _shown(each: Figures) -> str:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m scripts.agents", description=__doc__)
     parser.add_argument("--only", default="", metavar="WORD", help="only the programs whose name has this word")
-    parser.add_argument("--windows", nargs="+", type=int, help="other windows than those of the table")
     parser.add_argument("--via", choices=["both", "direct", "brim"], default="both")
     parser.add_argument("--steps", type=int, help="steps of the task")
     parser.add_argument("--out", type=Path, default=ROOT / ".agents", help="where the logs are written")

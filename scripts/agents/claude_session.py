@@ -1,4 +1,7 @@
-"""Types into Claude Code: the task, and while it works one more message. `claude_session.py PROGRAM MODEL`."""
+"""Types into Claude Code: the task, while it works one more message, and at last `/compact`.
+
+`claude_session.py PROGRAM MODEL` prints the report.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,9 @@ def main(program: str, model: str) -> int:
                 calls += made
                 if before < _CALLS <= calls:
                     _type(process.stdin, f"One more rule from me: {SAID}.")
-            elif row.get("type") == "result":
+            elif row.get("type") == "result" and not process.stdin.closed:
                 print(row.get("result"), flush=True)
+                _type(process.stdin, "/compact")
                 process.stdin.close()
     return process.returncode
 

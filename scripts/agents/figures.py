@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from scripts.agents.run import Run
 from scripts.agents.task import END
@@ -22,6 +23,7 @@ class Figures:
     overflows: int
     """Overflows that the program was told."""
     illegal: list[str]
+    """Why requests were refused for their form, without those that the program itself sent so."""
     compactions: int
     """Summaries that the program asked for by itself."""
     cached: float
@@ -49,7 +51,7 @@ def figures(run: Run) -> Figures:
         requests=len(answered),
         refused=sum(bool(row.get("overflow")) for row in rows),
         overflows=sum(row["overflow"] for row in run.client.rows) if run.via != "wrap" else run.out.count("exceed"),
-        illegal=[row["illegal"] for row in rows if "illegal" in row],
+        illegal=[row["illegal"] for row in rows if "illegal" in row and run.upstream.body(row) not in _sent(run)],
         compactions=sum(row["kind"] == "compaction" for row in answered),
         cached=sum(row["read"] for row in answered) / tokens if tokens else 0.0,
         facts=facts,
@@ -58,6 +60,11 @@ def figures(run: Run) -> Figures:
         ended=run.ended,
         seconds=run.seconds,
     )
+
+
+def _sent(run: Run) -> list[Any]:
+    """Return the bodies that the program sent."""
+    return [body for row in run.client.rows if (body := run.client.body(row)) is not None]
 
 
 def _stays(letter: str, shown: list[str]) -> bool:

@@ -33,7 +33,7 @@ class GeminiApi:
         found = _PATH.search(path.partition("?")[0])
         if found is None:
             return _error(404, "NOT_FOUND", "Not found")
-        read = _read(path, {**request, "model": found[1]}, headers)
+        read = _read(path, request, headers)
         if found[2] == "countTokens":
             return ApiReply(value={"totalTokens": read.tokens})
         decided = self._upstream.decide(read)

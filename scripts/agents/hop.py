@@ -6,6 +6,7 @@ It stands before the gateway, and before the upstream where an agent talks to it
 from __future__ import annotations
 
 import http.client
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scripts.agents.request_log import RequestLog
-from scripts.agents.server import serving
+from scripts.agents.server import read_body, serving
 
 OVERFLOW = re.compile(
     rb"prompt is too long|maximum context length|context_length_exceeded|exceed context limit"
@@ -43,7 +44,7 @@ class _Hop(BaseHTTPRequestHandler):
         self._forward()
 
     def _forward(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = read_body(self)
         host = urlsplit(self.target)
         connection = http.client.HTTPConnection(host.hostname or "", host.port, timeout=_TIMEOUT)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in _OWN or name == "Upgrade"}
@@ -51,7 +52,8 @@ class _Hop(BaseHTTPRequestHandler):
             connection.request(self.command, self.path, body or None, {**headers, "content-length": str(len(body))})
             answer = connection.getresponse()
             row = {"method": self.command, "path": self.path, "status": answer.status}
-            self.log.write({**row, "overflow": self._relay(answer)})
+            sent = json.loads(body) if body[:1] == b"{" else None
+            self.log.write({**row, "overflow": self._relay(answer)}, sent)
             if self.command != "HEAD":  # The row is there before the client knows that the answer is complete.
                 self.wfile.write(b"0\r\n\r\n")
                 self.wfile.flush()

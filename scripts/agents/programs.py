@@ -223,7 +223,8 @@ def _client(name: str) -> Callable[[Place], Launch]:
     """Return the launcher of our own agent loop with a provider's client, plain or wrapped."""
 
     def launch(place: Place) -> Launch:
-        command = [sys.executable, "-m", "scripts.agents.client_loop", name, place.base, place.model]
+        python = _python("genai", "python") if name == "gemini" else sys.executable
+        command = [str(python), "-m", "scripts.agents.client_loop", name, place.base, place.model]
         return Launch(commands=[[*command, "wrapped" if place.wrapped else "plain"]], env=_CHECKOUT)
 
     return launch
@@ -271,6 +272,7 @@ PROGRAMS = (
         name="google-genai, wrapped",
         launch=_client("gemini"),
         windows=_SMALL,
+        needs=_python("genai", "python"),
         api="gemini",
         model=_GEMINI,
         wrapped=True,

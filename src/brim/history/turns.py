@@ -108,7 +108,7 @@ class Turns:
         self.loaded: frozenset[str] = frozenset()
         """The names of the deferred tools that messages have loaded."""
         self.task: int | None = None
-        """The position of the first message in which a person says something, or of the user's first before it comes."""
+        """The position of the first message in which a person says something, or until then of the user's first."""
         self.instruction: int | None = None
         """The position of the user's last message."""
         self.spoken: list[int] = []
