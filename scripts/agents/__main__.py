@@ -36,7 +36,13 @@ def main() -> int:
         for window, via in product(program.windows, _ways(program)):
             if program.needs.exists() and options.via in ("both", "direct" if via == "direct" else "brim"):
                 _run(made, window, via, options.out)
-    rows = [(each, window, *_found(each, window, options.out)) for each in PROGRAMS for window in each.windows]
+    rows = []
+    for each in PROGRAMS:
+        direct, brim = _ways(each)
+        rows += [
+            (each, window, _found(each, window, direct, options.out), _found(each, window, brim, options.out))
+            for window in each.windows
+        ]
     table = _HEAD + "".join(map(_line, rows))
     if options.write:
         _GUIDE.write_text(_TABLE.sub(lambda _: table, _GUIDE.read_text()))
@@ -64,10 +70,10 @@ def _run(program: Program, window: int, via: Via, out: Path) -> None:
     print(f"{program.name} {window:,} {via}: {json.dumps(found)}", flush=True)
 
 
-def _found(program: Program, window: int, out: Path) -> list[Figures | None]:
-    """Return the figures of a program's newest runs, direct and through brim."""
-    paths = [_folder(program, window, via, out) / "figures.json" for via in _ways(program)]
-    return [Figures(**json.loads(path.read_text())) if path.exists() else None for path in paths]
+def _found(program: Program, window: int, via: Via, out: Path) -> Figures | None:
+    """Return the figures of a program's newest run in one way."""
+    path = _folder(program, window, via, out) / "figures.json"
+    return Figures(**json.loads(path.read_text())) if path.exists() else None
 
 
 def _folder(program: Program, window: int, via: Via, out: Path) -> Path:

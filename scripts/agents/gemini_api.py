@@ -90,7 +90,9 @@ def _parts(answer: ScriptedAnswer, request: Mapping[str, Any]) -> list[dict[str,
     text = answer.text.replace("summary>", "state_snapshot>")
     if answer.kind == "side" and schema:
         text = json.dumps({name: _example(each) for name, each in schema.items()})
-    calls = [{"functionCall": {"id": each.id, "name": each.name, "args": each.arguments}} for each in answer.calls]
+    calls: list[dict[str, Any]] = [
+        {"functionCall": {"id": each.id, "name": each.name, "args": each.arguments}} for each in answer.calls
+    ]
     if calls:
         calls[0] |= {"thoughtSignature": signature(calls[0]["functionCall"]["id"])}
     return [*([{"text": text}] if text else []), *calls]

@@ -157,9 +157,9 @@ def _cline(place: Place) -> Launch:
 
 def _continue(place: Place) -> Launch:
     model = {"name": "rig", "provider": "openai", "model": place.model, "apiBase": f"{place.base}/v1", "apiKey": _KEY}
-    model |= {"roles": ["chat"], "capabilities": ["tool_use"]}
-    model["defaultCompletionOptions"] = {"contextLength": 200_000, "maxTokens": 4_096}
-    settings = {"name": "rig", "version": "0.0.1", "schema": "v1", "models": [model]}
+    limits = {"defaultCompletionOptions": {"contextLength": 200_000, "maxTokens": 4_096}}
+    tools = {"roles": ["chat"], "capabilities": ["tool_use"]}
+    settings = {"name": "rig", "version": "0.0.1", "schema": "v1", "models": [{**model, **tools, **limits}]}
     config = place.write(".continue/config.yaml", json.dumps(settings))
     command = [str(_NODE / "cn"), "-p", PROMPT, "--config", str(config), "--auto"]
     return Launch(commands=[command], env={"CONTINUE_TELEMETRY_ENABLED": "0"})

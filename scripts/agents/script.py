@@ -96,7 +96,8 @@ class Script:
             if self._asks_summary(seen, shell) and not turns:
                 return ScriptedAnswer(kind="compaction", text=summary(seen.text, self._furthest), shown=sees)
             if turns:
-                return self._turn(*map(int, turns[-1]), sees)
+                step, last = map(int, turns[-1])
+                return self._turn(step, last, sees)
             if shell and HELPER in seen.text and MARK not in seen.text:
                 return self._helper(steps, shell, seen)
             if shell is None or not (steps or seen.results or MARK in seen.text):
