@@ -33,7 +33,8 @@ AREAS = (
         (
             (
                 "the task is what the user said last",
-                "            self.task = at if self.task is None else self.task\n",
+                "            if self.task is None or (self.spoken == [self.task] and not is_spoken(self.messages[self.task])):\n"
+                "                self.task = at\n",
                 "            self.task = at\n",
             ),
             (
