@@ -33,8 +33,8 @@ AREAS = (
         (
             (
                 "the task is what the user said last",
-                "            if self.task is None or (self.spoken == [self.task] and not is_spoken(self.messages[self.task])):\n"
-                "                self.task = at\n",
+                "            if self.task is None or (self.spoken == [self.task] and not "
+                "is_spoken(self.messages[self.task])):\n                self.task = at\n",
                 "            self.task = at\n",
             ),
             (
