@@ -97,25 +97,28 @@ prove-gateway: $(VENV)/.test
 bench-gateway: $(VENV)/.test .venv-bench-gateway/.bench
 	$(BIN)/python scripts/gateway_bench.py $(RUN)
 
-# Agent programs from their registries, each against a strict upstream of ours, direct and through brim: a table, and the logs in
-# .agents. Half an hour for all; one of them: make test-agents AGENTS="--only claude --steps 10".
-test-agents: $(VENV)/.test scripts/agents/node_modules/.installed .venv-agents/.programs .venv-aider/.aider
+# Agent programs from their registries, on a debugging task against a strict upstream of ours, direct and through brim. Writes the table of
+# docs/guides/gateway-agents.md, and logs to .agents. An hour for all; one of them: make test-agents AGENTS="--only claude".
+AGENTS        := --write
+AGENTS_PYTHON := python3.12
+AGENT_aider   := aider-chat==0.86.2
+AGENT_llm     := llm==0.36
+AGENT_mini    := mini-swe-agent==2.4.6 mcp==2.3.0
+AGENT_vibe    := mistral-vibe==3.0.2
+AGENT_genai   := '.[google-genai]'
+
+test-agents: $(VENV)/.test scripts/agents/node_modules/.installed $(foreach each,aider llm mini vibe genai,.venv-$(each)/.agent)
 	$(BIN)/python -m scripts.agents $(AGENTS)
 
+# As their users install them: exact versions of the programs, and of what these need whatever npm finds.
 scripts/agents/node_modules/.installed: scripts/agents/package.json
-	@command -v npm >/dev/null || { echo "Most agents need Node 20 or newer, and there is no npm here."; exit 1; }
+	@command -v npm >/dev/null || { echo "Most agents come from npm, and there is no npm here."; exit 1; }
 	cd scripts/agents && npm install --silent --no-package-lock --no-audit --no-fund
-	@python3 scripts/npm_pins.py --installed scripts/agents
 	@touch $@
 
-.venv-agents/.programs: scripts/agents/programs.txt
-	$(PYTHON) -m venv .venv-agents
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-agents/bin/pip install --quiet -r scripts/agents/programs.txt
-	@touch $@
-
-.venv-aider/.aider: scripts/agents/aider.txt
-	$(PYTHON) -m venv .venv-aider
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-aider/bin/pip install --quiet -r scripts/agents/aider.txt
+.venv-%/.agent:
+	$(AGENTS_PYTHON) -m venv .venv-$*
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-$*/bin/pip install --quiet $(AGENT_$*)
 	@touch $@
 
 # Each fault of scripts/faults.txt in a copy of the code: the tests must fail.

@@ -7,7 +7,6 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,7 +14,7 @@ _SPEC = importlib.util.spec_from_file_location("npm_pins", ROOT / "scripts" / "n
 npm_pins = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(npm_pins)
 
-PACKAGES = [ROOT / "src/brim/studio/page/package.json", ROOT / "scripts/agents/package.json"]
+PAGE = ROOT / "src/brim/studio/page/package.json"
 BY_DATE = ("regex",)
 """Packages whose version is a date, and says nothing of what breaks."""
 TOOLS = ("test", "check", "types", "dist", "docs")
@@ -48,14 +47,13 @@ def test_every_requirement_of_a_user_has_an_upper_bound_and_what_is_installed_is
     assert outside == []
 
 
-@pytest.mark.parametrize("path", PACKAGES, ids=["page", "agents"])
-def test_every_package_of_npm_has_an_exact_version_and_no_host_is_named(path):
-    package = json.loads(path.read_text())
+def test_every_package_of_npm_has_an_exact_version_and_no_host_is_named():
+    package = json.loads(PAGE.read_text())
     exact = {**npm_pins.direct_of(package), **package["overrides"]}
     assert len(package["overrides"]) > 40
     assert not [name for name, each in exact.items() if not re.fullmatch(r"\d+\.\d+\.\d+(?:-[\w.]+)?", each)]
-    assert "://" not in path.read_text()
-    assert list(path.parent.glob("*lock*")) == []
+    assert "://" not in PAGE.read_text()
+    assert list(PAGE.parent.glob("*lock*")) == []
 
 
 def test_packages_that_are_not_pinned_are_named_and_several_versions_are_pinned_each():

@@ -1,4 +1,7 @@
-"""Run agent programs direct and through brim, print a table, and end with 1 if something that must hold does not."""
+"""Run agent programs on the debugging task, direct and through brim, and write the table of the guide.
+
+Ends with 1 if something that must hold does not.
+"""
 
 from __future__ import annotations
 
@@ -6,81 +9,122 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 
 from scripts.agents.figures import Figures, figures
-from scripts.agents.overhead import overhead
-from scripts.agents.programs import ROOT
-from scripts.agents.run import run
-from scripts.agents.scenario import SCENARIOS, Scenario, Via
-from scripts.agents.table import table
-from scripts.agents.verdict import MOST_CPU, failures
+from scripts.agents.programs import PROGRAMS, ROOT, Program
+from scripts.agents.run import Via, run
+
+_GUIDE = ROOT / "docs/guides/gateway-agents.md"
+_HEAD = (
+    "| agent | window | direct | shown | cached | through brim | shown | cached |\n|---|---|---|---|---|---|---|---|\n"
+)
+_TABLE = re.compile(rf"{re.escape(_HEAD)}(\|.*\n)*")
+_CACHED = 0.02
+"""By so much less than without brim may be read from the cache."""
 
 
 def main() -> int:
-    """Run what was asked for."""
+    """Run the programs that were asked for."""
     options = _options()
-    chosen = [
-        each
-        for each in SCENARIOS
-        if any(re.search(rf"\b{re.escape(word)}", each.name) for word in options.only or [""])
+    chosen = [each for each in PROGRAMS if re.search(options.only, each.name, re.IGNORECASE)]
+    for program in chosen:
+        made = replace(program, task=replace(program.task, steps=options.steps)) if options.steps else program
+        for window, via in product(program.windows, _ways(program)):
+            if program.needs.exists() and options.via in ("both", "direct" if via == "direct" else "brim"):
+                _run(made, window, via, options.out)
+    rows = []
+    for each in PROGRAMS:
+        direct, brim = _ways(each)
+        rows += [
+            (each, window, _found(each, window, direct, options.out), _found(each, window, brim, options.out))
+            for window in each.windows
+        ]
+    table = _HEAD + "".join(map(_line, rows))
+    if options.write:
+        _GUIDE.write_text(_TABLE.sub(lambda _: table, _GUIDE.read_text()))
+    print(f"\n{table}\nThe logs are in {options.out}.")
+    failed = [
+        f"{program.name} {window:,}: {said}"
+        for program, window, direct, brim in rows
+        if program in chosen
+        for said in _failures(direct, brim)
     ]
-    if not chosen and options.only != ["overhead"]:
-        print(f"No run has such a name. There are: {', '.join(each.name for each in SCENARIOS)}, overhead.")
-        return 1
-    results: list[tuple[Scenario, Via, Figures]] = []
-    failed: list[str] = []
-    for scenario in chosen:
-        changed = replace(scenario, answer_counts=scenario.answer_counts or options.answer_counts)
-        if options.steps:
-            changed = replace(changed, task=replace(changed.task, steps=options.steps))
-        found = _compare(changed, options.via, options.out, results)
-        failed += [f"{scenario.name}: {said}" for said in found]
-    if not options.only or "overhead" in options.only:
-        failed += _overhead(options.out)
-    shown = table(results)
-    (options.out / "table.md").write_text(shown + "\n" + "".join(f"\n- {said}" for said in failed) + "\n")
-    print(f"\n{shown}\n\nThe logs are in {options.out}.")
     for said in failed:
         print(f"FAILED {said}")
     return 1 if failed else 0
 
 
-def _compare(scenario: Scenario, ways: str, out: Path, results: list[tuple[Scenario, Via, Figures]]) -> list[str]:
-    """Run a scenario in its ways, and return what does not hold."""
-    if not scenario.program.needs.exists():
-        return [f"{scenario.program.name} is not installed: {scenario.program.needs} is missing"]
-    got: dict[Via, Figures] = {}
-    for via in scenario.ways:
-        if ways not in ("both", "direct" if via == "direct" else "brim"):
-            continue
-        folder = out / scenario.name.replace(" ", "-").replace(",", "") / via
-        got[via] = each = figures(run(scenario, via, folder))
-        (folder / "figures.json").write_text(json.dumps(asdict(each), indent=2))
-        results.append((scenario, via, each))
-        print(table([(scenario, via, each)]).splitlines()[-1], flush=True)
-    brim = got.get(scenario.ways[1])
-    return [] if brim is None else list(failures(scenario, got.get("direct"), brim))
+def _ways(program: Program) -> tuple[Via, Via]:
+    return ("direct", "wrap" if program.wrapped else "gateway")
 
 
-def _overhead(out: Path) -> list[str]:
-    """Measure what the gateway costs, and return what does not hold."""
-    found = overhead(out / "overhead")
-    (out / "overhead.json").write_text(json.dumps(asdict(found), indent=2))
-    print(f"CPU of the gateway, warm, {found.size:,} bytes with 24 tools: {found.fits:.1f} ms, cut {found.cut:.1f} ms")
-    slow = [each for each in (found.fits, found.cut) if each > MOST_CPU]
-    return [f"overhead: {max(slow):.1f} ms CPU, at most {MOST_CPU:.0f}"] if slow else []
+def _run(program: Program, window: int, via: Via, out: Path) -> None:
+    """Run a program in one way, and write its figures to the folder of the run."""
+    folder = _folder(program, window, via, out)
+    found = asdict(figures(run(program, window, via, folder)))
+    (folder / "figures.json").write_text(json.dumps(found, indent=2))
+    print(f"{program.name} {window:,} {via}: {json.dumps(found)}", flush=True)
+
+
+def _found(program: Program, window: int, via: Via, out: Path) -> Figures | None:
+    """Return the figures of a program's newest run in one way."""
+    path = _folder(program, window, via, out) / "figures.json"
+    return Figures(**json.loads(path.read_text())) if path.exists() else None
+
+
+def _folder(program: Program, window: int, via: Via, out: Path) -> Path:
+    return out / re.sub(r"\W+", "-", program.name) / f"{window}-{via}"
+
+
+def _failures(direct: Figures | None, brim: Figures | None) -> Iterator[str]:
+    """Yield what does not hold, a sentence each."""
+    if brim is None:
+        yield "was not run through brim"
+        return
+    if not brim.finished:
+        yield f"did not finish: step {brim.steps}"
+    if brim.overflows:
+        yield f"{brim.overflows} overflows reached the program"
+    if brim.illegal:
+        yield f"{len(brim.illegal)} illegal requests: {brim.illegal[0]}"
+    if not brim.kept:
+        yield "the user's words or a subagent's answer were lost"
+    if direct is None or not direct.finished:
+        return
+    if set(direct.facts) - set(brim.facts) or direct.edits > brim.edits:
+        yield f"shows {_shown(brim)}, without brim {_shown(direct)}"
+    if brim.cached < direct.cached - _CACHED:
+        yield f"{brim.cached:.1%} of the prompts were read from the cache, {direct.cached:.1%} without brim"
+
+
+def _line(row: tuple[Program, int, Figures | None, Figures | None]) -> str:
+    program, window, direct, brim = row
+    cells = [program.name, f"{window:,}"]
+    for each in (direct, brim):
+        if each is None:
+            cells += ["not run", "", ""]
+        elif each.finished:
+            cells += ["finishes", _shown(each), f"{each.cached:.1%}"]
+        else:
+            cells += [f"ends at step {each.steps}", "", ""]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _shown(each: Figures) -> str:
+    return f"{each.facts} {each.edits}".strip()
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m scripts.agents", description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="WORD", help="only the runs whose name has one of these words")
+    parser.add_argument("--only", default="", metavar="WORD", help="only the programs whose name has this word")
     parser.add_argument("--via", choices=["both", "direct", "brim"], default="both")
-    parser.add_argument("--steps", type=int, help="parts of the log to read")
-    counts = "the upstreams refuse a prompt that leaves too little room for the requested answer"
-    parser.add_argument("--answer-counts", action="store_true", help=counts)
-    parser.add_argument("--out", type=Path, default=ROOT / ".agents", help="where logs and table are written")
+    parser.add_argument("--steps", type=int, help="steps of the task")
+    parser.add_argument("--out", type=Path, default=ROOT / ".agents", help="where the logs are written")
+    parser.add_argument("--write", action="store_true", help="write the table to the guide")
     return parser.parse_args()
 
 

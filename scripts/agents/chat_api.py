@@ -11,8 +11,7 @@ from scripts.agents.chat_rules import check_chat
 from scripts.agents.count import OPENAI, content_tokens, tool_tokens
 from scripts.agents.script import ScriptedAnswer, Seen
 from scripts.agents.server import ApiReply
-from scripts.agents.texts import text_of
-from scripts.agents.upstream import Decided, ReadRequest, Upstream, pieces, shown
+from scripts.agents.upstream import Decided, ReadRequest, Upstream, compared, pieces, text_of
 
 
 class ChatApi:
@@ -60,12 +59,13 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
         body=request,
         seen=Seen(
             text=text_of(messages),
-            tail=text_of([message for message in tail if message["role"] != "tool"]),
+            tail=[text_of(message) for message in tail if message["role"] == "user"],
             results=[message["tool_call_id"] for message in tail if message["role"] == "tool"],
-            tools={tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools},
+            tools={each["name"]: each.get("parameters") or {} for tool in tools if (each := tool.get("function"))},
+            system=text_of([message for message in messages if message["role"] in ("system", "developer")]),
         ),
-        fixed=[PromptPart(shown(tool), tool_tokens(tool["function"], OPENAI)) for tool in tools],
-        messages=[PromptPart(shown(message), content_tokens(message, OPENAI)) for message in messages],
+        fixed=[PromptPart(compared(tool), tool_tokens(tool[tool["type"]], OPENAI)) for tool in tools],
+        messages=[PromptPart(compared(message), content_tokens(message, OPENAI)) for message in messages],
         asked=request.get("max_completion_tokens") or request.get("max_tokens") or 0,
         check=lambda: check_chat(request),
         reports=not request.get("stream") or bool((request.get("stream_options") or {}).get("include_usage")),

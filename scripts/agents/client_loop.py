@@ -1,7 +1,7 @@
-"""A small agent of our own on a provider's client: `client_loop.py CLIENT BASE MODEL TASK plain|wrapped`.
+"""A small agent of our own on a provider's client: `client_loop.py CLIENT BASE MODEL plain|wrapped`.
 
-CLIENT is `anthropic`, `chat` or `responses`. It runs the shell calls of the model until the model makes none, and
-prints the last answer. Wrapped, the client is given to `brim.wrap`, and standard error states what brim counted.
+CLIENT is `anthropic`, `chat`, `responses` or `gemini`. It runs the shell calls of the model until the model makes none,
+and prints the last answer. Wrapped, the client is given to `brim.wrap`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from scripts.agents.task import PROMPT
+
 _SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 _ABOUT = "Run a shell command."
 _KEY = "sk-none"
 _ASKED = 4_000
 WINDOW = "RIG_WINDOW"
-"""The variable with the window that brim is told."""
+"""The variable with the window that a wrapped client is told."""
 
 
 def _shell(arguments: Any) -> str:
@@ -34,13 +36,6 @@ def _wrapped(client: Any) -> Any:
     return brim.wrap(client, int(window) if window else None)
 
 
-def _count(client: Any) -> None:
-    """Print what brim counted for the request that was just answered."""
-    if (conversations := getattr(client, "brim", None)) is not None and (last := conversations.last) is not None:
-        budget = last.room.target if last.room is not None and last.changed else None
-        print(json.dumps({"after": last.used, "budget_tokens": budget}), file=sys.stderr, flush=True)
-
-
 def _anthropic_client(base: str) -> Any:
     import anthropic
 
@@ -53,6 +48,12 @@ def _openai_client(base: str) -> Any:
     return openai.OpenAI(base_url=f"{base}/v1", api_key=_KEY, max_retries=0)
 
 
+def _gemini_client(base: str) -> Any:
+    from google import genai
+
+    return genai.Client(api_key=_KEY, http_options={"base_url": base})
+
+
 def _messages(client: Any, model: str, task: str) -> str:
     messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": task}]}]
     tools = [{"name": "bash", "description": _ABOUT, "input_schema": _SCHEMA}]
@@ -60,7 +61,6 @@ def _messages(client: Any, model: str, task: str) -> str:
         sent = _marked(messages)
         with client.messages.stream(model=model, max_tokens=_ASKED, messages=sent, tools=tools) as stream:
             answer = stream.get_final_message()
-        _count(client)
         content = [block.model_dump(exclude_none=True) for block in answer.content]
         messages.append({"role": "assistant", "content": content})
         calls = [block for block in answer.content if block.type == "tool_use"]
@@ -81,7 +81,6 @@ def _chat(client: Any, model: str, task: str) -> str:
     tools = [{"type": "function", "function": {"name": "bash", "description": _ABOUT, "parameters": _SCHEMA}}]
     while True:
         answer = client.chat.completions.create(model=model, messages=messages, tools=tools, max_tokens=_ASKED)
-        _count(client)
         message = answer.choices[0].message
         messages.append(message.model_dump(exclude_none=True))
         if not message.tool_calls:
@@ -99,7 +98,6 @@ def _responses(client: Any, model: str, task: str) -> str:
         answer = client.responses.create(
             model=model, input=items, tools=tools, max_output_tokens=_ASKED, stream=False, **options
         )
-        _count(client)
         items += [item.model_dump(exclude_none=True) for item in answer.output]
         calls = [item for item in answer.output if item.type == "function_call"]
         if not calls:
@@ -108,10 +106,27 @@ def _responses(client: Any, model: str, task: str) -> str:
             items.append({"type": "function_call_output", "call_id": call.call_id, "output": _shell(call.arguments)})
 
 
+def _gemini(client: Any, model: str, task: str) -> str:
+    contents: list[Any] = [{"role": "user", "parts": [{"text": task}]}]
+    declared = {"name": "bash", "description": _ABOUT, "parameters_json_schema": _SCHEMA}
+    config = {"tools": [{"function_declarations": [declared]}], "automatic_function_calling": {"disable": True}}
+    while True:
+        answer = client.models.generate_content(model=model, contents=contents, config=config)
+        contents.append(answer.candidates[0].content)
+        if not answer.function_calls:
+            return str(answer.text)
+        results = [
+            {"function_response": {"id": call.id, "name": call.name, "response": {"output": _shell(call.args)}}}
+            for call in answer.function_calls
+        ]
+        contents.append({"role": "user", "parts": results})
+
+
 _LOOPS: dict[str, tuple[Callable[[str], Any], Callable[[Any, str, str], str]]] = {
     "anthropic": (_anthropic_client, _messages),
     "chat": (_openai_client, _chat),
     "responses": (_openai_client, _responses),
+    "gemini": (_gemini_client, _gemini),
 }
 
 
@@ -123,5 +138,5 @@ def work(name: str, base: str, model: str, task: str, *, wrapped: bool) -> str:
 
 
 if __name__ == "__main__":
-    name, base, model, task, how = sys.argv[1:]
-    print(work(name, base, model, task, wrapped=how == "wrapped"))
+    name, base, model, how = sys.argv[1:]
+    print(work(name, base, model, PROMPT, wrapped=how == "wrapped"))

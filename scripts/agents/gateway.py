@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,42 +10,24 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 _ENDS = 10
 """Seconds that a gateway has to end."""
 
 
-class GatewayProcess(NamedTuple):
-    """A gateway that runs."""
-
-    address: str
-    """Without `/v1`."""
-    pid: int
-
-
 @contextmanager
-def running_gateway(
-    upstream: str, folder: Path, window: int | None, meter: str | None = None, *, lowers: bool = False
-) -> Iterator[GatewayProcess]:
-    """Run the gateway before an upstream, and yield it.
+def running_gateway(upstream: str, folder: Path) -> Iterator[str]:
+    """Run the gateway before an upstream, with its output in a folder, and yield its address.
 
-    Args:
-        upstream: the address of the upstream.
-        folder: where the output is written.
-        window: the window that the gateway is told, or None if it has to find out.
-        meter: the meter that it is told, or None if it has to find out.
-        lowers: whether it may ask for a shorter answer.
+    It is told nothing: the window is found out by the first refusal.
     """
-    told = [] if window is None else ["--window", str(window)]
-    told += [] if meter is None else ["--meter", meter]
-    env = {**os.environ, "BRIM_GATEWAY__LOWER_ANSWER": str(lowers).lower()}
-    command = [sys.executable, "-m", "brim", "gateway", "--upstream", f"{upstream}/v1", "--port", "0", "--json", *told]
+    command = [sys.executable, "-m", "brim", "gateway", "--upstream", upstream, "--port", "0", "--json"]
     with (
         tempfile.TemporaryDirectory() as empty,
         (folder / "gateway.out").open("w") as out,
         (folder / "gateway.err").open("w") as errors,
-        subprocess.Popen(command, cwd=empty, env=env, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        subprocess.Popen(command, cwd=empty, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
     ):
         assert process.stdout is not None
         first = process.stdout.readline()
@@ -54,7 +35,7 @@ def running_gateway(
             raise RuntimeError(f"the gateway did not start; what it printed is in {errors.name}")
         threading.Thread(target=_copy, args=(process.stdout, out), daemon=True).start()
         try:
-            yield GatewayProcess(json.loads(first)["address"].removesuffix("/v1"), process.pid)
+            yield json.loads(first)["address"].removesuffix("/v1")
         finally:
             process.terminate()
             try:

@@ -1,4 +1,4 @@
-"""A recording hop between a client and what it talks to: what the client was answered, with the `x-brim-*` headers.
+"""A recording hop between a client and what it talks to: what the client was answered.
 
 It stands before the gateway, and before the upstream where an agent talks to it directly, so both are measured alike.
 """
@@ -6,8 +6,8 @@ It stands before the gateway, and before the upstream where an agent talks to it
 from __future__ import annotations
 
 import http.client
+import json
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -15,10 +15,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scripts.agents.request_log import RequestLog
-from scripts.agents.server import serving
+from scripts.agents.server import read_body, serving
 
 OVERFLOW = re.compile(
-    rb"prompt is too long|maximum context length|context_length_exceeded|exceed context limit|exceeds the context"
+    rb"prompt is too long|maximum context length|context_length_exceeded|exceed context limit"
+    rb"|exceeds the (context|maximum number)"
 )
 """How an overflow is called in the answers of the upstreams, and in those of the gateway in their name."""
 _OWN = ("connection", "transfer-encoding", "keep-alive", "content-length", "host", "accept-encoding")
@@ -43,33 +44,21 @@ class _Hop(BaseHTTPRequestHandler):
         self._forward()
 
     def _forward(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = read_body(self)
         host = urlsplit(self.target)
         connection = http.client.HTTPConnection(host.hostname or "", host.port, timeout=_TIMEOUT)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in _OWN or name == "Upgrade"}
-        began = time.monotonic()
         try:
             connection.request(self.command, self.path, body or None, {**headers, "content-length": str(len(body))})
             answer = connection.getresponse()
-            row = self._row(answer, time.monotonic() - began)
-            row["overflow"] = self._relay(answer)
-            self.log.write(row)
+            row = {"method": self.command, "path": self.path, "status": answer.status}
+            sent = json.loads(body) if body[:1] == b"{" else None
+            self.log.write({**row, "overflow": self._relay(answer)}, sent)
             if self.command != "HEAD":  # The row is there before the client knows that the answer is complete.
                 self.wfile.write(b"0\r\n\r\n")
                 self.wfile.flush()
         finally:
             connection.close()
-
-    def _row(self, answer: http.client.HTTPResponse, seconds: float) -> dict[str, Any]:
-        told = {name.lower(): value for name, value in answer.getheaders()}
-        return {
-            "method": self.command,
-            "path": self.path,
-            "status": answer.status,
-            "request_id": told.get("request-id"),
-            "first_byte": round(seconds, 4),
-            "brim": {name.removeprefix("x-brim-"): value for name, value in told.items() if name.startswith("x-brim-")},
-        }
 
     def _relay(self, answer: http.client.HTTPResponse) -> bool:
         """Pass the answer on as it comes, up to its end, and return whether it states an overflow."""

@@ -12,7 +12,7 @@ from scripts.agents.illegal import signature
 from scripts.agents.messages_rules import blocks_of, check_messages
 from scripts.agents.script import ScriptedAnswer, Seen
 from scripts.agents.server import ApiReply
-from scripts.agents.upstream import Decided, ReadRequest, Upstream, pieces, shown
+from scripts.agents.upstream import Decided, ReadRequest, Upstream, compared, pieces, text_of
 
 
 class MessagesApi:
@@ -59,7 +59,7 @@ class MessagesApi:
 
 def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> ReadRequest:
     fixed = [
-        PromptPart(shown(tool), tool_tokens(tool, CLAUDE), "cache_control" in tool)
+        PromptPart(compared(tool), tool_tokens(tool, CLAUDE), "cache_control" in tool)
         for tool in request.get("tools") or []
     ]
     fixed += [_part("system", block) for block in blocks_of(request.get("system"))]
@@ -78,17 +78,18 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
 
 
 def _part(role: str, block: dict[str, Any]) -> PromptPart:
-    return PromptPart(role + shown(block), content_tokens(block, CLAUDE), "cache_control" in block)
+    return PromptPart(role + compared(block), content_tokens(block, CLAUDE), "cache_control" in block)
 
 
 def _seen(request: Mapping[str, Any], messages: list[dict[str, Any]]) -> Seen:
     last = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
     tail = [block for message in messages[last + 1 :] for block in blocks_of(message["content"])]
     return Seen(
-        text=json.dumps(messages, ensure_ascii=False),
-        tail="\n".join(block["text"] for block in tail if block["type"] == "text"),
+        text=text_of(messages),
+        tail=[block["text"] for block in tail if block["type"] == "text"],
         results=[block["tool_use_id"] for block in tail if block["type"] == "tool_result"],
         tools={tool["name"]: tool.get("input_schema") or {} for tool in request.get("tools") or []},
+        system=text_of(request.get("system")),
         thinks=(request.get("thinking") or {}).get("type") in ("enabled", "adaptive"),
     )
 

@@ -33,8 +33,9 @@ class RequestLog:
         return row
 
     def body(self, row: Row) -> Any:
-        """Return the body of a row."""
-        return json.loads(self._path(row).read_text(encoding="utf-8"))
+        """Return the body of a row; `None` if it has none."""
+        path = self._path(row)
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def _path(self, row: Row) -> Path:
         return self._bodies / f"{row['n']:04d}.json"

@@ -14,8 +14,7 @@ from scripts.agents.illegal import sealed
 from scripts.agents.responses_rules import OUTPUTS, REASONED, check_responses
 from scripts.agents.script import ScriptedAnswer, Seen
 from scripts.agents.server import ApiReply
-from scripts.agents.texts import text_of
-from scripts.agents.upstream import Decided, ReadRequest, Upstream, pieces, shown
+from scripts.agents.upstream import Decided, ReadRequest, Upstream, compared, pieces, text_of
 
 _OVERFLOW = "Your input exceeds the context window of this model. Please adjust your input and try again."
 _CODE = "context_length_exceeded"
@@ -48,21 +47,23 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
     tools = request.get("tools") or []
     last = max((i for i, item in enumerate(items) if _is_answer(item)), default=-1)
     tail = items[last + 1 :]
-    fixed = [PromptPart(shown(tool), tool_tokens(tool, OPENAI)) for tool in tools]
+    fixed = [PromptPart(compared(tool), tool_tokens(tool, OPENAI)) for tool in tools]
     if instructions := request.get("instructions"):
         fixed.append(PromptPart(instructions, content_tokens(instructions, OPENAI)))
-    summary = any(item.get("type") == "compaction_trigger" for item in tail)
+    hidden = [item["encrypted_content"][5:-64] for item in items if item.get("type") == "compaction"]
     return ReadRequest(
         body=request,
         seen=Seen(
-            text=text_of(items),
-            tail="Write a detailed summary." if summary else text_of([item for item in tail if "call_id" not in item]),
+            text=text_of([*hidden, *items]),
+            tail=[text_of(item) for item in tail if item.get("role") == "user"],
             results=[item["call_id"] for item in tail if "call_id" in item],
             tools={tool["name"]: tool.get("parameters") or {} for tool in tools if tool.get("type") == "function"},
+            system=instructions or "",
             thinks=bool(request.get("reasoning")),
+            summarizes=any(item.get("type") == "compaction_trigger" for item in tail),
         ),
         fixed=fixed,
-        messages=[PromptPart(shown(item), content_tokens(item, OPENAI)) for item in items],
+        messages=[PromptPart(compared(item), content_tokens(item, OPENAI)) for item in items],
         asked=request.get("max_output_tokens") or 0,
         check=lambda: check_responses(request),
         path=path,
@@ -106,7 +107,7 @@ def _output(number: int, answer: ScriptedAnswer, request: Mapping[str, Any]) -> 
         yield {"id": f"cmp_{number}", "type": "compaction", "encrypted_content": sealed(answer.text)}
         return
     if answer.thinking:
-        summary = [{"type": "summary_text", "text": f"part {answer.step} is next"}]
+        summary = [{"type": "summary_text", "text": f"step {answer.step} is next"}]
         yield {
             "id": f"rs_{number}",
             "type": "reasoning",

@@ -11,21 +11,23 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from scripts.agents.cache import BreakpointCache, PrefixCache
 from scripts.agents.client_loop import WINDOW
 from scripts.agents.gateway import running_gateway
+from scripts.agents.gemini_api import GeminiApi
 from scripts.agents.hop import recording
 from scripts.agents.messages_api import MessagesApi
 from scripts.agents.openai_api import OpenAiApi
-from scripts.agents.programs import Launch, Place, surroundings
+from scripts.agents.programs import Launch, Place, Program, surroundings
 from scripts.agents.request_log import RequestLog
-from scripts.agents.scenario import Scenario, Via
 from scripts.agents.script import Script
 from scripts.agents.server import Api, serving_api
 from scripts.agents.upstream import Cache, Upstream
 
-_TIMEOUT = 900
+Via = Literal["direct", "gateway", "wrap"]
+_TIMEOUT = 400
 """Seconds that a program has."""
 
 
@@ -33,7 +35,7 @@ _TIMEOUT = 900
 class Run:
     """What a run left."""
 
-    scenario: Scenario
+    program: Program
     via: Via
     upstream: RequestLog
     """What the upstream was sent."""
@@ -41,46 +43,34 @@ class Run:
     """What the client was answered."""
     out: str
     errors: str
-    printed: str
-    """What brim printed as JSON lines: the gateway, or the wrapped client."""
     ended: str
     """How the program ended: `0`, another code, or `timeout`."""
     seconds: float
 
 
-def run(scenario: Scenario, via: Via, folder: Path) -> Run:
-    """Run a scenario in one of its ways, with the log in a folder."""
+def run(program: Program, window: int, via: Via, folder: Path) -> Run:
+    """Run a program with a window in one of the ways, with the log in a folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     upstream_log, client_log = RequestLog(folder, "upstream"), RequestLog(folder, "client")
     with ExitStack() as stack:
-        address = stack.enter_context(serving_api(api_of(scenario, upstream_log)))
+        address = stack.enter_context(serving_api(api_of(program, window, upstream_log)))
         if via == "gateway":
-            told = scenario.window if scenario.told else None
-            running = running_gateway(address, folder, told, scenario.meter, lowers=scenario.lowers)
-            address = stack.enter_context(running).address
+            address = stack.enter_context(running_gateway(address, folder))
         address = stack.enter_context(recording(address, client_log))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-        place = Place(
-            base=address,
-            home=home,
-            task=scenario.task,
-            model=scenario.model,
-            asked=scenario.asked,
-            wrapped=via == "wrap",
-        )
+        place = Place(base=address, home=home, task=program.task, model=program.model, wrapped=via == "wrap")
+        program.task.create(place.work)
         began = time.monotonic()
-        ended = _work(place, scenario, folder)
+        ended = _work(program.launch(place), place, window, folder)
         seconds = time.monotonic() - began
-    out, errors = _text(folder / "agent.out"), _text(folder / "agent.err")
     return Run(
-        scenario=scenario,
+        program=program,
         via=via,
         upstream=upstream_log,
         client=client_log,
-        out=out,
-        errors=errors,
-        printed=errors if via == "wrap" else _text(folder / "gateway.out"),
+        out=_text(folder / "agent.out"),
+        errors=_text(folder / "agent.err"),
         ended=ended,
         seconds=seconds,
     )
@@ -91,33 +81,24 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
-def api_of(scenario: Scenario, log: RequestLog) -> Api:
-    """Return the upstream of a scenario."""
-    messages = scenario.program.api == "messages"
+def api_of(program: Program, window: int, log: RequestLog) -> Api:
+    """Return the upstream of a program."""
+    messages = program.api == "messages"
     cache: Cache = BreakpointCache() if messages else PrefixCache()
-    upstream = Upstream(
-        script=Script(scenario.task, "toolu_rig_" if messages else "call_rig_"),
-        log=log,
-        cache=cache,
-        window=scenario.window,
-        answer_counts=scenario.answer_counts,
-    )
-    return MessagesApi(upstream) if messages else OpenAiApi(upstream)
+    script = Script(program.task, "toolu_rig_" if messages else "call_rig_")
+    upstream = Upstream(script=script, log=log, cache=cache, window=window)
+    apis = {"messages": MessagesApi, "openai": OpenAiApi, "gemini": GeminiApi}
+    return apis[program.api](upstream)
 
 
-def _work(place: Place, scenario: Scenario, folder: Path) -> str:
-    """Run the commands of a program one after the other, until one fails."""
-    launch = scenario.program.launch(place)
-    env = surroundings(place, launch)
-    if scenario.told:
-        env[WINDOW] = str(scenario.window)
-    work = place.home / "work"
-    work.mkdir()
+def _work(launch: Launch, place: Place, window: int, folder: Path) -> str:
+    """Run the commands of a program one after the other, until one takes too long."""
+    env = {**surroundings(place, launch), WINDOW: str(window)}
     until = time.monotonic() + _TIMEOUT
     ended = "0"
     with (folder / "agent.out").open("w") as out, (folder / "agent.err").open("w") as errors:
         for command in launch.commands:
-            options = {"cwd": work, "env": env, "stdin": subprocess.PIPE, "stdout": out, "stderr": errors}
+            options = {"cwd": place.work, "env": env, "stdin": subprocess.PIPE, "stdout": out, "stderr": errors}
             with subprocess.Popen(command, text=True, start_new_session=True, **options) as process:  # type: ignore[call-overload]
                 ended = _wait(process, launch, until)
             if ended == "timeout":

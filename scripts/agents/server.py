@@ -32,6 +32,18 @@ class Api(Protocol):
         """Answer a request without a body."""
 
 
+def read_body(handler: BaseHTTPRequestHandler) -> bytes:
+    """Return the body of a request, also of one that is sent in chunks."""
+    if handler.headers.get("transfer-encoding") != "chunked":
+        return handler.rfile.read(int(handler.headers.get("content-length") or 0))
+    chunks = []
+    while size := int(handler.rfile.readline().partition(b";")[0], 16):
+        chunks.append(handler.rfile.read(size))
+        handler.rfile.readline()
+    handler.rfile.readline()
+    return b"".join(chunks)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     api: Api
@@ -48,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self.api.get(self.path, self._headers()))
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        raw = read_body(self)
         if self.headers.get("content-encoding") == "gzip":
             raw = gzip.decompress(raw)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from scripts.agents.request_log import RequestLog, Row
 from scripts.agents.script import Script, ScriptedAnswer, Seen
 
 _UNUSED = CacheUse(0, 0, 0)
+_UNREAD = ("id", "type", "role", "signature", "encrypted_content", "thoughtSignature", "cache_control")
+"""Fields that no model reads."""
 
 
 class Cache(Protocol):
@@ -83,9 +84,8 @@ class Upstream:
             row = self.log.write({**row, "status": 400, "overflow": True}, request.body)
             return Decided(number=row["n"], tokens=row["tokens"])
         answer, use = self.script.answer(request.seen), self._cache.use([*request.fixed, *request.messages])
-        charged = {"read": use.read, "written": use.written, "cost": round(use.cost)}
-        said = {"kind": answer.kind, "step": answer.step}
-        row = self.log.write({**row, "status": 200, **said, **charged}, request.body)
+        said = {"kind": answer.kind, "step": answer.step, "shown": answer.shown}
+        row = self.log.write({**row, "status": 200, **said, "read": use.read}, request.body)
         return Decided(number=row["n"], tokens=row["tokens"], answer=answer, use=use)
 
     @staticmethod
@@ -95,15 +95,22 @@ class Upstream:
             "client": request.client,
             "model": request.body.get("model"),
             "tokens": request.tokens,
-            "fixed": sum(part.tokens for part in request.fixed),
             "asked": request.asked,
-            "reports": request.reports,
-            "tools": len(request.body.get("tools") or []),
-            "messages": [hashlib.sha256(part.text.encode()).hexdigest()[:12] for part in request.messages],
         }
 
 
-def shown(value: Mapping[str, Any]) -> str:
+def text_of(value: Any) -> str:
+    """Return all that a model reads of messages: their strings, one below the other."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(map(text_of, value))
+    if isinstance(value, Mapping):
+        return "\n".join(text_of(each) for key, each in value.items() if key not in _UNREAD)
+    return ""
+
+
+def compared(value: Mapping[str, Any]) -> str:
     """Return a tool, a block or a message as text to compare: without its breakpoint."""
     return json.dumps({key: each for key, each in value.items() if key != "cache_control"}, sort_keys=True)
 

@@ -10,6 +10,7 @@ from checkout import ROOT
 sys.path.append(str(ROOT))
 
 from scripts.agents.chat_rules import check_chat
+from scripts.agents.gemini_rules import check_gemini
 from scripts.agents.illegal import IllegalRequest, sealed, signature
 from scripts.agents.messages_rules import check_messages
 from scripts.agents.responses_rules import check_responses
@@ -171,3 +172,31 @@ def without(*indexes, **changes):
 def test_items_that_are_refused(items, refused):
     with pytest.raises(IllegalRequest, match=refused):
         check_responses({"input": items})
+
+
+ASK = {"role": "user", "parts": [{"text": "hi"}]}
+ACT = {"role": "model", "parts": [{"functionCall": {"id": "g1", "name": "shell", "args": {}}}]}
+DONE = {"role": "user", "parts": [{"functionResponse": {"id": "g1", "name": "shell", "response": {}}}]}
+
+
+def test_a_call_of_gemini_with_its_response_is_legal():
+    check_gemini([ASK, ACT, DONE, {"role": "model", "parts": [{"text": "so"}]}, ASK])
+
+
+@pytest.mark.parametrize(
+    ("contents", "refused"),
+    [
+        ([], "contents is not specified"),
+        ([{"role": "robot", "parts": [{"text": "x"}]}], "valid role"),
+        ([ASK, {"role": "user", "parts": []}], "must not be empty"),
+        ([ACT, DONE], "begin with a user turn"),
+        ([ASK, ACT], "end with a user role"),
+        ([ASK, ACT, ASK], "number of function response parts"),
+        ([ASK, ACT, ACT, DONE, ASK], "number of function response parts"),
+        ([ASK, ACT, {"role": "user", "parts": [{"functionResponse": {"id": "g2"}}]}], "ids do not match"),
+        ([ASK, DONE], "immediately after a function call turn"),
+    ],
+)
+def test_contents_that_gemini_refuses(contents, refused):
+    with pytest.raises(IllegalRequest, match=refused):
+        check_gemini(contents)

@@ -1,9 +1,10 @@
 """The upstreams of `make test-agents` on real sockets, with the providers' own clients."""
 
 import json
-import subprocess
+import re
 import sys
 import urllib.request
+from dataclasses import replace
 
 import anthropic
 import openai
@@ -13,6 +14,7 @@ from checkout import ROOT
 
 sys.path.append(str(ROOT))
 
+from scripts.agents.__main__ import _failures
 from scripts.agents.cache import BreakpointCache, PrefixCache
 from scripts.agents.client_loop import WINDOW, work
 from scripts.agents.figures import figures
@@ -22,12 +24,10 @@ from scripts.agents.openai_api import OpenAiApi
 from scripts.agents.programs import PROGRAMS
 from scripts.agents.request_log import RequestLog
 from scripts.agents.run import Run, api_of
-from scripts.agents.scenario import Scenario
 from scripts.agents.script import Script
 from scripts.agents.server import serving_api
-from scripts.agents.task import Task
+from scripts.agents.task import EDITS, FACTS, PROMPT, Task, shown, summary
 from scripts.agents.upstream import Upstream
-from scripts.agents.verdict import failures
 
 TASK = Task(steps=3, chars=2_000)
 LONG = "word " * 3_000
@@ -84,42 +84,53 @@ def test_a_websocket_is_refused_and_the_models_are_listed(tmp_path):
     assert sorted(row["status"] for row in log.rows) == [200, 426]
 
 
-def test_the_command_of_a_step_prints_the_part_that_is_looked_for():
-    told = subprocess.run(TASK.command(2), shell=True, capture_output=True, text=True, check=True)
-    assert told.stdout == TASK.part(2) + "\n"
+def test_a_text_shows_the_facts_and_edits_that_it_holds_and_a_summary_keeps_them():
+    steps = [TASK.step(number).command for number in range(1, 17)]
+    assert shown("\n".join([*FACTS.values(), *steps])) == ("PEFUS", 4)
+    assert shown(summary(f"{FACTS['E']} and {steps[4]}", 5)) == ("E", 1)
+    assert shown("src/loader.py was read") == ("", 0)
+
+
+def test_the_project_has_the_facts_and_what_the_edits_change(tmp_path):
+    TASK.create(tmp_path)
+    files = {
+        path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.*") if path.is_file()
+    }
+    assert shown("\n".join(files.values())) == ("PEF", 0)
+    assert all(re.search(change.split("/")[1], files[name], re.MULTILINE) for name, change in EDITS.items())
+    assert [FACTS["P"] in turn for turn in TASK.turns(tmp_path)] == [True, False, False]
 
 
 @pytest.mark.parametrize("name", ["anthropic", "chat", "responses"])
-def test_a_client_that_is_wrapped_finishes_a_task_that_is_too_long_for_it(name, tmp_path, monkeypatch, capsys):
-    program = PROGRAMS[{"chat": "openai"}.get(name, name) + "-client"]
-    scenario = Scenario(name=name, program=program, window=9_000, task=Task(steps=8, chars=4_500), wrapped=True)
-    monkeypatch.setenv(WINDOW, "9000")
-    upstream_log, client_log = RequestLog(tmp_path, "upstream"), RequestLog(tmp_path, "client")
-    with serving_api(api_of(scenario, upstream_log)) as address, recording(address, client_log) as hop:
-        out = work(name, hop, scenario.model, scenario.task.prompt, wrapped=True)
-    logs = {"upstream": upstream_log, "client": client_log}
-    told = capsys.readouterr().err
-    found = figures(
-        Run(scenario=scenario, via="wrap", out=out, errors=told, printed=told, ended="0", seconds=1, **logs)
+def test_a_wrapped_client_finishes_a_task_that_is_too_long_for_it_and_shows_all_of_it(name, tmp_path, monkeypatch):
+    found = next(
+        each for each in PROGRAMS if each.name == {"anthropic": "anthropic"}.get(name, f"openai {name}") + ", wrapped"
     )
-    assert (found.finished, found.steps, found.overflows, found.illegal) == (True, 8, 0, [])
-    assert found.cuts
-    assert out == scenario.task.final
-    assert found.peak <= 1
-    assert 4_000 <= found.budget <= 8_000
+    program = replace(found, task=Task(steps=18, chars=6_000))
+    program.task.create(tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv(WINDOW, "14000")
+    logs = {"upstream": RequestLog(tmp_path, "upstream"), "client": RequestLog(tmp_path, "client")}
+    with serving_api(api_of(program, 14_000, logs["upstream"])) as address, recording(address, logs["client"]) as hop:
+        out = work(name, hop, program.model, PROMPT, wrapped=True)
+    each = figures(Run(program=program, via="wrap", out=out, errors="", ended="0", seconds=1, **logs))
+    assert (each.finished, each.steps, each.overflows, each.illegal) == (True, 19, 0, [])
+    assert (each.facts, each.edits) == ("PEF", 4)
+    assert max(row["tokens"] for row in logs["upstream"].rows) <= 14_000
 
 
 def test_what_does_not_hold_is_named(tmp_path):
-    scenario = Scenario(name="pi", program=PROGRAMS["pi"], window=9_000, task=TASK)
+    program = replace(next(each for each in PROGRAMS if each.name == "pi"), task=TASK)
     logs = {"upstream": RequestLog(tmp_path, "upstream"), "client": RequestLog(tmp_path, "client")}
-    logs["client"].write({"status": 400, "overflow": True, "brim": {}, "request_id": None})
+    logs["client"].write({"status": 400, "overflow": True})
     logs["upstream"].write({"status": 400, "tokens": 9_001, "illegal": "tool_use without tool_result"})
-    for _ in range(2):
-        logs["upstream"].write({"status": 400, "tokens": 9_001, "overflow": True})
-    found = figures(Run(scenario=scenario, via="gateway", out="", errors="", printed="", ended="1", seconds=1, **logs))
-    assert list(failures(scenario, None, found)) == [
-        "did not finish: step 0 of 3",
-        "1 overflows reached the client",
+    logs["upstream"].write({"status": 400, "tokens": 9_001, "overflow": True})
+    brim = figures(Run(program=program, via="gateway", out="", errors="", ended="1", seconds=1, **logs))
+    direct = replace(brim, finished=True, facts="PE", edits=3, cached=0.9)
+    assert list(_failures(direct, brim)) == [
+        "did not finish: step 0",
+        "1 overflows reached the program",
         "1 illegal requests: tool_use without tool_result",
-        "2 requests were refused: [9001, 9001]",
+        "shows 0, without brim PE 3",
+        "0.0% of the prompts were read from the cache, 90.0% without brim",
     ]

@@ -146,3 +146,37 @@ def test_the_same_result_twice_shows_once_whatever_a_program_added_to_it():
 )
 def test_a_person_is_told_from_a_program(said, person):
     assert has_person(said) is person
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        "<environment_context>\n  <cwd>/srv/worker</cwd>\n  <shell>bash</shell>\n</environment_context>",
+        "<session_context>\nThis is the Gemini CLI. Today is Wednesday.\n</session_context>",
+    ],
+)
+def test_the_task_is_what_a_person_says_first_not_the_context_that_a_program_sends_before(context):
+    config = "\n".join([*(f"limit_{i} = {i * 7919 % 997}" for i in range(200)), "listen_port = 38461"])
+    config += "\n" + "\n".join(f"limit_{i} = {i * 7919 % 997}" for i in range(200, 400))
+    messages = [
+        user(context),
+        user("Tell me on which port the worker listens."),
+        says(use("c", command="cat worker.toml")),
+    ]
+    messages.append(gives(answer("c", config)))
+    for i in range(20):
+        messages += [says(use(f"c{i}", command=f"cat logs/{i}.log")), gives(answer(f"c{i}", printed(i)))]
+    fitted = brim.fit_messages(messages, budget=12_000, model="gpt-5")
+    assert "listen_port = 38461" in json.dumps(fitted.messages)
+    assert "on which port the worker listens" in json.dumps(fitted.messages)
+
+
+def test_a_program_that_prints_each_command_again_does_not_crowd_out_what_the_agent_stated():
+    stated = "The loader reads the manifest at /srv/heron/manifest-5be07d.idx, which is the broken one."
+    messages = [user("Read all the logs, and report the first error and the path of the broken manifest.")]
+    for i in range(40):
+        command = f"cat logs/part-{i:02d}.log"
+        shown = f"Command: {command}\nDirectory: (root)\nOutput: {printed(i, 30)}\nError: (none)\nExit Code: 0"
+        messages += [says(*[text(stated)] * (i == 2), use(f"c{i}", command=command)), gives(answer(f"c{i}", shown))]
+    fitted = brim.fit_messages(messages, budget=1_500, model="gpt-5")
+    assert stated in json.dumps(fitted.messages)

@@ -315,6 +315,7 @@ READERS: dict[str, Read] = {
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
     "history.ledger.values_in": values_in,
     "history.names.names_in": lambda text: [*names.names_in(text)],
+    "history.names.has_value": names.has_value,
     "history.names.single_places": lambda text: [*names.single_places(text, text.split()[:99])],
     "wire.deferred_tools.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})

@@ -43,6 +43,8 @@ ENVELOPES = (
     Envelope("program", "<local-command-caveat>", ("</local-command-caveat>",)),
     Envelope("program", "<environment_details>", ("</environment_details>",)),
     Envelope("program", "<environment_context>", ("</environment_context>",)),
+    Envelope("program", "<session_context>", ("</session_context>",)),
+    Envelope("program", "<current_datetime>", ("</current_datetime>",)),
     Envelope("program", "<turn_aborted>", ("</turn_aborted>",)),
 )
 """The envelopes that are known."""
@@ -56,10 +58,14 @@ COMPACTIONS = {
     "Provide a detailed prompt for continuing our conversation above": "opencode",
     "Create a new anchored summary": "opencode",
     "Update the anchored summary": "opencode",
-    "generate the <state_snapshot>": "qwen-code",
+    "generate the <state_snapshot>": "gemini-cli",
+    "produce the <state_snapshot> XML": "qwen-code",
     "Summarize the conversation history so far": "Copilot",
+    "The history is being compacted so moving forward": "Copilot",
+    "You are about to run out of context. Create a handoff summary": "kimi-code",
     "your urgent task is to create a comprehensive detailed summary": "Cline",
     "Create a structured context checkpoint summary": "pi",
+    "This is the PREFIX of a turn that was too large to keep.": "pi",
 }
 """What agents ask for a summary of their conversation with, and which they are."""
 

@@ -20,7 +20,7 @@ from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
-from brim.history.names import names_in, single_places
+from brim.history.names import has_value, names_in, single_places
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repair import Repair
@@ -307,12 +307,19 @@ class Forms:
         return [parts.part_at(alone.starts[at]) for at in alone.ending()]
 
     def _asked(self, position: int, at: int) -> list[int]:
-        """Return the part of a result with most words of the task that the result has in one place only."""
+        """Return the part of a result with most words of the task that the result has in one place only.
+
+        The words of its call do not count: a program may print the command again. Nor does a part of plain words.
+        """
         known = self._answers.get((position, at))
         if known is None:
-            parts = self.texts(position, at)
-            places = single_places(self._turns.messages[position].pieces[at].text, self._task_words())
-            found = Counter(map(parts.part_at, places))
+            turns, parts = self._turns, self.texts(position, at)
+            members = (turns.messages[each] for each in turns.members(turns.turn_of(position)))
+            called = {
+                word for each in members for piece in each.pieces if piece.kind == "call" for word in terms(piece.text)
+            }
+            places = single_places(turns.messages[position].pieces[at].text, self._task_words() - called)
+            found = Counter(part for part in map(parts.part_at, places) if has_value(parts.part(part)))
             best = max(found, key=lambda part: (found[part], -parts.size(part)), default=None)
             known = [] if best is None or parts.size(best) > LONG_LINE else [best]
             self._answers[position, at] = known

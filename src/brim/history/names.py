@@ -129,6 +129,11 @@ def unseen(names: Iterator[tuple[str, NameUse]], seen: Collection[str]) -> Itera
     return (use for name, use in names if name not in seen)
 
 
+def has_value(text: str) -> bool:
+    """Return whether a text has more than plain words: a number, a path, an identifier."""
+    return _TELLING.search(text) is not None
+
+
 def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
     """Return the places of words that a text has once, of those with a stem among some terms; names are divided."""
     found = dict[str, int]()

@@ -108,7 +108,7 @@ class Turns:
         self.loaded: frozenset[str] = frozenset()
         """The names of the deferred tools that messages have loaded."""
         self.task: int | None = None
-        """The position of the user's first message."""
+        """The position of the first message in which a person says something, or until then of the user's first."""
         self.instruction: int | None = None
         """The position of the user's last message."""
         self.spoken: list[int] = []
@@ -344,7 +344,8 @@ class Turns:
         first = self.task is None and not message.results and not is_note(message)
         if message.role == "user" and (first or is_spoken(message)) and not self.printed(at):
             self.instruction = at
-            self.task = at if self.task is None else self.task
+            if self.task is None or (self.spoken == [self.task] and not is_spoken(self.messages[self.task])):
+                self.task = at
             self.spoken.append(at)
             return
         said = (piece.text for piece in message.pieces if piece.kind in ("text", "output"))
