@@ -1,4 +1,4 @@
-"""Write docs/comparison.md, its plots and the table of figures in README.md from the recorded runs.
+"""Write docs/evidence.md, its plots and the table of figures in README.md from the recorded runs.
 
 python scripts/comparison.py            write them
 python scripts/comparison.py --check    fail if one of them is not what would be written
@@ -23,9 +23,9 @@ else:
     import runs
     from runs import Cell, Record
 
-PAGE = runs.ROOT / "docs" / "comparison.md"
+PAGE = runs.ROOT / "docs" / "evidence.md"
 README = runs.ROOT / "README.md"
-BENCHMARKS = runs.ROOT / "docs" / "benchmarks.md"
+BENCHMARKS = runs.ROOT / "docs" / "runs" / "README.md"
 PICTURES = runs.ROOT / "docs" / "pictures"
 
 _HEAD = """\
@@ -33,14 +33,16 @@ _HEAD = """\
 hide: [toc]
 ---
 
-# Comparison
+# Evidence
 
 <!-- Written by scripts/comparison.py from the records in docs/runs; do not edit. -->
 
-This page compares brim with libraries that count tokens, assemble prompts or trim histories. All get the same inputs;
-each is configured as its documentation advises and runs in its own process. Every figure comes from a recorded run; a
-library that was not run has no figures. Compare ratios, not times: times differ between machines, and on one machine
-from hour to hour.
+Every figure on this page comes from a recorded run, and a test compares the two. [The records](runs/README.md) have the
+date, the machine, the versions and how each benchmark measures. The libraries all get the same inputs; each is
+configured as its documentation advises and runs in its own process. A library that was not run has no figures. Compare
+ratios, not times: times differ between machines, and on one machine from hour to hour.
+
+[The promise](promise.md) lists what is guaranteed for every input, and the tests that check it.
 """
 _KINDS = (
     ("over the budget", r"units for a budget of"),
@@ -79,7 +81,7 @@ def _conformance() -> Iterator[str]:
     cases = len(found["details"]["cases"])
     told = (
         f"{cases} histories, each with a budget and conditions for the fitted prompt: it counts at most the budget, the"
-        " provider accepts it, it contains the system prompt and the newest message. [Case by case](conformance.md) has"
+        " provider accepts it, it contains the system prompt and the newest message. [Case by case](runs/conformance.md) has"
         " every verdict."
     )
     yield from _section("Trimming a history: is the prompt right?", told, found)
@@ -218,12 +220,16 @@ def _engines() -> Iterator[str]:
 
 
 def _others() -> Iterator[str]:
+    if runs.record("growth"):
+        yield "## Long runs\n"
+        yield "The CPU time of one turn, by the length of the run. [Every case](runs/growth.md) has its limit.\n"
+        yield "![CPU of one turn, by the length of the run](pictures/growth.svg)\n"
     yield "## Run the benchmarks\n"
     yield '```\nmake bench BENCH="conformance fitting engines --record docs/runs"\nmake pages\n```\n'
     missing = [name for name in ("histories", "recall", "footprint", "counting") if not runs.record(name)]
     if missing:
         yield f"Not recorded yet, so not on this page: {', '.join(f'`{name}`' for name in missing)}.\n"
-    yield "[Benchmarks](benchmarks.md) describes how each one measures."
+    yield "[The records](runs/README.md) describe how each benchmark measures, and which limits are not kept."
 
 
 def plots() -> dict[Path, Callable[[], str]]:
@@ -364,7 +370,7 @@ def figures() -> str:
     lines = ["| | brim | others | measured by |", "|---|---|---|---|"]
     lines += [f"| {what} | **{own}** | {others} | `{command}` |" for what, own, others, command in rows]
     days = sorted({found["date"] for path in runs.RUNS.glob("*.json") if (found := runs.record(path.stem))})
-    place = "[docs/runs](docs/runs); [the comparison](docs/comparison.md) has all of them"
+    place = "[docs/runs](docs/runs); [the evidence](docs/evidence.md) has all of them"
     told = f"Recorded on {' and '.join(days)} in {place}."
     return "\n".join([*lines, "", told])
 

@@ -1,4 +1,4 @@
-"""Write docs/conformance.md from the recorded run of `python -m bench conformance`.
+"""Write docs/runs/conformance.md from the recorded run of `python -m bench conformance`.
 
 python scripts/conformance.py            write the page
 python scripts/conformance.py --check    fail if the page is not what would be written
@@ -19,7 +19,7 @@ else:
     import runs
     from generated import run
 
-PAGE = runs.ROOT / "docs" / "conformance.md"
+PAGE = runs.ROOT / "docs" / "runs" / "conformance.md"
 
 _HEAD = """\
 ---

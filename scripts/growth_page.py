@@ -1,4 +1,4 @@
-"""The page docs/growth.md and its plot: how the cost of long runs grows, from the recorded run of `bench growth`."""
+"""The page docs/runs/growth.md and its plot: how the cost of long runs grows, from the recorded run of `bench growth`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ else:
     import runs
     from runs import Cell, Record
 
-PAGE = runs.ROOT / "docs" / "growth.md"
+PAGE = runs.ROOT / "docs" / "runs" / "growth.md"
 PICTURE = runs.ROOT / "docs" / "pictures" / "growth.svg"
 
 _HEAD = """\
@@ -42,7 +42,7 @@ def page() -> str:
     parts = [
         _HEAD,
         f"{runs.origin(found)} {noted}\n",
-        "![CPU of one turn, by the length of the run](pictures/growth.svg)\n",
+        "![CPU of one turn, by the length of the run](../pictures/growth.svg)\n",
     ]
     failed = {gate["name"].partition(": exponent")[0] for gate in found["gates"] if not gate["passed"]}
     told = found["tables"][0]

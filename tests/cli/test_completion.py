@@ -47,7 +47,7 @@ def test_the_words_of_a_place_are_offered(offered, words, some):
 
 def test_the_sections_of_a_receipt_are_offered(offered, here, brim):
     (here / "spec.yaml").write_text(
-        "budget: 9\nmeter: chars\nsections: [{name: rules, text: b}, {name: plan, text: c}]\n"
+        "budget: 9\nmeter: chars\nsections: [{name: rules, content: b}, {name: plan, content: c}]\n"
     )
     brim("fit", "spec.yaml", "--receipt", "receipt.json")
     assert offered("replay", "receipt.json", "--why", "") == ["plan", "rules"]

@@ -83,7 +83,7 @@ def run(
     named = config is not None or any(":" not in each and each not in ("wrap", "window") for each in policy or ())
     policies = policies_of(list(policy or ()), load_config(config) if named else None)
     if not traces:
-        raise InvalidValue("TRACES", [], "one file at least")
+        raise InvalidValue("TRACES", [], "at least one file")
     if model is not None:
         meter(model)
     with _progress() as progress, _ended_by_signal():

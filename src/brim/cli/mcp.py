@@ -51,7 +51,7 @@ def run(
         raise SourceError("brim mcp", str(error)) from error
 
     if not http and (token is not None or allow_host):
-        raise InvalidValue("--token and --allow-host", "one of them", "given with --http")
+        raise InvalidValue("--token and --allow-host", "one of them", "used with --http")
     secret = None if token is None else os.environ.get(token, "").strip()
     if token is not None and not secret:
         raise InvalidValue("--token", HIDDEN, "the NAME of an environment variable that is set")

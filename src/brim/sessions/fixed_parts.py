@@ -168,7 +168,7 @@ def _sections(memory: Memory | None) -> list[Section]:
         if not isinstance(content, str) and not (
             isinstance(content, Sequence) and all(isinstance(entry, str) for entry in content)
         ):
-            raise InvalidType(f"memory {kind}", content, "a text or a list of texts")
+            raise InvalidType(f"memory {kind}", content, "a string or a list of strings")
     return [
         Section(kind, kinds[kind], priority="high" if kind == "pinned" else "medium", keep=_keep(kinds[kind]))
         for kind in _KINDS

@@ -213,6 +213,17 @@ class Session:
         self._journal, self._state, self._notifier = journal, state, notifier
         self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
 
+    def __repr__(self) -> str:
+        return f"<Session {self.id!r}: {len(self.messages):,} messages, {self.settings.model or self.meter.name}>"
+
+    def __dir__(self) -> list[str]:
+        return [
+            *("add", "answer_recall", "budget", "calibration", "close", "compact", "estimate", "format", "id"),
+            *("messages", "meter", "notices", "open", "pin", "pins", "plan_compaction", "prompt", "recall"),
+            *("recall_tool", "record_usage", "refused", "restart", "restore", "search", "settings", "status", "store"),
+            "unpin",
+        ]
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"a {type(self).__name__} cannot be pickled or copied, since two of them would write one log: pass its id,"
@@ -489,7 +500,7 @@ class Session:
         self._notifier.notify(text)
 
     def recall(self, handle: str) -> str:
-        """Return a dropped text by its handle, or by the start of it.
+        """Return a dropped text by its handle, or by the start of it; a turn as a transcript of its messages.
 
         Raises:
             UnknownName: this session keeps no such text.
@@ -517,7 +528,7 @@ class Session:
             InvalidValue: a tool call has no result yet, so no message can follow it.
             StoreError: the store cannot be written; nothing is added then.
         """
-        name, text = self._journal.dropped.find(handle)
+        name, text = self._journal.dropped.find(handle)[0], self.recall(handle)
         self.refresh()
 
         def change(step: SessionStep) -> None:

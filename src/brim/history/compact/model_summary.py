@@ -152,7 +152,7 @@ def checked(plan: SummarySource, reply_text: str) -> str:
         NoProgress: it is not smaller than the messages that it replaces.
     """
     if not isinstance(reply_text, str):
-        raise InvalidType("reply_text", reply_text, "a text")
+        raise InvalidType("reply_text", reply_text, "a string")
     text = redact(_PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip())
     _check(plan, text)
     return text
@@ -182,7 +182,7 @@ def _check(plan: SummarySource, text: str) -> None:
     unknown = [name for name in names if name not in known]
     if len(names) >= _TRACED and 2 * len(unknown) > len(names):
         raise ModelError(
-            f"{len(unknown)} of the {len(names)} names in the model's summary are in nothing that it read",
+            f"{len(unknown)} of the {len(names)} names in the model's summary do not occur in what it read",
             excerpt=", ".join(unknown)[:_EXCERPT],
         )
 

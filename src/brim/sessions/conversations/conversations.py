@@ -120,6 +120,12 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._known)
 
+    def __repr__(self) -> str:
+        return f"<Conversations: {len(self):,} in memory>"
+
+    def __dir__(self) -> list[str]:
+        return ["close", "last", "request", "sessions", "store"]
+
     def __bool__(self) -> bool:
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
 

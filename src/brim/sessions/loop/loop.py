@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from brim.amounts import fraction
-from brim.errors import Conflict, InvalidType, StoreError, UnknownName
+from brim.errors import Conflict, InvalidType, StoreError, UnknownName, shown
 from brim.history.compact.continuation import continuation
 from brim.meter.window import Window
 from brim.observe import Observer
@@ -168,6 +168,12 @@ class Loop:
     def id(self) -> str:
         """Its name in the store."""
         return self.session.id
+
+    def __repr__(self) -> str:
+        return f"<Loop {self.id!r}: {shown(self.limits.goal)}, {self.progress.iterations:,} iterations>"
+
+    def __dir__(self) -> list[str]:
+        return ["arun", "close", "id", "outcome", "resume", "run", "session", "stop"]
 
     @property
     def unwritten(self) -> bool:
