@@ -56,6 +56,8 @@ _KINDS = (
     ("most room empty", r"^only "),
 )
 """The kinds of faults of a prompt, each with the words of its verdicts."""
+Figure = tuple[str, str, str]
+"""A row of the README: what was measured, brim's figure, and those of others."""
 _GREEN, _GREY, _RED = "#009e73", "#c0c0c0", "#d55e00"
 
 
@@ -81,8 +83,8 @@ def _conformance() -> Iterator[str]:
     cases = len(found["details"]["cases"])
     told = (
         f"{cases} histories, each with a budget and conditions for the fitted prompt: it counts at most the budget, the"
-        " provider accepts it, it contains the system prompt and the newest message. [Case by case](runs/conformance.md) has"
-        " every verdict."
+        " provider accepts it, it contains the system prompt and the newest message."
+        " [Case by case](runs/conformance.md) has every verdict."
     )
     yield from _section("Trimming a history: is the prompt right?", told, found)
     yield f"![Cases that are right, of {cases}](pictures/conformance.svg)\n"
@@ -363,19 +365,29 @@ def _cost_plot() -> str:
 
 
 def figures() -> str:
-    """Return the table of figures for the README, with the command that measures each again."""
-    rows: list[tuple[str, str, str, str]] = []
-    for make in (_of_conformance, _of_histories, _of_recall, _of_fitting, _of_engines, _of_footprint):
+    """Return the table of figures for the README."""
+    rows: list[Figure] = []
+    for make in (_of_conformance, _of_need, _of_histories, _of_recall, _of_fitting, _of_engines, _of_footprint):
         rows += make()
-    lines = ["| | brim | others | measured by |", "|---|---|---|---|"]
-    lines += [f"| {what} | **{own}** | {others} | `{command}` |" for what, own, others, command in rows]
+    lines = ["| | brim | others |", "|---|---|---|"]
+    lines += [f"| {what} | **{own}** | {others} |" for what, own, others in rows]
     days = sorted({found["date"] for path in runs.RUNS.glob("*.json") if (found := runs.record(path.stem))})
     place = "[docs/runs](docs/runs); [the evidence](docs/evidence.md) has all of them"
     told = f"Recorded on {' and '.join(days)} in {place}."
     return "\n".join([*lines, "", told])
 
 
-def _of_conformance() -> Iterator[tuple[str, str, str, str]]:
+def _of_need() -> Iterator[Figure]:
+    found = runs.record("need")
+    if found:
+        recall = {str(row[0]): float(str(row[1]).split(" / ")[0]) for row in found["tables"][0]["rows"]}
+        oldest, trimmed = recall["pop oldest until it fits"], recall["LangChain trim_messages (tiktoken)"]
+        told = f"{oldest:.0%} if the oldest go first, {trimmed:.0%} with LangChain's trim_messages"
+        what = "earlier facts that the agent's next step uses and the prompt still has, at a quarter of the run's size"
+        yield what, f"{recall['brim.wrap']:.0%}", told
+
+
+def _of_conformance() -> Iterator[Figure]:
     found = runs.record("conformance")
     if found:
         cases = len(found["details"]["cases"])
@@ -385,19 +397,20 @@ def _of_conformance() -> Iterator[tuple[str, str, str, str]]:
         }
         others = sorted((number, name) for name, number in right.items() if not name.startswith("brim"))
         told = f"{others[0][0]} to {others[-1][0]} ({len(others)} trimmers; the best is {others[-1][1]})"
-        yield f"right prompts of {cases} hard histories", f"{right['brim']}", told, _make(found)
+        what = f"prompts that fit, that the provider accepts and that keep the task, of {cases} hard histories"
+        yield what, f"{right['brim']}", told
 
 
-def _of_histories() -> Iterator[tuple[str, str, str, str]]:
+def _of_histories() -> Iterator[Figure]:
     found = runs.record("histories")
     if not found:
         return
     bad = runs.column(found, "Tight fits: right", "bad")
-    yield "agent runs: prompts over, illegal or without what matters, %", *_range(bad, "brim History"), _make(found)
+    yield "agent runs: prompts over, illegal or without what matters, %", *_range(bad, "brim History")
     cost = runs.column(found, "Tight fits: what", "cached cost")
-    yield "agent runs: cost with a prompt cache, no trimming is 1", *_range(cost, "brim History stable"), _make(found)
+    yield "agent runs: cost with a prompt cache, no trimming is 1", *_range(cost, "brim History stable")
     following = runs.column(found, "One fit of a long history", "next fit at 10,000, CPU ms")
-    yield "the next fit of a history of 10,000 messages, ms", *_range(following, "brim History"), _make(found)
+    yield "the next fit of a history of 10,000 messages, ms", *_range(following, "brim History")
 
 
 def _range(values: dict[str, Cell], own: str) -> tuple[str, str]:
@@ -410,34 +423,31 @@ def _numbers(values: dict[str, Cell]) -> list[tuple[float, str]]:
     return sorted((float(value), name) for name, value in values.items() if isinstance(value, int | float))
 
 
-def _of_recall() -> Iterator[tuple[str, str, str, str]]:
+def _of_recall() -> Iterator[Figure]:
     found = runs.record("recall")
     if found:
         kept = runs.column(found, "Share of the evidence", "2,000")
-        told = f"{runs.shown(kept['recency'])} by recency, {runs.shown(kept['BM25, plain'])} by plain BM25"
-        yield "evidence still in a prompt of 2,000 tokens", runs.shown(kept["brim, relevance"]), told, _make(found)
+        own, newest, plain = (float(kept[name] or 0) for name in ("brim, relevance", "recency", "BM25, plain"))
+        told = f"{newest:.0%} with the newest messages, {plain:.0%} with plain BM25"
+        yield "answers about a long chat that are in a prompt of 2,000 tokens chosen by relevance", f"{own:.0%}", told
 
 
-def _of_fitting() -> Iterator[tuple[str, str, str, str]]:
+def _of_fitting() -> Iterator[Figure]:
     found = runs.record("fitting")
     if not found:
         return
     milliseconds = {row[1]: row[2] for row in runs.table(found, "Fitting sections")["rows"] if row[0] == 1_000}
     others = ", ".join(f"{name} {runs.shown(value)}" for name, value in milliseconds.items() if "brim" not in name)
     own = f"{runs.shown(milliseconds['brim, cold'])}, again {runs.shown(milliseconds['brim, warm'])}"
-    yield "fitting 1,000 sections, CPU ms", own, others, _make(found)
-    joins = runs.table(found, "Small prompts")["rows"]
-    told = {row[0]: f"{sum(row[i] for i in (2, 4, 5))}" for row in joins}
-    others = ", ".join(f"{name} {value}" for name, value in told.items() if name != "brim")
-    yield f"over, lost or raised, of {joins[0][1]} small prompts", told["brim"], others, _make(found)
+    yield "milliseconds of CPU time to fit 1,000 sections", own, others
 
 
-def _of_engines() -> Iterator[tuple[str, str, str, str]]:
+def _of_engines() -> Iterator[Figure]:
     found = runs.record("engines")
     if found:
         ratio = runs.column(found, found["tables"][0]["title"], "x tiktoken, long text")
         others = f"tokenizers {runs.shown(ratio['tokenizers'])}, fastest {_fastest(ratio)}"
-        yield "exact counts of new text, times tiktoken's speed", runs.shown(ratio["brim"]), others, _make(found)
+        yield "speed of exact counting, tiktoken is 1", runs.shown(ratio["brim"]), others
 
 
 def _fastest(ratio: dict[str, Cell]) -> str:
@@ -445,17 +455,11 @@ def _fastest(ratio: dict[str, Cell]) -> str:
     return f"{name} {runs.shown(value)}"
 
 
-def _of_footprint() -> Iterator[tuple[str, str, str, str]]:
+def _of_footprint() -> Iterator[Figure]:
     found = runs.record("footprint")
     if found:
         for each in found["gates"]:
-            yield each["name"], f"{runs.shown(each['value'])} {each['unit']}".strip(), "-", _make(found)
-
-
-def _make(found: Record) -> str:
-    """Return the command of a record as the Makefile has it."""
-    named = found["command"].removeprefix("python -m bench ")
-    return f'make bench BENCH="{named}"' if " " in named else f"make bench BENCH={named}"
+            yield each["name"], f"{runs.shown(each['value'])} {each['unit']}".strip(), "-"
 
 
 def gates() -> str:

@@ -1,4 +1,4 @@
-"""The page docs/runs/growth.md and its plot: how the cost of long runs grows, from the recorded run of `bench growth`."""
+"""The page docs/runs/growth.md and its plot: how the cost of long runs grows, from the record of `bench growth`."""
 
 from __future__ import annotations
 

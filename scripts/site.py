@@ -2,7 +2,8 @@
 
 - `folder/*` in the nav stands for the pages of that folder, so that a new page needs no line of its own; `page.md?`
   for a page that may not be there.
-- A link that leaves `docs/`, to an example or a source file, or that leads to a record in `docs/runs/`, is for readers of the repository; the site shows its text.
+- A link that leaves `docs/`, to an example or a source file, or that leads to a record in `docs/runs/`, is for readers
+  of the repository; the site shows its text.
 - A page must load nothing from another host. The build fails if one does.
 """
 

@@ -99,7 +99,7 @@ REFUSED = [
     ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is refused"),
     ("fit", "bomb.yaml", "more than 100,000 values"),
     ("fit", "unknown_key.yaml", "unknown_key.yaml:4: sections[0] has no key 'cieling'; did you mean 'ceiling'?"),
-    ("fit", "both.yaml", "both.yaml:2: sections[0] must have exactly one of text, file"),
+    ("fit", "both.yaml", "both.yaml:2: sections[0] must have exactly one of content, file"),
     ("fit", "missing_file.yaml", "missing_file.yaml:3: sections[0].file: 'nowhere.txt': no such file"),
     ("fit", "binary_file.yaml", "binary_file.yaml:3: sections[0].file: 'binary.md': a binary file"),
     ("fit", "percent.yaml", "percent.yaml:3: sections[0]: section 'a': floor must be"),

@@ -221,7 +221,7 @@ def test_a_request_is_known_by_its_content_too(brim, request_file, name):
 
 @pytest.mark.usefixtures("here")
 def test_sections_as_json_on_standard_input_are_sections(brim):
-    spec = json.dumps({"meter": "chars", "budget": 9, "sections": [{"name": "a", "text": "be brief"}]})
+    spec = json.dumps({"meter": "chars", "budget": 9, "sections": [{"name": "a", "content": "be brief"}]})
     assert brim("fit", "-", stdin=spec.encode()).out == "be brief"
 
 

@@ -84,6 +84,7 @@ def by_priority():
 CLAIMS = {
     "by default there is none, and they are shortened in place": no_summary,
     "none by default": no_summary,
+    "By default nothing is summarised": no_summary,
     "none (the default)": no_summary,
     "by default the model's window from the catalogue": own_window,
     "by default that of the catalogue": own_window,

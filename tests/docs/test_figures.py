@@ -135,7 +135,7 @@ def test_the_pages_have_a_place_for_every_benchmark_that_may_be_recorded():
         assert title in page
     assert "| another | 0 |" in page
     assert "| the next fit of a history of 10,000 messages, ms | **2.00** |" in table
-    assert "| evidence still in a prompt of 2,000 tokens | **0.750** |" in table
+    assert "in a prompt of 2,000 tokens chosen by relevance | **75%** |" in table
     assert "| import brim | **81.2 ms** |" in table
     assert "Not recorded yet" not in page or "`histories`" not in page.partition("Not recorded yet")[2]
     assert all(plot().startswith("<svg") for plot in comparison.plots().values())

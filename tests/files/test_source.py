@@ -36,7 +36,7 @@ REFUSED = {
     ),
     "a chain of aliases": (CHAIN, 50, "nested more than 50 levels deep"),
     "brackets in brackets": ("[" * 5_000, 1, "nested more than 50 levels deep"),
-    "an alias of what it is in": ("a: &a [*a]\n", 1, "something that it is itself in"),
+    "an alias of what it is in": ("a: &a [*a]\n", 1, "refers to a value that contains it"),
     "an alias of nothing": ("a: *b\n", 1, ""),
     "a control character": ("a: 1\nb: \x07\n", 2, "the control character '\\x07'"),
     "a list for a key": ("? [a]\n: b\n", 1, "a key must be a string"),

@@ -416,7 +416,7 @@ def test_files_are_given_by_path(tmp_path):
         ("a: \x07", 1, "the control character '\\x07'"),
         ("[" * 600, 1, "nested more than 50 levels deep"),
         (BOMB, 7, "more than 100,000 values, aliases counted each time"),
-        ("models: &m\n  a: *m\n", 2, "something that it is itself in"),
+        ("models: &m\n  a: *m\n", 2, "refers to a value that contains it"),
         ("#" * 10_000_001, None, "more than the 10,000,000 bytes that are read"),
         ("models:\n  a: {like: gpt-55}\n", 2, "no model is called 'gpt-55'; the nearest known: gpt-5.5"),
         ("models:\n  a: {like: b}\n  b: {like: a}\n", 2, "must not lead in a circle"),

@@ -340,7 +340,7 @@ def test_a_receipt_without_texts_is_replayed_from_its_sizes():
             lambda: Section("a", "x", required="yes"), "section 'a': required must be true or false", id="required"
         ),
         pytest.param(
-            lambda: Section("a", "x", forms="short"), "section 'a': forms must be a list of texts", id="forms"
+            lambda: Section("a", "x", forms="short"), "section 'a': forms must be a list of strings", id="forms"
         ),
         pytest.param(lambda: Section("a", "x", most=-1), "section 'a': most must be", id="most"),
         pytest.param(lambda: Section("a", "x", marker=1), "section 'a': marker must be a string", id="marker"),

@@ -73,10 +73,10 @@ REFUSED = {
     "no sections": ("budget: 5\n", 1, "sections must be a list of sections, not None"),
     "sections that are a mapping": ("budget: 5\nsections: {a: b}\n", 2, "sections must be a list"),
     "a section that is a text": (HEAD + "  - a\n", 4, "sections[0] must be a mapping"),
-    "text and file": (
+    "content and file": (
         HEAD + "  - {name: a, content: b, file: c}\n",
         4,
-        "sections[0] must have exactly one of text, file, entries, files, and has text and file",
+        "sections[0] must have exactly one of content, file, files, and has content and file",
     ),
     "no content": (HEAD + "  - name: a\n", 4, "and has none"),
     "a content that is a number": (
@@ -85,7 +85,7 @@ REFUSED = {
         "sections[0].content must be a string or a list of strings, not 12",
     ),
     "an entry that is a number": (
-        HEAD + "  - name: a\n    entries:\n      - b\n      - 12\n",
+        HEAD + "  - name: a\n    content:\n      - b\n      - 12\n",
         7,
         "content[1] must be a string, not 12",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
 from brim.history.history import Tools
@@ -176,5 +176,5 @@ def _sections(memory: Memory | None) -> list[Section]:
     ]
 
 
-def _keep(content: str | Sequence[str]) -> str:
+def _keep(content: str | Sequence[str]) -> Literal["head", "best"]:
     return "head" if isinstance(content, str) else "best"

@@ -108,7 +108,7 @@ def test_sections_alone_are_a_prompt_and_the_same_texts_are_the_same_source(work
         ("{", SECTIONS, "the request"),
         ('{"model": "gpt-4o"}', SECTIONS, "either messages, input or contents"),
         (REQUEST, "sections: [", "the sections"),
-        (REQUEST, "sections: [{name: a}]", "exactly one of text, file, entries, files"),
+        (REQUEST, "sections: [{name: a}]", "exactly one of content, file, files"),
         (REQUEST, "sections: [{name: a, file: /etc/passwd}]", "file is read by brim fit"),
         (REQUEST, "sections: [{name: a, files: '*'}]", "files is read by brim fit"),
         (REQUEST, "{sections: [], messages: {file: /etc/passwd}}", "file is read by brim fit"),
