@@ -42,7 +42,7 @@ _PREAMBLE = re.compile(r"^(?:sure[,.!]? ?|okay[,.!]? ?|of course[,.!]? ?)?here(?
 _TASK = """\
 Summarise the conversation {where} for someone who will continue the work without seeing it.
 
-- Keep word for word: rules of the user, decisions and their reasons, paths, ids, addresses, errors, numbers with their units.
+- Keep word for word: rules of the user, decisions and reasons, paths, ids, addresses, errors, numbers with units.
 - Say what was done, what is left to do, and what is still open.
 - Add nothing that is not in it. Leave out greetings and anything that no longer matters.
 - Leave out keys, tokens and passwords.
