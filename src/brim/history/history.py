@@ -61,9 +61,9 @@ def fit_messages(
         recent: the most tokens of the newest turn.
         older: the most tokens of each older turn.
         query: the text that relevance is measured by; without it, the last message of the user.
-        pin_first_user: whether the first message of the user may not even be cut.
+        pin_first_user: whether the first message of the user must stay whole.
         pin: messages whose turns stay whole: a function from a message to a bool, or their indexes.
-        excerpts: whether what is likely to be needed stays of older turns; without it they stay whole or go.
+        excerpts: whether older turns may be shortened; without it they stay whole or are dropped.
         note: whether the prompt says that turns were left out.
         summarise: a function that summarises the turns that are left out, in at most a tenth of the budget.
         classify: a function from a message to its class of priority; by default, words of its name and text decide.

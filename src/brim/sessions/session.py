@@ -339,7 +339,7 @@ class Session:
         A tool result over `tool_limit` is shortened by its kind; the whole can be recalled by its handle.
 
         Args:
-            messages: one message or a list of them, in the format of OpenAI chat, Responses items or Anthropic.
+            messages: one message or a list of them, in the format of any provider that brim knows.
             also: entries of the caller's own that are written to the log with them, or not at all.
 
         Raises:
@@ -370,7 +370,7 @@ class Session:
         At the warning line it warns, and over the compaction line the history is compacted first.
 
         Args:
-            system: the system prompt. In OpenAI chat it stands first among the messages; in the other formats it is
+            system: the system prompt. In OpenAI chat it comes first among the messages; in the other formats it is
                 sent apart from them, and counted.
             tools: the tool definitions that are sent along.
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It stands at the end,
