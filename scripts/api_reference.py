@@ -157,8 +157,11 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _methods(node: ast.ClassDef) -> Iterator[_Definition]:
+    """Yield the public methods of a class; if it has a `__dir__`, only those that it lists."""
+    listing = next((each for each in node.body if isinstance(each, _Definition) and each.name == "__dir__"), None)
+    listed = listing and {each.value for each in ast.walk(listing) if isinstance(each, ast.Constant)}
     for each in node.body:
-        if isinstance(each, _Definition) and not each.name.startswith("_"):
+        if isinstance(each, _Definition) and not each.name.startswith("_") and (not listed or each.name in listed):
             marks = [ast.unparse(mark) for mark in each.decorator_list]
             if not any("setter" in mark or "overload" in mark for mark in marks):
                 yield each

@@ -59,7 +59,7 @@ def figures() -> Iterator[str]:
         command = f'make bench BENCH="{named}"' if " " in named else f"make bench BENCH={named}"
         days.add(found["date"])
         yield f"| {what} | **{own}** | {others} | `{command}` |"
-    place = "[docs/runs](docs/runs); [the comparison](docs/comparison.md) has all of them"
+    place = "[docs/runs](docs/runs); [the evidence](docs/evidence.md) has all of them"
     yield from ("", f"Recorded on {' and '.join(sorted(days))} in {place}.")
 
 

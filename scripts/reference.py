@@ -52,10 +52,10 @@ stages:                          # what to shorten first, in this order, until t
 hard_marker: null                # the marker of text that is cut after all stages
 sections:
   - name: rules
-    text: Be brief.              # or file: a path from here; entries: a list; files: a pattern, each an entry
+    content: Be brief.           # or a list of entries; or file: a path from here; files: a pattern, each an entry
     priority: required           # or high, medium, low, or a whole number
   - name: lessons
-    entries: [Read before you write., Run the tests.]
+    content: [Read before you write., Run the tests.]
     required: false              # true is the same as priority: required
     floor: 5%                    # with less than this it is dropped: a number, or a share of the budget
     ceiling: 400                 # the most it gets

@@ -2,7 +2,8 @@
 
 - `folder/*` in the nav stands for the pages of that folder, so that a new page needs no line of its own; `page.md?`
   for a page that may not be there.
-- A link that leaves `docs/`, to an example or a source file, is for readers of the repository; the site shows its text.
+- A link that leaves `docs/`, to an example or a source file, or that leads to a record in `docs/runs/`, is for readers
+  of the repository; the site shows its text.
 - A page must load nothing from another host. The build fails if one does.
 """
 
@@ -80,7 +81,7 @@ def shown(markdown: str, page: str) -> str:
         if found is not None and (DOCS / found).is_dir():
             index = f"{target.rstrip('/')}/index.md"
             return f"[{match['text']}]({index})" if (DOCS / found / "index.md").is_file() else match["text"]
-        return match["text"] if found is None or not found.endswith(".md") else match[0]
+        return match["text"] if found is None or found.startswith("runs/") or not found.endswith(".md") else match[0]
 
     return LINK.sub(put, markdown)
 

@@ -278,16 +278,16 @@ def _check_accounts(case: Case, request: brim.Request) -> None:
         assert not section.required or text or not section.text or not section.enabled
         if not isinstance(section.content, str):
             assert len(part.entries) == len(section.content)
-            whole = {i for i, state in enumerate(part.entries) if state == "whole"}
+            whole = {entry.index for entry in part.entries if entry.state == "whole"}
             assert all(section.content[i] in text for i in whole)
             assert [kept.id for kept in part.kept] == [
                 (section.ids or {}) and section.ids[k.index] for k in part.kept
             ] or (section.ids is None)
             if part.state == "whole" and section.most is None:
                 assert len(whole) == len(section.content)
-            if section.scores is not None and part.state == "cut" and whole and "shortened" not in part.entries:
+            if section.scores is not None and part.state == "cut" and whole and "shortened" not in part.entry_states:
                 count = traffic.plain(case.history.meter)
-                gone = [i for i, state in enumerate(part.entries) if state == "dropped"]
+                gone = [i for i, state in enumerate(part.entry_states) if state == "dropped"]
                 for better, worse in ((i, j) for i in gone for j in whole if section.scores[i] > section.scores[j]):
                     assert count(section.content[better]) >= count(section.content[worse]), "a worse entry stayed"
 

@@ -61,5 +61,5 @@ def test_a_port_that_is_taken_is_an_error_that_names_it():
         socket.create_connection(("127.0.0.1", port)).close()
         with pytest.raises(SourceError, match=f"127.0.0.1:{port}.*--port 0"):
             listener("127.0.0.1", port)
-    with pytest.raises(SourceError, match="cannot be listened on"):
+    with pytest.raises(SourceError, match="cannot listen there"):
         listener("no-such-host.invalid", 1)

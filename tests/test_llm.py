@@ -236,7 +236,7 @@ def test_a_host_that_nobody_listens_at_is_told():
         ({"url": f"me:{SECRET}@host"}, "url must be an address"),
         ({"timeout": 0}, "timeout must be seconds above 0"),
         ({"timeout": float("nan")}, "timeout must be seconds above 0"),
-        ({"model": ""}, "model must be a text that is not empty"),
+        ({"model": ""}, "model must be a non-empty string"),
     ],
 )
 def test_what_cannot_be_is_refused_without_repeating_a_secret(given, told):

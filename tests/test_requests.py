@@ -196,7 +196,7 @@ def test_entries_are_reported_by_index_and_id_in_the_order_given():
     )
     request = brim.fit_request(user=[section], budget=240, meter=M)
     part = request.receipt.part("documents")
-    assert part.entries == ("dropped", "whole", "dropped", "whole", "dropped", "dropped")
+    assert part.entry_states == ("dropped", "whole", "dropped", "whole", "dropped", "dropped")
     assert [(entry.index, entry.id) for entry in part.kept] == [(1, "b"), (3, "d")]
     assert request.texts["documents"].index("document 1:") < request.texts["documents"].index("document 3:")
     back = brim.Receipt.from_json(request.receipt.to_json())
@@ -206,7 +206,7 @@ def test_entries_are_reported_by_index_and_id_in_the_order_given():
 def test_an_entry_that_is_too_long_is_reported_as_shortened():
     section = brim.Section("notes", ["short", "long " * 200, "tiny"], keep="best")
     part = brim.fit([section], 60, meter=M).receipt.part("notes")
-    assert part.entries == ("whole", "shortened", "whole")
+    assert part.entry_states == ("whole", "shortened", "whole")
     assert [entry.index for entry in part.kept] == [0, 1, 2]
 
 

@@ -48,7 +48,7 @@ if _typing.TYPE_CHECKING:
     from brim.truncate.base import Cut, Truncator
     from brim.wire.overflow import Overflow, is_overflow
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BrimError",

@@ -61,7 +61,7 @@ class InvalidValue(BrimError, ValueError):
 
 
 class InvalidType(InvalidValue, TypeError):
-    """A value of the wrong type, such as a number for a text."""
+    """A value of the wrong type, such as a number for a string."""
 
 
 class DoesNotFit(BrimError):
@@ -94,7 +94,7 @@ class NoProgress(BrimError):
 
 
 class UnknownName(InvalidValue, LookupError):
-    """There is no model, vocabulary or unit of that name."""
+    """There is no model, session, section or setting of that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "") -> None:
         self.place, self.value, self.expected = kind, name, "a known name"

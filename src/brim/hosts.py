@@ -76,7 +76,7 @@ def listener(host: str, port: int, *, shared: bool = False, listens: bool = True
         )[0]
         made = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise SourceError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from error
+        raise SourceError(f"{host}:{port}", f"cannot listen there: {error.strerror or error}") from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared:
@@ -86,7 +86,7 @@ def listener(host: str, port: int, *, shared: bool = False, listens: bool = True
             made.listen(BACKLOG)
     except OSError as error:
         made.close()
-        problem = f"cannot be listened on: {(error.strerror or '').lower()}; --port 0 chooses a free port"
+        problem = f"cannot listen there: {(error.strerror or '').lower()}; --port 0 chooses a free port"
         raise SourceError(f"{host}:{port}", problem) from error
     return made
 

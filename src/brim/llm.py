@@ -105,7 +105,7 @@ class LLM:
     def __post_init__(self) -> None:
         check_choice("api", self.api, APIS)
         if not isinstance(self.model, str) or not self.model:
-            raise InvalidType("model", self.model, "a text that is not empty")
+            raise InvalidType("model", self.model, "a non-empty string")
         _split(self.url)
         if self.key is not None and not (isinstance(self.key, str) and _NAME.fullmatch(self.key)):
             # A key that was passed by mistake must not appear in a log.
@@ -286,7 +286,7 @@ def _message_list(messages: object) -> list[dict[str, Any]]:
     if isinstance(messages, str):
         return [{"role": "user", "content": messages}]
     if not isinstance(messages, Sequence) or isinstance(messages, bytes):
-        raise InvalidType("messages", messages, "a text or a list of messages")
+        raise InvalidType("messages", messages, "a string or a list of messages")
     for i, message in enumerate(messages):
         if not (
             isinstance(message, Mapping)

@@ -1,7 +1,7 @@
 """The broker document, as its author would check it: its own test file through an adapter of a few lines, its stages, its rules.
 
 The adapter has the names that the document gives: `count_tokens`, `TokenBudget`, `truncate_to_budget` and a builder with
-`format_prompt`. Each criterion is named in `docs/authors/broker.md`.
+`format_prompt`. Each criterion is named in `tests/authors/broker.md`.
 """
 
 import logging
@@ -13,7 +13,7 @@ import pytest
 import brim
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "authors" / "broker.md"
+PAGE = ROOT / "tests" / "authors" / "broker.md"
 
 
 # The adapter.

@@ -1,7 +1,7 @@
 """The ecology document, as its author would check it: its budget object, its strategies, its page, its criteria.
 
 `_count_tokens`, `_truncate_section` and `build_prompt` are the author's methods; `Agent` has them as thin adapters.
-Each acceptance criterion is named in `docs/authors/ecology.md`.
+Each acceptance criterion is named in `tests/authors/ecology.md`.
 """
 
 import json
@@ -15,7 +15,7 @@ import pytest
 import brim
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "authors" / "ecology.md"
+PAGE = ROOT / "tests" / "authors" / "ecology.md"
 
 BUDGET = {
     "context_budget": {

@@ -1,6 +1,6 @@
 """The flow document, as its author would check it: tables, sample files, notes, receipts and rules, as data.
 
-Each acceptance criterion is named in `docs/authors/flow.md`, with its test here.
+Each acceptance criterion is named in `tests/authors/flow.md`, with its test here.
 """
 
 import json
@@ -22,7 +22,7 @@ from brim.settings.budgets import detected, scaled
 from brim.testing import Scripted
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "authors" / "flow.md"
+PAGE = ROOT / "tests" / "authors" / "flow.md"
 
 PRESETS = """
 | **Lean** | 100,000 | 30,000 | 5,000 |

@@ -1,7 +1,7 @@
 """The forge document, as its author would check it: its functions, its tables, its lesson, its event and its three tests.
 
 The document's own `assemble_prompt` is given as rows of (priority, label, content); `assemble` is the adapter that its
-harness would write. Each acceptance criterion is named in `docs/authors/forge.md`.
+harness would write. Each acceptance criterion is named in `tests/authors/forge.md`.
 """
 
 import re
@@ -14,7 +14,7 @@ from brim.sessions.memory import EpisodicMemory, distilled
 from brim.testing import Scripted
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "authors" / "forge.md"
+PAGE = ROOT / "tests" / "authors" / "forge.md"
 CUT = "\n[... truncated for budget ...]"
 
 

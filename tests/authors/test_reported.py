@@ -357,7 +357,7 @@ def test_an_agent_is_told_in_its_own_words_what_of_its_wish_was_refused():
     told = text.split("\n\n")[1].split("\n")[0]
     assert "sections.recent_events.max_tokens must be" in told
     assert "ceiling" not in told
-    assert "total_tokens 9,000 is more than the 4,000 that there are, so 4,000 count" in told
+    assert "total_tokens 9,000 is more than the available 4,000, so 4,000 is used" in told
     assert "system_prompt is required and stays as it is" in told
     assert text.startswith("You tend a garden.")
 

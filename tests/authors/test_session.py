@@ -1,6 +1,6 @@
 """The session document, as its author would check it: its configuration, its estimate, its notice, its loop, its status.
 
-Each acceptance criterion is named in `docs/authors/session.md`, with its test here.
+Each acceptance criterion is named in `tests/authors/session.md`, with its test here.
 """
 
 import json
@@ -16,7 +16,7 @@ from brim.sessions.log.overview import overview
 from talk import calling, model, result, user
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "authors" / "session.md"
+PAGE = ROOT / "tests" / "authors" / "session.md"
 CONFIG = """\
 context:
   max_utilization_pct: 20    # target ceiling as % of model context window

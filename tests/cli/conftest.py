@@ -41,10 +41,10 @@ meter: chars
 budget: 60
 sections:
   - name: rules
-    text: be brief
+    content: be brief
     priority: required
   - name: log
-    text: a log that is rather long, so that not all of it can stay
+    content: a log that is rather long, so that not all of it can stay
     priority: low
 """
 

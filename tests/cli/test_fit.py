@@ -24,7 +24,9 @@ def test_the_prompt_is_on_standard_output_byte_for_byte(brim):
 
 @pytest.mark.usefixtures("here")
 def test_bytes_are_kept_whatever_they_are(brim, capfdbinary, monkeypatch):
-    Path("spec.yaml").write_text('meter: chars\nbudget: 99\nsections: [{name: a, text: "\\r\\n\\ud800é\\u2028\\n"}]\n')
+    Path("spec.yaml").write_text(
+        'meter: chars\nbudget: 99\nsections: [{name: a, content: "\\r\\n\\ud800é\\u2028\\n"}]\n'
+    )
     from brim.cli import main
 
     assert main(["fit", "spec.yaml"]) == 0
@@ -66,7 +68,7 @@ def test_nothing_is_written_where_nothing_fits(brim):
 
 
 def test_a_receipt_with_texts_is_for_its_owner_alone(brim, here):
-    (here / "a.yaml").write_text("sections:\n- name: a\n  text: some text that is not for everybody\n")
+    (here / "a.yaml").write_text("sections:\n- name: a\n  content: some text that is not for everybody\n")
     assert brim("fit", "a.yaml", "--budget", "40", "--receipt", "r.json", "--capture").code == 0
     assert brim("fit", "a.yaml", "--budget", "40", "--receipt", "plain.json").code == 0
     assert (here / "r.json").stat().st_mode & 0o077 == 0

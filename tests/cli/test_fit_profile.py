@@ -6,10 +6,10 @@ import pytest
 
 PAGE = """\
 sections:
-  - {name: prompt, text: "Decide what to do."}
-  - {name: social, entries: [gossip one, gossip two, gossip three, gossip four, gossip five]}
-  - {name: news, text: "a headline of today\\na headline of today\\n", priority: low}
-  - {name: options, text: "1. stay 2. go"}
+  - {name: prompt, content: "Decide what to do."}
+  - {name: social, content: [gossip one, gossip two, gossip three, gossip four, gossip five]}
+  - {name: news, content: "a headline of today\\na headline of today\\n", priority: low}
+  - {name: options, content: "1. stay 2. go"}
 """
 
 

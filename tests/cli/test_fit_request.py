@@ -124,7 +124,7 @@ def test_json_has_the_request_and_the_receipt(brim):
 def test_nothing_is_written_where_nothing_fits(brim):
     told = brim("fit", "request.json", "--budget", "5", "--out", "fitted.json", "--receipt", "receipt.json")
     assert (told.code, told.out) == (1, "")
-    assert told.err.startswith("brim: what has to stay takes ")
+    assert told.err.startswith("brim: the parts that must stay take ")
     assert told.err.count("\n") == 1
     assert os.listdir() == ["request.json"]
 
@@ -136,9 +136,9 @@ REFUSED = [
     ),
     (('{"sections": []}',), "and this has none of them; sections are described in YAML"),
     (('[{"role": "usr"}]',), "request.json:1: messages[0] role must be one of"),
-    (('{"messages": [],\n"messages": []}',), "request.json:2: the key 'messages' stands twice"),
+    (('{"messages": [],\n"messages": []}',), "request.json:2: the key 'messages' is repeated"),
     (("[" * 100_000,), "request.json:1: messages[0]: nested more than 100 levels deep"),
-    (("[NaN]",), "request.json:1: messages[0]: NaN is no JSON"),
+    (("[NaN]",), "request.json:1: messages[0]: NaN is not JSON"),
     (("[]", "--budget", "many"), "--budget must be a whole number of at least 0, not 'many'"),
     (("[]", "--recent", "-1"), "--recent must be a whole number of at least 0, not -1"),
     (("[]", "--select", "best"), "select must be one of recency, priority, relevance, not 'best'"),
@@ -221,7 +221,7 @@ def test_a_request_is_known_by_its_content_too(brim, request_file, name):
 
 @pytest.mark.usefixtures("here")
 def test_sections_as_json_on_standard_input_are_sections(brim):
-    spec = json.dumps({"meter": "chars", "budget": 9, "sections": [{"name": "a", "text": "be brief"}]})
+    spec = json.dumps({"meter": "chars", "budget": 9, "sections": [{"name": "a", "content": "be brief"}]})
     assert brim("fit", "-", stdin=spec.encode()).out == "be brief"
 
 

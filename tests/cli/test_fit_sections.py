@@ -8,9 +8,9 @@ from brim.meter import meter
 
 SPEC = """
 sections:
-  - {name: rules, text: "Be brief.", priority: required, page: system}
-  - {name: documents, entries: ["doc one", "doc two"], ids: [a, b], keep: best, scores: [1, 2]}
-  - {name: question, text: "Why?", priority: required}
+  - {name: rules, content: "Be brief.", priority: required, page: system}
+  - {name: documents, content: ["doc one", "doc two"], ids: [a, b], keep: best, scores: [1, 2]}
+  - {name: question, content: "Why?", priority: required}
 messages: {priority: high, ceiling: "60%"}
 """
 

@@ -85,7 +85,7 @@ def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch):
         ([], None, "both set, or --script instead"),
         (["--model", "m"], None, "both set"),
         (["--script", "replies.yaml", "--model", "m"], "- x\n", "used without --model-url and --model"),
-        (["--script", "replies.yaml"], "- 7\n", "replies.yaml:1: an answer must be a text"),
+        (["--script", "replies.yaml"], "- 7\n", "replies.yaml:1: an answer must be a string"),
         (["--script", "replies.yaml"], "a: x\n", "there is no step 'a'; the steps are plan, do"),
         (["--script", "replies.yaml"], "plan: x\n", "there is no answer for the step 'do'"),
         (["--script", "replies.yaml"], "text\n", "a script must be a list of answers"),

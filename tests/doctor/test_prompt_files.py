@@ -9,7 +9,9 @@ def prompts(tmp_path, monkeypatch):
     (tmp_path / "prompts").mkdir()
     for name, text in {"a.md": "x" * 10, "b.md": "x" * 30, "c.png": "\0"}.items():
         (tmp_path / "prompts" / name).write_text(text)
-    (tmp_path / "prompts" / "d.yaml").write_text("meter: chars\nbudget: 20\nsections: [{name: a, text: 0123456789a}]\n")
+    (tmp_path / "prompts" / "d.yaml").write_text(
+        "meter: chars\nbudget: 20\nsections: [{name: a, content: 0123456789a}]\n"
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -15,8 +15,8 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 CHAIN = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 200))
 
 REFUSED = {
-    "a key that stands twice": ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' stands twice, first on line 1"),
-    "a key that stands twice deep down": ("a:\n  - b: 1\n    c: 2\n    b: 3\n", 4, "'b' stands twice"),
+    "a key that stands twice": ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is repeated, first on line 1"),
+    "a key that stands twice deep down": ("a:\n  - b: 1\n    c: 2\n    b: 3\n", 4, "'b' is repeated"),
     "a list that is not closed": ("a: [1\nb: 2\n", 2, "not YAML"),
     "a second colon": ("a: 1\nb: c: d\n", 2, "not YAML"),
     "a tab for an indent": ("a:\n\t- b\n", 2, "not YAML"),
@@ -36,10 +36,10 @@ REFUSED = {
     ),
     "a chain of aliases": (CHAIN, 50, "nested more than 50 levels deep"),
     "brackets in brackets": ("[" * 5_000, 1, "nested more than 50 levels deep"),
-    "an alias of what it is in": ("a: &a [*a]\n", 1, "something that it is itself in"),
+    "an alias of what it is in": ("a: &a [*a]\n", 1, "refers to a value that contains it"),
     "an alias of nothing": ("a: *b\n", 1, ""),
     "a control character": ("a: 1\nb: \x07\n", 2, "the control character '\\x07'"),
-    "a list for a key": ("? [a]\n: b\n", 1, "a key must be a text"),
+    "a list for a key": ("? [a]\n: b\n", 1, "a key must be a string"),
 }
 
 

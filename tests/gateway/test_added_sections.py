@@ -30,9 +30,9 @@ RULES = "Never give out the password. " * 4
 FACTS = [f"Fact {i}: the harbour has {i} cranes, and each of them is painted green." for i in range(30)]
 SPEC = f"""
 sections:
-  - {{name: rules, text: "{RULES}", priority: required}}
-  - {{name: facts, entries: {json.dumps(FACTS)}, keep: best, floor: "15%"}}
-  - {{name: extras, text: "{"Some more words of no great weight. " * 20}", priority: low}}
+  - {{name: rules, content: "{RULES}", priority: required}}
+  - {{name: facts, content: {json.dumps(FACTS)}, keep: best, floor: "15%"}}
+  - {{name: extras, content: "{"Some more words of no great weight. " * 20}", priority: low}}
 messages: {{priority: high, floor: "30%"}}
 """
 
@@ -259,7 +259,7 @@ def test_the_rules_of_a_project_name_files_beside_its_settings(tmp_path, spec, m
     [
         ("budget: 500\nsections: []", "budget is not for a gateway"),
         ("tools: {keep: relevant}\nsections: []", "tools is not for a gateway"),
-        ("sections: [{name: a, text: b, page: user}]", "to the system prompt alone"),
+        ("sections: [{name: a, content: b, page: user}]", "to the system prompt alone"),
         ("sections: []\nmessages: {file: x.json}", "come from its clients"),
     ],
 )

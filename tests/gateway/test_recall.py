@@ -146,7 +146,7 @@ def test_a_tool_of_the_client_that_is_called_beside_is_not_run_and_the_model_rea
     second = json.loads(upstream.bodies[1])
     tail = json.dumps(second.get("messages", second.get("input"))[-5:])
     assert "heliotrope" in tail
-    assert "Not run, since brim_recall was called beside it." in tail
+    assert "Not run, because brim_recall was called in the same answer." in tail
     assert "local_shell_call" not in tail  # Its result would be no text.
     assert not upstream.illegal
 

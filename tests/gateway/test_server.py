@@ -124,7 +124,7 @@ def test_invalid_options_are_refused_in_one_sentence(tmp_path, monkeypatch, caps
         taken.listen()
         port = str(taken.getsockname()[1])
         assert main(["gateway", "--upstream", "http://127.0.0.1:9/v1", "--port", port]) == 2
-    assert "cannot be listened on" in capsys.readouterr().err
+    assert "cannot listen there" in capsys.readouterr().err
 
 
 def test_without_its_packages_it_says_how_to_install_them(monkeypatch, tmp_path, capsys):

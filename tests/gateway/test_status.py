@@ -126,7 +126,7 @@ def test_another_server_is_no_gateway(capsys):
     with running(ModelServer()) as url:
         code, _, error = printed(capsys, "--gateway", url)
     assert code == 2
-    assert "this is no brim gateway" in error
+    assert "this is not a brim gateway" in error
 
 
 @pytest.mark.parametrize("options", [["--key", "X"], ["--gateway", "http://x", "--store", "sqlite:///x.db"]])

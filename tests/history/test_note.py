@@ -44,7 +44,7 @@ def test_a_step_that_was_cut_makes_the_budget_binding_too():
 @pytest.mark.parametrize(
     ("numbers", "problem"),
     [
-        ((8, 7, 0, 0), "included must be at most the 7 steps that there are, not 8"),
+        ((8, 7, 0, 0), "included must be at most 7, the steps of the history, not 8"),
         ((-1, 7, 0, 0), "included must be a whole number of at least 0, not -1"),
         ((1, 7.5, 0, 0), "total must be a whole number"),
         ((1, 7, None, 0), "used must be a whole number"),

@@ -152,7 +152,7 @@ def test_a_word_counts_just_where_it_stands_alone(before, word, after):
 @pytest.mark.parametrize("bad", [3, b"critic", ["critic"]])
 def test_what_is_known_about_a_step_is_a_text(bad):
     for place, call in (("agent", (bad,)), ("step", (None, bad)), ("output", (None, None, bad))):
-        with pytest.raises(InvalidType, match=f"{place} must be a text or None"):
+        with pytest.raises(InvalidType, match=f"{place} must be a string or None"):
             DEFAULT.of(*call)
 
 
@@ -204,9 +204,9 @@ def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():
         ({"agents": {"high": ["a"]}}, r"agents: a key must be one of CRITICAL"),
         ({"agents": {2: ["a"]}}, r"agents: a key must be one of CRITICAL"),
         ({"agents": ["a"]}, r"agents must be names by class"),
-        ({"agents": {"HIGH": "a"}}, r"agents\.HIGH must be a list of texts, not 'a'"),
-        ({"agents": {"HIGH": None}}, r"agents\.HIGH must be a list of texts, not None"),
-        ({"agents": {"HIGH": [1]}}, r"agents\.HIGH must be a text, not 1"),
+        ({"agents": {"HIGH": "a"}}, r"agents\.HIGH must be a list of strings, not 'a'"),
+        ({"agents": {"HIGH": None}}, r"agents\.HIGH must be a list of strings, not None"),
+        ({"agents": {"HIGH": [1]}}, r"agents\.HIGH must be a string, not 1"),
         ({"agents": {"HIGH": ["--"]}}, r"agents\.HIGH must be a name with a letter, not '--'"),
         ({"steps": {"HIGH": ["two words"]}}, r"steps\.HIGH must be a single word, not 'two words'"),
         ({"outputs": {"HIGH": ["oneWord"]}}, r"outputs\.HIGH must be a single word, not 'oneWord'"),

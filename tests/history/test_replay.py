@@ -180,7 +180,7 @@ def test_the_meter_is_named_where_it_has_a_name():
 def test_a_meter_of_the_callers_own_is_in_memory_only():
     fitted = fit(CHAT, meter=CharMeter(), capture=True)
     assert equal(replay(fitted), fitted)
-    with pytest.raises(InvalidType, match="meter must be given: the fit had a meter of the caller's"):
+    with pytest.raises(InvalidType, match="meter must be passed: the fit had a meter of the caller's"):
         replay(fitted.receipt.to_json())
     assert equal(replay(fitted.receipt.to_json(), meter=CharMeter()), fitted)
 
@@ -202,7 +202,7 @@ def test_a_function_of_the_callers_own_is_in_memory_only(name):
     assert equal(replay(fitted, budget=1500), fit(CHAT, 1500, capture=True, **asked))
     stored = fitted.receipt.to_json()
     assert json.loads(stored)["capture"]["functions"] == [name]
-    with pytest.raises(InvalidType, match=f"functions: {name} must be given: the fit had one"):
+    with pytest.raises(InvalidType, match=f"functions: {name} must be passed: the fit had one"):
         replay(stored)
     assert equal(replay(stored, functions={name: FUNCTIONS[name]}), fitted)
 

@@ -283,12 +283,12 @@ REFUSED = {
     "nothing": ("", "1: not JSON: expecting value"),
     "a number": ("12", "1: a request is an object or a list of messages, not 12"),
     "a text": ('"messages"', "1: a request is an object or a list of messages, not 'messages'"),
-    "an open list": ('[{"role": "user"}', "1: not JSON: a comma or ] has to follow"),
-    "an open object": ('{"messages": []', "1: not JSON: a comma or } has to follow"),
-    "a comma too many": ('{"messages": [],\n}', "2: not JSON: a key has to begin with a double quote"),
+    "an open list": ('[{"role": "user"}', "1: not JSON: a comma or ] must follow"),
+    "an open object": ('{"messages": []', "1: not JSON: a comma or } must follow"),
+    "a comma too many": ('{"messages": [],\n}', "2: not JSON: a key must begin with a double quote"),
     "a comma in the list": ('{"messages": [1,\n]}', "2: not JSON: expecting value"),
-    "no colon": ('{"messages" []}', "1: not JSON: a colon has to follow the key 'messages'"),
-    "a bare key": ("{messages: []}", "1: not JSON: a key has to begin with a double quote"),
+    "no colon": ('{"messages" []}', "1: not JSON: a colon must follow the key 'messages'"),
+    "a bare key": ("{messages: []}", "1: not JSON: a key must begin with a double quote"),
     "more": ("[] []", "1: not JSON: more follows after its end"),
     "requests as JSON Lines": (
         '{"messages": []}\n{"messages": []}',
@@ -296,11 +296,11 @@ REFUSED = {
     ),
     "a request after a message": (
         '{"role": "user"}\n\n{"messages": []}',
-        "3: of JSON Lines, each line is a message, and this is a request",
+        "3: each line of JSON Lines must be a message, and this is a request",
     ),
     "a text after a message": (
         '{"role": "user"}\n"b"',
-        "2: of JSON Lines, each line is a message, and this is 'b'",
+        "2: each line of JSON Lines must be a message, and this is 'b'",
     ),
     "messages on one line": ('{"role": "user"}\n{"a": 1} {"b": 2}', "2: not JSON: more follows after its end"),
     "an open text": ('["', "1: not JSON: unterminated string"),
@@ -317,13 +317,13 @@ REFUSED = {
     ),
     "no list": ('{"messages": "hello"}', "1: messages must be a list of messages, not 'hello'"),
     "no list of items": ('{"input": 5}', "1: input must be a list of messages, not 5"),
-    "a key twice": ('{"messages": [],\n"messages": []}', "2: the key 'messages' stands twice"),
+    "a key twice": ('{"messages": [],\n"messages": []}', "2: the key 'messages' is repeated"),
     "a key twice inside": (
         '{"messages": [\n{"role": "user", "role": "user"}]}',
-        "2: messages[0]: the key 'role' stands twice",
+        "2: messages[0]: the key 'role' is repeated",
     ),
-    "NaN": ('{"messages": [],\n"temperature": NaN}', "2: temperature: NaN is no JSON"),
-    "Infinity": ('{"messages": [{"x": -Infinity}]}', "1: messages[0]: -Infinity is no JSON"),
+    "NaN": ('{"messages": [],\n"temperature": NaN}', "2: temperature: NaN is not JSON"),
+    "Infinity": ('{"messages": [{"x": -Infinity}]}', "1: messages[0]: -Infinity is not JSON"),
     "a long number": ('{"messages": [], "seed": ' + "9" * 4001 + "}", "1: seed: a number of 4,001 digits"),
     "a wrong role": (
         '{"messages": [\n{"role": "user", "content": "a"},\n{"role": "usr", "content": "b"}]}',
@@ -333,13 +333,13 @@ REFUSED = {
     "no message": ("[\n7]", "2: messages[0] must be a message"),
     "wrong tools": ('{"messages": [],\n"tools": 5}', "2: tools must be a list of tool definitions, not 5"),
     "wrong functions": ('{"messages": [],\n"functions": [5]}', "2: functions must be a list of function definitions"),
-    "a wrong system": ('{"messages": [],\n"system": 5}', "2: system must be a text or a list of blocks, not 5"),
-    "wrong instructions": ('{"input": [],\n"instructions": 5}', "2: instructions must be a text or a list of blocks"),
+    "a wrong system": ('{"messages": [],\n"system": 5}', "2: system must be a string or a list of blocks, not 5"),
+    "wrong instructions": ('{"input": [],\n"instructions": 5}', "2: instructions must be a string or a list of blocks"),
     "a wrong block": (
         '{"messages": [],\n"system": [{"type": "text"}]}',
-        "2: system[0] text must be a text, not None",
+        "2: system[0] text must be a string, not None",
     ),
-    "a wrong model": ('{"messages": [],\n"model": 5}', "2: model must be a text, not 5"),
+    "a wrong model": ('{"messages": [],\n"model": 5}', "2: model must be a string, not 5"),
 }
 
 

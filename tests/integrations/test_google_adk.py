@@ -190,7 +190,7 @@ def test_a_refused_request_is_sent_once_more_and_smaller():
 def test_a_model_that_takes_nothing_is_told_by_the_sum():
     model = Scripted(model="scripted", calls=1)
     model._more = 100_000  # No prompt is small enough.
-    with pytest.raises(RuntimeError, match="what has to stay takes"):
+    with pytest.raises(RuntimeError, match="the parts that must stay take"):
         run(model, [BrimPlugin(WINDOW, meter="gpt-5")])
     assert model._refused == 1
 

@@ -259,7 +259,7 @@ def test_what_has_to_stay_and_is_too_big_is_refused_before_the_call(server):
     }
     with pytest.raises(DoesNotFit):
         hook.completion(**asked)
-    with pytest.raises(Exception, match="what has to stay"):
+    with pytest.raises(Exception, match="the parts that must stay"):
         asyncio.run(litellm.acompletion(**asked))
     assert server.bodies == []
 

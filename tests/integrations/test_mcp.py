@@ -166,12 +166,12 @@ def test_without_a_budget_it_is_the_window_of_the_model():
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("count", {}, "text must be a text, or messages"),
+        ("count", {}, "text must be a string, unless messages"),
         ("count", {"text": "x", "model": "gpt-55"}, "gpt-5"),
         ("count", {"messages": [{"role": "king", "content": "x"}]}, "role"),
         ("fit", {"budget": 10}, "sections in their place"),
         ("fit", {"messages": [TASK], "sections": [], "budget": 10}, "sections in their place"),
-        ("fit", {"messages": [TASK], "budget": 3}, "what has to stay"),
+        ("fit", {"messages": [TASK], "budget": 3}, "the parts that must stay"),
         ("fit", {"messages": [TASK], "budget": -3}, "budget"),
         ("fit", {"sections": [{"name": "a", "file": "/etc/passwd"}], "budget": 10}, "section must be one of"),
         ("fit", {"sections": [{"content": "a"}], "budget": 10}, "section name"),

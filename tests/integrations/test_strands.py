@@ -105,7 +105,7 @@ def test_a_call_that_is_refused_twice_ends_the_run(upstream):
 
 def test_a_window_in_which_nothing_fits_is_told_by_the_sum(upstream):
     server = upstream(WINDOW)
-    with pytest.raises(brim.DoesNotFit, match="what has to stay takes"):
+    with pytest.raises(brim.DoesNotFit, match="the parts that must stay take"):
         agent_of(server, BrimConversationManager(40))(GOAL)
     assert server.requests == []
 

@@ -335,7 +335,7 @@ def test_the_provider_counts_where_no_model_is_known():
 
 @pytest.mark.parametrize("detail", [3, b"low"])
 def test_a_detail_that_is_no_text_is_refused(detail):
-    with pytest.raises(InvalidType, match="detail must be a text such as low or high, or None"):
+    with pytest.raises(InvalidType, match="detail must be a string such as low or high, or None"):
         count_image("gpt-4o", None, detail)
 
 

@@ -259,12 +259,12 @@ def test_what_never_ends_is_refused_in_time(provider, parameters, problem):
     [
         (None, r"tools\[1\] must be an object that describes a tool, not None"),
         ("find", r"tools\[1\] must be an object"),
-        ({"type": 3}, r"tools\[1\]\.type must be a text such as function, not 3"),
-        ({"type": "function"}, r"tools\[1\]\.name must be a text, not None"),
+        ({"type": 3}, r"tools\[1\]\.type must be a string such as function, not 3"),
+        ({"type": "function"}, r"tools\[1\]\.name must be a string, not None"),
         ({"type": "function", "function": None}, r"tools\[1\]\.function must be an object with a name, not None"),
-        (chat(FLAT, name=""), r"tools\[1\]\.function\.name must be a text that is not empty"),
-        (chat(FLAT, name=7), r"tools\[1\]\.function\.name must be a text, not 7"),
-        (chat(FLAT, description=7), r"tools\[1\]\.function\.description must be a text, not 7"),
+        (chat(FLAT, name=""), r"tools\[1\]\.function\.name must be a non-empty string"),
+        (chat(FLAT, name=7), r"tools\[1\]\.function\.name must be a string, not 7"),
+        (chat(FLAT, description=7), r"tools\[1\]\.function\.description must be a string, not 7"),
         (
             {"type": "function", "function": {"name": "f", "parameters": None}},
             r"function\.parameters must be a JSON Schema object, not None",

@@ -293,8 +293,8 @@ def test_a_receipt_without_texts_is_replayed_from_its_sizes():
         pytest.param(lambda: fit(order="random"), "order must be one of given, priority", id="order"),
         pytest.param(lambda: fit(fill=3), "fill must be one of order, fair, not 3", id="fill"),
         pytest.param(lambda: fit(direction="up"), "direction must be one of lower, higher", id="direction"),
-        pytest.param(lambda: fit(separator=None), "separator must be a text, not None", id="separator"),
-        pytest.param(lambda: fit(template=7), "template must be a text, not 7", id="template"),
+        pytest.param(lambda: fit(separator=None), "separator must be a string, not None", id="separator"),
+        pytest.param(lambda: fit(template=7), "template must be a string, not 7", id="template"),
         pytest.param(
             lambda: brim.fit([], 5, meter="chars", model="gpt-5"), "model must be omitted if a meter is set", id="both"
         ),
@@ -302,16 +302,16 @@ def test_a_receipt_without_texts_is_replayed_from_its_sizes():
         pytest.param(
             lambda: fit(Section("context_budget", "x"), show_budget=True), "show_budget adds it", id="taken name"
         ),
-        pytest.param(lambda: Section("", "x"), "section name must be a text that is not empty", id="no name"),
+        pytest.param(lambda: Section("", "x"), "section name must be a non-empty string", id="no name"),
         pytest.param(
             lambda: Section("a", None),
-            "section 'a': content must be a text or a list of texts, not None",
+            "section 'a': content must be a string or a list of strings, not None",
             id="no content",
         ),
         pytest.param(lambda: Section("a", b"x"), "section 'a': content must be", id="bytes"),
         pytest.param(
             lambda: Section("a", ["x", 3]),
-            r"section 'a': content\[1\] must be a text, not 3",
+            r"section 'a': content\[1\] must be a string, not 3",
             id="a number among entries",
         ),
         pytest.param(
@@ -340,10 +340,10 @@ def test_a_receipt_without_texts_is_replayed_from_its_sizes():
             lambda: Section("a", "x", required="yes"), "section 'a': required must be true or false", id="required"
         ),
         pytest.param(
-            lambda: Section("a", "x", forms="short"), "section 'a': forms must be a list of texts", id="forms"
+            lambda: Section("a", "x", forms="short"), "section 'a': forms must be a list of strings", id="forms"
         ),
         pytest.param(lambda: Section("a", "x", most=-1), "section 'a': most must be", id="most"),
-        pytest.param(lambda: Section("a", "x", marker=1), "section 'a': marker must be a text", id="marker"),
+        pytest.param(lambda: Section("a", "x", marker=1), "section 'a': marker must be a string", id="marker"),
         pytest.param(lambda: brim.Window(0), "Window size must be a whole number of at least 1, not 0", id="no window"),
         pytest.param(lambda: brim.Window(100, reserve=100), "Window reserve must be less than", id="all reserved"),
         pytest.param(
@@ -354,7 +354,7 @@ def test_a_receipt_without_texts_is_replayed_from_its_sizes():
         pytest.param(lambda: brim.replay("{}"), "receipt must be", id="replay an empty object"),
         pytest.param(lambda: brim.replay("not json"), "receipt must be JSON", id="replay no JSON"),
         pytest.param(lambda: brim.replay({"version": 99}), "receipt version must be 1", id="replay the future"),
-        pytest.param(lambda: brim.cut(3, 5), "text must be a text, not 3", id="cut a number"),
+        pytest.param(lambda: brim.cut(3, 5), "text must be a string, not 3", id="cut a number"),
         pytest.param(lambda: brim.cut("x", -5), "limit must be a whole number", id="cut to less than nothing"),
     ],
 )
@@ -474,10 +474,10 @@ def test_entries_may_come_from_a_generator_and_are_read_once():
     ("content", "problem"),
     [
         (b"text", r"\(decode it\), not b'text'"),
-        ([{"row": 1}], r"content\[0\] must be a text \(json.dumps writes one\), not {'row': 1}"),
+        ([{"row": 1}], r"content\[0\] must be a string \(json.dumps writes one\), not {'row': 1}"),
         (Path("notes.md"), r"\(read_text reads a file\)"),
         ({"one", "two"}, r"\(sort a set first: it has no order\)"),
-        ({"one": 1}, r"must be a text or a list of texts \(json.dumps writes one\)"),
+        ({"one": 1}, r"must be a string or a list of strings \(json.dumps writes one\)"),
     ],
     ids=["bytes", "rows", "path", "set", "dict"],
 )

@@ -139,8 +139,8 @@ def test_a_fit_in_stages_is_replayed_from_its_json():
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"section": "a"}, "given exactly one of last, first, to, down_to, not 'nothing'"),
-        ({"section": "a", "last": 1, "to": 1}, "given exactly one of last, first, to, down_to, not 'last and to'"),
+        ({"section": "a"}, "set to exactly one of last, first, to, down_to, not 'nothing'"),
+        ({"section": "a", "last": 1, "to": 1}, "set to exactly one of last, first, to, down_to, not 'last and to'"),
         ({"section": "a", "last": 0}, "stage of 'a': last must be a whole number of at least 1, not 0"),
         ({"section": "a", "to": "101%"}, "stage of 'a': to must be"),
         ({"section": "", "last": 1}, "stage section must be the name of a section"),

@@ -240,7 +240,7 @@ def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
     handle = session.search("line srv")[0].handle
     for asked_for in ({"query": "line srv"}, {"handle": handle}):
         broken.fail_next()
-        assert session.answer_recall(asked_for) == "Dropped texts cannot be read at the moment: call again."
+        assert session.answer_recall(asked_for) == "Dropped texts cannot be read right now: call again."
         assert "line of" in session.answer_recall(asked_for)
 
 

@@ -262,7 +262,7 @@ def test_a_log_that_no_session_wrote_is_told_as_that(url):
     with brim.open_store(url) as store:
         store.append("trip", [("message", {"message": {"role": "user", "content": "Hello"}})])
         for create in (False, True):
-            with pytest.raises(InvalidValue, match="the log of this name was not written by one"):
+            with pytest.raises(InvalidValue, match="this log was not written by one"):
                 Session.open("trip", store=store, create=create)
         with pytest.raises(InvalidValue, match="brim.Session.open"):
             Session(**asked(store=store, id="trip"))

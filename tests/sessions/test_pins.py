@@ -60,7 +60,7 @@ def test_a_pin_that_would_take_too_much_is_refused_with_the_numbers(tmp_path):
     long.add({"role": "assistant", "content": None, "tool_calls": [call]})
     long.add({"role": "tool", "tool_call_id": "c", "content": "word " * 900})
     handle = next(iter(long._journal.dropped.handles()))
-    with pytest.raises(InvalidValue, match=r"at most 250 tokens"):
+    with pytest.raises(InvalidValue, match=r"within 250 tokens \(they would take 905"):
         long.pin(handle)
     assert long.pins == {}
     with pytest.raises(UnknownName):

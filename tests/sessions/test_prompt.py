@@ -154,7 +154,7 @@ def test_a_message_that_cannot_be_is_refused_and_nothing_is_added():
 
 
 def test_an_unknown_argument_is_named():
-    with pytest.raises(InvalidValue, match="one that exists, such as compact_at, not 'compact_when'"):
+    with pytest.raises(InvalidValue, match=r"did you mean 'compact_at'\?\), not 'compact_when'"):
         session(compact_when="cap")
     with pytest.raises(InvalidValue, match="'cap', 'warning', 'never', or a share"):
         session(compact_at="late")

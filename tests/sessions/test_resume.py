@@ -291,7 +291,7 @@ def test_another_model_is_taken_over_beside_another_writer(store, monkeypatch):
 
 def test_a_session_keeps_the_format_of_its_messages(store):
     Session(**asked(store=store, id="a")).add(TURNS["anthropic"](1))
-    with pytest.raises(InvalidValue, match="format must be 'anthropic', as the session has it, or omitted"):
+    with pytest.raises(InvalidValue, match="format must be 'anthropic', the format of the session, or omitted"):
         Session.open("a", store=store, format="openai")
     assert Session.open("a", store=store, format="anthropic").format == "anthropic"
     assert Session.open("a", store=store).format == "anthropic"

@@ -194,7 +194,7 @@ def test_a_setting_in_an_authors_words_is_changed_where_it_stands(project, key, 
 
 
 def test_a_value_that_the_words_cannot_say_is_refused(project):
-    with pytest.raises(brim.SourceError, match=r"truncation_strategy must be one of .*, and has no word for 'shape'"):
+    with pytest.raises(brim.SourceError, match=r"truncation_strategy must be one of .*, and cannot be 'shape'"):
         plan(project(WORDS), {"sections.plan.keep": "shape"})
-    with pytest.raises(brim.SourceError, match=r"total_tokens must be .*, and has no word for None"):
+    with pytest.raises(brim.SourceError, match=r"total_tokens must be .*, and cannot be None"):
         plan(project(WORDS), {"prompt.total": "null"})

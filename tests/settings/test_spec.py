@@ -20,10 +20,10 @@ def test_a_file_says_what_a_call_says(tmp_path):
     path = written(
         tmp_path,
         HEAD
-        + "  - {name: rules, text: be brief, priority: required}\n"
+        + "  - {name: rules, content: be brief, priority: required}\n"
         + "  - {name: plan, file: plan.txt, ceiling: 40%, keep: tail, marker: '~'}\n"
         + "  - {name: memory, files: 'm*.md', joiner: ' | ', priority: low}\n"
-        + "  - {name: steps, entries: [a, b], enabled: false}\n",
+        + "  - {name: steps, content: [a, b], enabled: false}\n",
     )
     sections = [
         Section("rules", "be brief", priority="required"),
@@ -37,7 +37,7 @@ def test_a_file_says_what_a_call_says(tmp_path):
 
 
 def test_what_the_caller_gives_stands_in_for_what_the_file_says(tmp_path):
-    spec = read_spec(written(tmp_path, HEAD + "  - {name: a, text: some words that are to be counted}\n"))
+    spec = read_spec(written(tmp_path, HEAD + "  - {name: a, content: some words that are to be counted}\n"))
     assert spec.fit(budget=8).receipt.budget == 8
     assert spec.fit(model="gpt-5").receipt.meter == "o200k_base"
     assert spec.fit(meter="chars/4").receipt.meter == "chars/4"
@@ -46,17 +46,17 @@ def test_what_the_caller_gives_stands_in_for_what_the_file_says(tmp_path):
 
 
 def test_a_budget_may_be_a_window(tmp_path):
-    text = "model: gpt-5\nbudget: {}\nsections: [{{name: a, text: b}}]\n"
+    text = "model: gpt-5\nbudget: {}\nsections: [{{name: a, content: b}}]\n"
     spec = read_spec(written(tmp_path, text.format("{cap: 20%, reserve: 1000}")))
     assert spec.arguments["budget"] == Window.of("gpt-5", cap="20%", reserve=1000)
     spec = read_spec(written(tmp_path, text.format("{size: 4096, reserve: 96}")))
     assert spec.fit().receipt.budget == 4000
-    spec = read_spec(written(tmp_path, "model: gpt-5\nsections: [{name: a, text: b}]\n"))
+    spec = read_spec(written(tmp_path, "model: gpt-5\nsections: [{name: a, content: b}]\n"))
     assert spec.fit().receipt.budget == 272_000
 
 
 def test_nothing_that_fits_is_said_as_such(tmp_path):
-    spec = read_spec(written(tmp_path, HEAD + f"  - {{name: a, text: {'x' * 60}, priority: required}}\n"))
+    spec = read_spec(written(tmp_path, HEAD + f"  - {{name: a, content: {'x' * 60}, priority: required}}\n"))
     with pytest.raises(DoesNotFit):
         spec.fit()
 
@@ -64,7 +64,7 @@ def test_nothing_that_fits_is_said_as_such(tmp_path):
 REFUSED = {
     "an unknown key": ("bugdet: 5\nsections: []\n", 1, "the file has no key 'bugdet'; did you mean 'budget'?"),
     "an unknown key of a section": (
-        HEAD + "  - name: a\n    text: b\n    flor: 3\n",
+        HEAD + "  - name: a\n    content: b\n    flor: 3\n",
         6,
         "sections[0] has no key 'flor'; did you mean 'floor'?",
     ),
@@ -73,19 +73,21 @@ REFUSED = {
     "no sections": ("budget: 5\n", 1, "sections must be a list of sections, not None"),
     "sections that are a mapping": ("budget: 5\nsections: {a: b}\n", 2, "sections must be a list"),
     "a section that is a text": (HEAD + "  - a\n", 4, "sections[0] must be a mapping"),
-    "text and file": (
-        HEAD + "  - {name: a, text: b, file: c}\n",
+    "content and file": (
+        HEAD + "  - {name: a, content: b, file: c}\n",
         4,
-        "sections[0] must have exactly one of text, file, entries, files, and has text and file",
+        "sections[0] must have exactly one of content, file, files, and has content and file",
     ),
     "no content": (HEAD + "  - name: a\n", 4, "and has none"),
-    "a text that is a list": (HEAD + "  - name: a\n    text: [b]\n", 5, "sections[0].text must be a string, not ['b']"),
-    "a text that is a number": (HEAD + "  - name: a\n    text: 12\n", 5, "sections[0].text must be a string, not 12"),
-    "entries that are a text": (HEAD + "  - name: a\n    entries: b\n", 5, "must be a list of strings, not 'b'"),
+    "a content that is a number": (
+        HEAD + "  - name: a\n    content: 12\n",
+        5,
+        "sections[0].content must be a string or a list of strings, not 12",
+    ),
     "an entry that is a number": (
-        HEAD + "  - name: a\n    entries:\n      - b\n      - 12\n",
+        HEAD + "  - name: a\n    content:\n      - b\n      - 12\n",
         7,
-        "content[1] must be a text, not 12",
+        "content[1] must be a string, not 12",
     ),
     "a file that is missing": (
         HEAD + "  - name: a\n    file: nothing.txt\n",
@@ -94,31 +96,31 @@ REFUSED = {
     ),
     "a file that is a directory": (HEAD + "  - name: a\n    file: .\n", 5, "'.': a directory, not a file"),
     "a pattern without a match": (HEAD + "  - name: a\n    files: '*.zip'\n", 5, "no file matches '*.zip'"),
-    "no name": (HEAD + "  - text: a\n", 4, "section name must be a text that is not empty, not None"),
-    "an empty name": (HEAD + "  - text: a\n    name: ''\n", 5, "not ''"),
+    "no name": (HEAD + "  - content: a\n", 4, "section name must be a non-empty string, not None"),
+    "an empty name": (HEAD + "  - content: a\n    name: ''\n", 5, "not ''"),
     "two of one name": (
-        HEAD + "  - {name: a, text: b}\n  - text: c\n    name: a\n",
+        HEAD + "  - {name: a, content: b}\n  - content: c\n    name: a\n",
         6,
         "sections[1] name must be different from that of sections[0], not 'a'",
     ),
-    "a floor over 100 %": (HEAD + "  - name: a\n    text: b\n    floor: 120%\n", 6, "not '120%'"),
-    "a floor below 0": (HEAD + "  - name: a\n    text: b\n    floor: -3\n", 6, "not -3"),
-    "a ceiling that is no number": (HEAD + "  - name: a\n    text: b\n    ceiling: .nan\n", 6, "not nan"),
-    "an unknown keep": (HEAD + "  - name: a\n    text: b\n    keep: haed\n", 6, "did you mean 'head'?"),
-    "an unknown overflow": (HEAD + "  - name: a\n    text: b\n    overflow: x\n", 6, "overflow must be one of"),
-    "an unknown priority": (HEAD + "  - name: a\n    text: b\n    priority: urgent\n", 6, "not 'urgent'"),
+    "a floor over 100 %": (HEAD + "  - name: a\n    content: b\n    floor: 120%\n", 6, "not '120%'"),
+    "a floor below 0": (HEAD + "  - name: a\n    content: b\n    floor: -3\n", 6, "not -3"),
+    "a ceiling that is no number": (HEAD + "  - name: a\n    content: b\n    ceiling: .nan\n", 6, "not nan"),
+    "an unknown keep": (HEAD + "  - name: a\n    content: b\n    keep: haed\n", 6, "did you mean 'head'?"),
+    "an unknown overflow": (HEAD + "  - name: a\n    content: b\n    overflow: x\n", 6, "overflow must be one of"),
+    "an unknown priority": (HEAD + "  - name: a\n    content: b\n    priority: urgent\n", 6, "not 'urgent'"),
     "a weight of nothing": (
-        HEAD + "  - name: a\n    text: b\n    weight: 0\n",
+        HEAD + "  - name: a\n    content: b\n    weight: 0\n",
         6,
         "a number above 0, up to 1,000,000, not 0",
     ),
-    "a flag that is a word": (HEAD + "  - name: a\n    text: b\n    stable: yes\n", 6, "true or false, not 'yes'"),
-    "forms that are a text": (HEAD + "  - name: a\n    text: b\n    forms: c\n", 6, "a list of texts, not 'c'"),
+    "a flag that is a word": (HEAD + "  - name: a\n    content: b\n    stable: yes\n", 6, "true or false, not 'yes'"),
+    "forms that are a text": (HEAD + "  - name: a\n    content: b\n    forms: c\n", 6, "a list of strings, not 'c'"),
     "an unknown policy": ("budget: 5\npolicy: skipp\nsections: []\n", 2, "did you mean 'skip'?"),
     "an unknown order": ("budget: 5\norder: up\nsections: []\n", 2, "order must be one of given, priority"),
-    "a separator that is a number": ("budget: 5\nseparator: 3\nsections: []\n", 2, "separator must be a text, not 3"),
+    "a separator that is a number": ("budget: 5\nseparator: 3\nsections: []\n", 2, "separator must be a string, not 3"),
     "a template without a place": (
-        "budget: 5\nsections: [{name: a, text: b}]\ntemplate: nothing\n",
+        "budget: 5\nsections: [{name: a, content: b}]\ntemplate: nothing\n",
         3,
         "{a} is missing",
     ),

@@ -153,7 +153,7 @@ def hostile(folder, host):
     (folder / "flows" / "own.yaml").write_text(
         json.dumps({"steps": [{"id": "0", "agent": "a", "curator": groups["curator"]}]})
     )
-    (folder / "prompt.yaml").write_text("model: gpt-5\nbudget: 100\nsections:\n- {name: a, text: b}\n")
+    (folder / "prompt.yaml").write_text("model: gpt-5\nbudget: 100\nsections:\n- {name: a, content: b}\n")
 
 
 @pytest.mark.parametrize("commands", [COMMANDS, pytest.param(MORE, marks=pytest.mark.hostile)], ids=["some", "others"])

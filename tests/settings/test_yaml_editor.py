@@ -126,7 +126,7 @@ def test_odd_files_are_edited_too(before, keys, value, after):
         ("a: &x {b: 1}\nc: *x\n", ("a", "b"), "without changing more"),
         ("a: 5\n", ("a", "b"), "a must be a mapping"),
         ("- a\n", ("a",), "must be a mapping"),
-        ("a: 1\na: 2\n", ("a",), "stands twice"),
+        ("a: 1\na: 2\n", ("a",), "is repeated"),
         ("a: [\n", ("a",), "not YAML"),
         ("a: {b}\n", ("a", "b"), "a key has no colon"),
         ("a: {b}\n", ("a", "c"), "a key has no colon"),

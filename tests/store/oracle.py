@@ -224,7 +224,7 @@ class DictionaryStore:
     ) -> Purged:
         """Remove the sessions last written before a moment, or one session, and return what went."""
         if before is None and session is None:
-            raise InvalidValue("purge", None, "given a time (before=) or a session (session=)")
+            raise InvalidValue("purge", None, "called with a time (before=) or a session (session=)")
         if session is not None:
             check_name("session", session)
         line = check_time("before", before) if before is not None else float("inf")

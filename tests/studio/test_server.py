@@ -70,7 +70,7 @@ def test_another_address_needs_a_token_and_a_used_port_is_an_error(tmp_path, mon
     with started(tmp_path) as (_, line):
         port = line.rpartition(":")[2].partition("/")[0]
         assert main(["studio", "--port", port, "--no-open"]) == 2
-        assert "cannot be listened on" in capsys.readouterr().err
+        assert "cannot listen there" in capsys.readouterr().err
 
 
 def test_the_browser_is_opened_without_the_token_in_its_arguments_and_nothing_stays(tmp_path):

@@ -52,7 +52,7 @@ def audit(
         InvalidValue: an argument is invalid.
     """
     if not paths:
-        raise InvalidValue("traces", [], "one file at least")
+        raise InvalidValue("traces", [], "at least one file")
     plan = ReplayPlan(policies=tuple(policies) or (default_policy(),), model=model, window=window)
     report_progress = progress or (lambda *_: None)
     with (

@@ -70,7 +70,7 @@ def run(
 
     policies = policies_of(policy or ())
     if not traces:
-        raise InvalidValue("TRACES", [], "one file at least")
+        raise InvalidValue("TRACES", [], "at least one file")
     if model is not None:
         meter(model)
     with _progress() as progress, _ended_by_signal():

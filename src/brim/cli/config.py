@@ -58,6 +58,32 @@ def show_settings(
     emit(masked({"values": values, **more}))
 
 
+@app.command("get")
+def get_value(
+    *,
+    key: _Key,
+    profile: options.Profile = None,
+    flow: options.Flow = None,
+    step: options.Step = None,
+    config: options.Config = None,
+    json: options.Json = False,
+) -> None:
+    """Print the current value of one setting.
+
+    With --json, it is printed with its origin.
+
+    Example: brim config get context_budget_chars --flow build --step 0
+    """
+    from brim.settings import load_config
+
+    mute_settings()
+    value = load_config(config).resolve(profile, flow, step)[key]
+    if json:
+        emit(masked({"key": key, **asdict(value)}))
+    else:
+        emit_text(masked(f"{'' if value.value is None else value.value}\n"))
+
+
 def _show(config: Config, settings: Resolved) -> None:
     out = console()
     made = table(" ", "setting", "value", "origin", "where", "over", wide=("value", "where", "over"))

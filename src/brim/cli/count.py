@@ -155,7 +155,7 @@ def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool
     total = _total(found.total, found.upper, found.unit, exact=found.exact)
     within = f"{counted(found.messages, 'message')} ({measured(found.meter, exact=found.exact)})"
     out.print(f"{total} in {within}", soft_wrap=True)
-    _advise(found.total, found.upper, name)
+    _advise(found.total, found.upper, name or found.meter)
 
 
 def _tree(unit: str, tally: _Tally, least: int) -> Table:

@@ -224,7 +224,7 @@ def _answer(source: Source, row: Any, key: str | int) -> Answer:
             return ModelError(error, status=status if isinstance(status, int) else None)
         if isinstance(text, str) and isinstance(row.get("stop", ""), str) and row.keys() <= {"text", "stop"}:
             return Reply(text=text, stop=row.get("stop", "end"))
-    expected = "an answer must be a text, or a mapping with text and stop, or with error and status"
+    expected = "an answer must be a string, or a mapping with text and stop, or with error and status"
     raise source.error(f"{expected}, not {shown(row)}", key)
 
 

@@ -77,7 +77,7 @@ def run(
         _learned(store_url(store, config), forget, json=json)
         return
     if forget is not None:
-        raise InvalidValue("--forget", forget, "given with learned: brim gateway learned --forget MODEL")
+        raise InvalidValue("--forget", forget, "used with learned: brim gateway learned --forget MODEL")
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
     flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
     try:

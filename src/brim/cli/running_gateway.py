@@ -47,7 +47,7 @@ def gateway_overview(url: str, key: str | None) -> Overview:
         rows = loads(text)["conversations"]
         uses = [GatewayUse.of(row["id"], row["updated"], row) for row in rows]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise SourceError(url, f"this is no brim gateway: the answer has status {status}") from error
+        raise SourceError(url, f"this is not a brim gateway: the answer has status {status}") from error
     return Overview(current=None, recent=(), gateway=tuple(uses))
 
 

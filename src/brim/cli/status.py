@@ -56,7 +56,7 @@ def run(
     from brim.sessions.log.overview import overview
 
     if gateway is None and key is not None:
-        raise InvalidValue("--key", key, "given with --gateway")
+        raise InvalidValue("--key", key, "used with --gateway")
     if gateway is not None and (store is not None or session is not None):
         raise InvalidValue("--gateway", gateway, "given without --store and --session")
     if line and gateway is store is session is None and is_missing(store_url(None) or HERE):

@@ -139,7 +139,7 @@ class _Reader:
             value, end = self._value(at, f"messages[{len(items)}]")
             if not isinstance(value, dict) or not value.keys().isdisjoint(lists):
                 kind = "a request" if isinstance(value, dict) else shown(value)
-                raise self._error(f"of JSON Lines, each line is a message, and this is {kind}", at)
+                raise self._error(f"each line of JSON Lines must be a message, and this is {kind}", at)
             items.append(value)
             spans.append((at, end))
             at = self._skip(end)
@@ -158,7 +158,7 @@ class _Reader:
         while more:
             key, at = self._key(at)
             if key in values:
-                raise self._error(f"the key {shown(key)} stands twice", at)
+                raise self._error(f"the key {shown(key)} is repeated", at)
             starts[key] = at
             if key in lists and self._next(at) == "[":
                 items, spans, end = self._list(at, key)
@@ -196,11 +196,11 @@ class _Reader:
     def _key(self, at: int) -> tuple[str, int]:
         """Return a key, and the start of its value."""
         if self._next(at) != '"':
-            raise self._error("not JSON: a key has to begin with a double quote", at)
+            raise self._error("not JSON: a key must begin with a double quote", at)
         key, end = self._value(at, "")
         end = self._skip(end)
         if self._next(end) != ":":
-            raise self._error(f"not JSON: a colon has to follow the key {shown(key)}", end)
+            raise self._error(f"not JSON: a colon must follow the key {shown(key)}", end)
         return key, self._skip(end + 1)
 
     def _after(self, at: int, closing: str, *, first: bool = False) -> tuple[int, bool]:
@@ -209,7 +209,7 @@ class _Reader:
         if self._next(at) == closing:
             return at + 1, False
         if not first and self._next(at) != ",":
-            raise self._error(f"not JSON: a comma or {closing} has to follow", at)
+            raise self._error(f"not JSON: a comma or {closing} must follow", at)
         return (at if first else self._skip(at + 1)), True
 
     def _value(self, at: int, place: str) -> tuple[Any, int]:
@@ -249,7 +249,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         seen = set[str]()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {shown(twice)} stands twice")
+        raise ValueError(f"the key {shown(twice)} is repeated")
     return made
 
 
@@ -267,7 +267,7 @@ def whole(digits: str) -> int:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=whole, parse_constant=_no_number)

@@ -249,10 +249,10 @@ class _Builder:
     def _alias(self, event: Any, depth: int) -> Any:
         name = event.anchor
         if name not in self._anchors:
-            raise self._refusal(event, f"the alias *{name} stands for nothing that came before")
+            raise self._refusal(event, f"the alias *{name} refers to nothing above it")
         anchor = self._anchors[name]
         if anchor is None:
-            raise self._refusal(event, f"the alias *{name} stands for something that it is itself in")
+            raise self._refusal(event, f"the alias *{name} refers to a value that contains it")
         self._spend(event, values=anchor.values, chars=anchor.chars, depth=depth + anchor.height)
         return anchor.value
 
@@ -266,11 +266,11 @@ class _Builder:
         items: dict[str, Any] = {}
         while not isinstance(event := next(self._events), self._kinds.MappingEndEvent):
             if not isinstance(event, self._kinds.ScalarEvent):
-                raise self._refusal(event, "a key must be a text")
+                raise self._refusal(event, "a key must be a string")
             key, line = _joined(event.value), self._line(event)
             if key in items:
                 first = self.lines[*keys, key]
-                raise self._refusal(event, f"the key {shown(key)} stands twice, first on line {first}")
+                raise self._refusal(event, f"the key {shown(key)} is repeated, first on line {first}")
             self.lines[*keys, key] = line
             self._spend(event, values=1, chars=len(key))
             items[key] = self._value(next(self._events), (*keys, key), depth + 1)

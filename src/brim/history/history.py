@@ -61,9 +61,9 @@ def fit_messages(
         recent: the most tokens of the newest turn.
         older: the most tokens of each older turn.
         query: the text that relevance is measured by; without it, the last message of the user.
-        pin_first_user: whether the first message of the user may not even be cut.
+        pin_first_user: whether the first message of the user must stay whole.
         pin: messages whose turns stay whole: a function from a message to a bool, or their indexes.
-        excerpts: whether what is likely to be needed stays of older turns; without it they stay whole or go.
+        excerpts: whether older turns may be shortened; without it they stay whole or are dropped.
         note: whether the prompt says that turns were left out.
         summarise: a function that summarises the turns that are left out, in at most a tenth of the budget.
         classify: a function from a message to its class of priority; by default, words of its name and text decide.
@@ -109,6 +109,12 @@ class History:
     def __len__(self) -> int:
         return len(self.turns)
 
+    def __repr__(self) -> str:
+        return f"<History: {len(self):,} messages, {self._model or self._meter}>"
+
+    def __dir__(self) -> Iterable[str]:
+        return ["add", "extend", "fit", "model", "show_handles", "stable"]
+
     @property
     def stable(self) -> Stable | None:
         """The lines and the cut that is held, in stable mode."""
@@ -147,6 +153,14 @@ class History:
         other, known = turns.chat.fields(fields)
         shown = {"fields": other} if other else {}
         return {"tools": offered, "system": apart, **shown, "reply": turns.chat.framing.reply}, exact and known
+
+    def add(self, messages: Any) -> None:
+        """Add a message or a list of messages, as `Session.add` does.
+
+        Raises:
+            InvalidValue: a message is invalid; the error names it, and nothing is added.
+        """
+        self.extend(messages if isinstance(messages, list | tuple) else [messages])
 
     def extend(self, messages: Sequence[Any]) -> None:
         """Add messages at the end.
@@ -330,7 +344,7 @@ def system_message(system: Any, wire: Wire) -> Message | None:
     if system is None or system == "":
         return None
     if isinstance(system, bytes | int | float):
-        raise InvalidType("system", system, "a text or a list of blocks")
+        raise InvalidType("system", system, "a string or a list of blocks")
     try:
         return instructions(wire, system)
     except InvalidValue as error:

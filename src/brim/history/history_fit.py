@@ -470,8 +470,8 @@ class HistoryFit:
         needed, unit = sum(parts.values()), self.turns.meter.unit
         listed = " + ".join(f"{name} {units:,}" for name, units in parts.items())
         return DoesNotFit(
-            f"what has to stay takes {needed:,} {unit} ({listed}) and the budget is {self.budget:,}: "
-            f"raise it by {needed - self.budget:,}, or shorten what has to stay",
+            f"the parts that must stay take {needed:,} {unit} ({listed}), and the budget is {self.budget:,}: "
+            f"raise it by {needed - self.budget:,}, or shorten them",
             needed=needed,
             available=self.budget,
             parts=parts,
@@ -497,7 +497,7 @@ class HistoryFit:
         limit = self.budget // _SUMMARY - turns.meter.load("\n\n") - 1
         summary = summarise("\n\n".join(spoken(message.role, message.text()) for message in messages), limit)
         if not isinstance(summary, str):
-            raise InvalidType("what summarise returned", summary, "a text")
+            raise InvalidType("what summarise returned", summary, "a string")
         if turns.meter.load(summary) > limit:
             summary = shortened(summary, limit, turns.meter)
         return f"\n\n{summary}" if summary else ""

@@ -135,7 +135,7 @@ def _check(included: int, total: int, used: int, budget: int, distribution: Dist
     for place, value in (("included", included), ("total", total), ("used", used), ("budget", budget)):
         units(place, value)
     if included > total:
-        raise InvalidValue("included", included, f"at most the {total:,} steps that there are")
+        raise InvalidValue("included", included, f"at most {total:,}, the steps of the history")
     for name, steps in (distribution or {}).items():
         check_choice("distribution: a key", name, NAMES)
         units(f"distribution.{name}", steps)

@@ -80,7 +80,7 @@ class Options:
         known = [*TurnOptions.__annotations__]
         for name in given:
             if name not in known:
-                likely = nearest(name, known, most=1)
+                likely = nearest(name, [*known, "messages", "budget", "model", "meter", "tools", "system"], most=1)
                 hint = f"; did you mean {likely[0]!r}?" if likely else ""
                 raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
         return cls(**given)
@@ -102,7 +102,7 @@ class Options:
             if value is not None:
                 units(name, value)
         if self.query is not None and not isinstance(self.query, str):
-            raise InvalidType("query", self.query, "a text")
+            raise InvalidType("query", self.query, "a string")
         for name in ("pin_first_user", "excerpts", "note"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidType(name, getattr(self, name), "True or False")

@@ -72,7 +72,7 @@ class AgentClasses:
         """
         for place, value in (("agent", agent), ("step", step), ("output", output)):
             if value is not None and not isinstance(value, str):
-                raise InvalidType(place, value, "a text or None")
+                raise InvalidType(place, value, "a string or None")
         known = self._agents.get(_key(agent or ""))
         if known is None:
             known = _highest(self._steps, words(step or ""))
@@ -128,10 +128,10 @@ def _by_name(column: str, listed: Any) -> dict[str, StepClass]:
         place = f"{column}.{kind}"
         check_choice(f"{column}: a key", kind, NAMES)
         if isinstance(names, str) or not isinstance(names, Iterable):
-            raise InvalidType(place, names, "a list of texts")
+            raise InvalidType(place, names, "a list of strings")
         for name in names:
             if not isinstance(name, str):
-                raise InvalidType(place, name, "a text")
+                raise InvalidType(place, name, "a string")
             key = _key(name)
             if not key or (column != "agents" and "-" in key):
                 raise InvalidValue(place, name, "a name with a letter" if column == "agents" else "a single word")

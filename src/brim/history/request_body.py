@@ -80,7 +80,7 @@ class RequestBody:
         """
         named = self.body.values.get("model", self.body.values.get("modelId"))
         if not isinstance(named, str | None):
-            raise self.body.error(f"model must be a text, not {shown(named)}", "model")
+            raise self.body.error(f"model must be a string, not {shown(named)}", "model")
         return named
 
     @property

@@ -8,9 +8,10 @@ from typing import Any
 
 from brim.history.stable import HeldCut, LastFit, Stable
 from brim.receipts.receipt import Receipt
+from brim.wire import transcript
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Fitted:
     """A fitted history."""
 
@@ -57,6 +58,9 @@ class Fitted:
             self._receipt = self._write()
         return self._receipt
 
+    def __repr__(self) -> str:
+        return f"<Fitted: {len(self.messages):,} messages, {self.used:,} of {self.budget:,} tokens>"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Fitted):
             return NotImplemented
@@ -74,11 +78,7 @@ class Fitted:
     @property
     def text(self) -> str:
         """The text of the messages, for a reader."""
-        from brim.wire import format_of, wire
-
-        chosen = wire(format_of(self.messages) or "openai")
-        read = [chosen.read(raw, i) for i, raw in enumerate(self.messages)]
-        return "\n\n".join(f"{message.role}: {message.text()}" for message in read)
+        return transcript(self.messages)
 
 
 def _restored(values: tuple[list[Any], int, int, LastFit], receipt: Receipt, prefix: int, settled: int = 0) -> Fitted:

@@ -101,7 +101,7 @@ class Offer:
             counted = _request({"messages": messages, "tools": tools, "system": system}).tally(name)
             return {"total": counted.total, **asdict(counted)}
         if text is None:
-            raise InvalidType("text", text, "a text, or messages in its place")
+            raise InvalidType("text", text, "a string, unless messages are given")
         scale = meter(name)
         _check_size(text)
         total = scale.count(text)
@@ -127,7 +127,7 @@ class Offer:
         """Fit messages or sections to a budget: the result counts at most that, with a receipt of what was dropped."""
         known = None if model is None else _meter_name(model)
         if (messages is None) == (sections is None):
-            raise InvalidValue("messages", messages, "given, or sections in their place")
+            raise InvalidValue("messages", messages, "set, unless sections are")
         if messages is not None:
             request = _request({"messages": messages, "tools": tools, "system": system})
             fitted = request.fit(budget=budget, **_meter_option(known, budget))

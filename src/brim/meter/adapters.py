@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ from brim.meter.base import BaseMeter, Meter, check_counts
 
 _TELLING = 400
 """Tokens after which a bound is judged."""
+_ADVISED = set[str]()
+"""The models that the log has advice for, once in a process."""
 _WASTE = 20
 """Percent that a bound may be above the estimate before anything is said."""
 
@@ -106,7 +109,8 @@ class Upper(BaseMeter):
     def _advise(self, estimate: int, bound: int) -> None:
         self._seen = (estimate, bound) if estimate < _TELLING else None
         name = self.model or self._inner.name
-        if self._seen is None and (advice := exact_count_advice(estimate, bound, name)) is not None:
+        if self._seen is None and (advice := exact_count_advice(estimate, bound, name)) and name not in _ADVISED:
+            _ADVISED.add(name)
             logging.getLogger("brim").warning("%s: %s", name, advice)
 
 
@@ -120,9 +124,11 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
     """
     if bound * 100 <= estimate * (100 + _WASTE):
         return None
-    own = "pip install 'brim[claude]'" if "claude" in name else "pip install 'brim[open]'"
+    own = "pip install 'brim[open]', or pass "
+    if "claude" in name:  # Its vocabulary has no package for Python 3.11.
+        own = "pip install 'brim[claude]', or pass " if sys.version_info >= (3, 12) else "pass "
     more = (bound - estimate) * 100 // max(1, estimate)
     return (
-        f"The bound is {more} % above the estimate, and a fit keeps to the bound. For an exact count: {own}, or "
+        f"The bound is {more} % above the estimate, and a fit keeps to the bound. For an exact count, {own}"
         "the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the bound."
     )

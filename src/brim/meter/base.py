@@ -65,6 +65,9 @@ class BaseMeter(ABC):
         self._name = name
         self.memo: Memo[int] = Memo()
 
+    def __repr__(self) -> str:
+        return f"<Meter: {measured(self.name, exact=self.exact)}>"
+
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         return self.source or super().__reduce_ex__(protocol)
 

@@ -51,7 +51,7 @@ def checked(detail: str | None) -> str | None:
     if detail is None:
         return None
     if not isinstance(detail, str):
-        raise InvalidType("detail", detail, "a text such as low or high, or None")
+        raise InvalidType("detail", detail, "a string such as low or high, or None")
     level = detail.strip().casefold().removeprefix("media_resolution_")
     return None if level in ("", "auto", "unspecified") else level
 

@@ -168,7 +168,7 @@ class _Tool:
             raise InvalidType(place, raw, "an object that describes a tool")
         kind = raw.get("type")
         if not isinstance(kind, str | None):
-            raise InvalidType(f"{place}.type", kind, "a text such as function")
+            raise InvalidType(f"{place}.type", kind, "a string such as function")
         nested = next((key for key in ("function", "custom") if key in raw), None)
         where, inner = (f"{place}.{nested}", raw[nested]) if nested else (place, raw)
         self.place = place
@@ -186,11 +186,11 @@ class _Tool:
             self.raw = dict(inner)  # What stands around a function is OpenAI's format; its models are not shown it.
         self.name, description = inner.get("name"), inner.get("description")
         if not isinstance(self.name, str):
-            raise InvalidType(f"{where}.name", self.name, "a text")
+            raise InvalidType(f"{where}.name", self.name, "a string")
         if not self.name:
-            raise InvalidValue(f"{where}.name", self.name, "a text that is not empty")
+            raise InvalidValue(f"{where}.name", self.name, "a non-empty string")
         if not isinstance(description, str | None):
-            raise InvalidType(f"{where}.description", description, "a text")
+            raise InvalidType(f"{where}.description", description, "a string")
         self.description = description or ""
         key = next((key for key in _SCHEMAS if key in inner), "")
         self.schema = inner.get(key)

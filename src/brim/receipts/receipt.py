@@ -54,13 +54,15 @@ _LESSENED = ("form", "cut", "summarised", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEntry:
-    """An entry of a section that is in the prompt, whole or shortened; it unpacks into its index and its id."""
+class Entry:
+    """The outcome of one entry of a section; it unpacks into its index and its id."""
 
     index: int
     """Its index in the content of the section."""
     id: str | int | None
     """Its id, if the section has ids."""
+    state: str
+    """`whole`, `shortened` or `dropped`."""
 
     def __iter__(self) -> Iterator[Any]:
         yield self.index
@@ -87,27 +89,32 @@ class Part(NamedTuple):
     handle: str
     """The hash of the whole content, by which a store finds it."""
     ceiling: int | None = None
-    entries: tuple[str, ...] = ()
-    """What happened to each entry, in the order given: `whole`, `shortened` or `dropped`."""
+    entry_states: tuple[str, ...] = ()
+    """The state of each entry, in the order given."""
     ids: tuple[str | int, ...] = ()
     """The ids of the entries, if they have any."""
 
     @property
-    def kept(self) -> tuple[KeptEntry, ...]:
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries of the section in the order given, each with its state."""
+        ids = self.ids or [None] * len(self.entry_states)
+        return tuple([Entry(i, *each) for i, each in enumerate(zip(ids, self.entry_states, strict=True))])
+
+    @property
+    def kept(self) -> tuple[Entry, ...]:
         """The entries that are in the prompt, whole or shortened, in the order given."""
-        ids = self.ids or [None] * len(self.entries)
-        pairs = enumerate(zip(self.entries, ids, strict=True))
-        return tuple([KeptEntry(index, each) for index, (state, each) in pairs if state != "dropped"])
+        return tuple([entry for entry in self.entries if entry.state != "dropped"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part as JSON values, without entries and ids if it has none."""
-        lists = {"entries": list(self.entries), "ids": list(self.ids)} if self.entries or self.ids else {}
+        lists = {"entries": list(self.entry_states), "ids": list(self.ids)}
         return dict(zip(self._fields[:-2], self, strict=False)) | {key: value for key, value in lists.items() if value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Part:
         """Return the part that `to_dict` wrote."""
-        return cls(**{**values, **{key: tuple(values.get(key, ())) for key in ("entries", "ids")}})
+        own = {key: value for key, value in values.items() if key not in ("entries", "ids")}
+        return cls(**own, entry_states=tuple(values.get("entries", ())), ids=tuple(values.get("ids", ())))
 
     @property
     def present(self) -> bool:
@@ -144,7 +151,7 @@ class Change:
         return f"{self.name}: {before} -> {after}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class Receipt:
     """The record of one fit."""
 
@@ -191,6 +198,9 @@ class Receipt:
         """Tokens of the budget that were not used."""
         return self.budget - self.used
 
+    def __repr__(self) -> str:
+        return f"<Receipt: {self.headline}>"
+
     @property
     def headline(self) -> str:
         """The fit in one line: what was used of the budget, how it was counted, how many parts are in the prompt."""
@@ -203,8 +213,9 @@ class Receipt:
             if regret := self.history.get("regret"):
                 calls = "1 call" if regret["calls"] == 1 else f"{regret['calls']:,} calls"
                 told += f"; {calls} made again after a cut, {regret['tokens']:,} {self.unit}"
+        how = "computed from recorded sizes" if self.planned else measured(self.meter, exact=self.exact)
         return (
-            f"{self.used:,} of {self.budget:,} {self.unit} ({measured(self.meter, exact=self.exact)}),"
+            f"{self.used:,} of {self.budget:,} {self.unit} ({how}),"
             f" {present:,} of {total:,} {'turn' if self.history else 'section'}{'' if total == 1 else 's'},"
             f" {len(self.losses):,} shortened or dropped{repaired}{told}"
         )

@@ -20,7 +20,7 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "boolean": (bool, "true or false"),
     "object": (Mapping, "an object"),
     "array": ((list, tuple), "a list"),
-    "string": (str, "a text"),
+    "string": (str, "a string"),
     "integer": (int, "a whole number"),
     "null": (type(None), "null"),
 }
@@ -65,7 +65,7 @@ def _check(place: str, value: Any, rule: Rule, shared: Rule) -> None:
     if kind == "integer" and value < rule.get("minimum", value):
         raise InvalidValue(place, value, f"at least {rule['minimum']}")
     if kind == "string" and "pattern" in rule and not re.search(rule["pattern"], value):
-        raise InvalidValue(place, value, f"a text like {rule['pattern']}")
+        raise InvalidValue(place, value, f"a string like {rule['pattern']}")
     if kind == "object":
         _check_object(place, value, rule, shared)
     elif kind == "array" and "items" in rule:

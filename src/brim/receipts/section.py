@@ -9,7 +9,7 @@ from enum import IntEnum
 from fractions import Fraction
 from math import isfinite
 from pathlib import PurePath
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from brim.amounts import Amount, check_bounds, units
 from brim.errors import InvalidType, InvalidValue, check_choice
@@ -23,8 +23,16 @@ KeepName = Literal[
     "head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"
 ]
 KEEPS: tuple[str, ...] = get_args(KeepName)
+PriorityName = Literal["required", "high", "medium", "low"]
 Summarise = Callable[[str, int], str]
 """Takes a text and a limit in tokens, and returns a shorter text."""
+
+
+class Shortens(Protocol):
+    """An object that shortens a text to a limit, as `brim.Truncator` describes it."""
+
+    def truncate(self, text: str, limit: int, meter: Any) -> Any:
+        """Return a version of `text` that counts at most `limit`."""
 
 
 class Priority(IntEnum):
@@ -56,7 +64,7 @@ class Section(_Derived):
     content: str | Sequence[str]
     """A text, or entries (lessons, memories, steps) that are kept or dropped whole; one with more than half of what the
     section gets is shortened if it does not fit."""
-    priority: str | int = "medium"
+    priority: PriorityName | int = "medium"
     """`required`, `high`, `medium`, `low`, or a whole number: the lower, the more essential."""
     required: bool = False
     """Whether it must be present: whole, or if it has a floor, cut down to that at most."""
@@ -64,7 +72,7 @@ class Section(_Derived):
     """The least that is useful: tokens, or a share of the budget ("20%"). It is dropped if it would get less."""
     ceiling: Amount | None = None
     """The most that it gets: tokens, or a share of the budget."""
-    keep: KeepName | Any = "head"
+    keep: KeepName | Shortens = "head"
     """What is kept when it is cut: a name, or an object with a `truncate` method."""
     overflow: OverflowAction = "truncate"
     """What happens when it does not fit its grant: `truncate`, `summarise`, or `drop`, which cuts it to its ceiling but
@@ -91,7 +99,7 @@ class Section(_Derived):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidType("section name", self.name, "a text that is not empty")
+            raise InvalidType("section name", self.name, "a non-empty string")
         where = f"section {self.name!r}"
         self._check_texts(where)
         self._check_labels(where)
@@ -111,12 +119,14 @@ class Section(_Derived):
 
     def _check_texts(self, where: str) -> None:
         if not isinstance(self.content, str):
-            object.__setattr__(self, "content", _texts(f"{where}: content", self.content, "a text or a list of texts"))
+            object.__setattr__(
+                self, "content", _texts(f"{where}: content", self.content, "a string or a list of strings")
+            )
         if self.forms or type(self.forms) is not tuple:
-            object.__setattr__(self, "forms", _texts(f"{where}: forms", self.forms, "a list of texts"))
+            object.__setattr__(self, "forms", _texts(f"{where}: forms", self.forms, "a list of strings"))
         for name, value in (("marker", "" if self.marker is None else self.marker), ("joiner", self.joiner)):
             if not isinstance(value, str):
-                raise InvalidType(f"{where}: {name}", value, "a text")
+                raise InvalidType(f"{where}: {name}", value, "a string")
 
     def _check_labels(self, where: str) -> None:
         """Check the scores and the ids: one for each entry."""
@@ -220,7 +230,7 @@ def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
     texts = tuple(value)
     for i, item in enumerate(texts):
         if not isinstance(item, str):
-            raise InvalidType(f"{place}[{i}]", item, "a text" + _hint(item))
+            raise InvalidType(f"{place}[{i}]", item, "a string" + _hint(item))
     return texts
 
 

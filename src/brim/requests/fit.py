@@ -14,7 +14,7 @@ from brim.history.turns import RepairMode
 from brim.meter import Meter, catalogue
 from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import Fill, Policy
-from brim.receipts.section import Section
+from brim.receipts.section import PriorityName, Section
 from brim.requests.request import Request
 from brim.requests.request_fit import RequestFit
 from brim.requests.terms import KeepTools, RequestTerms
@@ -40,10 +40,10 @@ def fit_request(
     meter: Meter | str | Callable[[str], int] | None = None,
     model: str | None = None,
     format: Format | None = None,
-    history_priority: str | int = "high",
+    history_priority: PriorityName | int = "high",
     history_floor: Amount = 0,
     history_ceiling: Amount | None = None,
-    tools_priority: str | int = "low",
+    tools_priority: PriorityName | int = "low",
     tools_floor: Amount = "20%",
     tools_ceiling: Amount | None = None,
     separator: str = "\n\n",
@@ -126,7 +126,7 @@ def _sections(name: str, given: SectionsOrText) -> Sequence[Section]:
         return (Section(name, given, priority="required"),)
     sections = [each for each in given if isinstance(each, Section)] if isinstance(given, Sequence) else None
     if sections is None or len(sections) < len(given):
-        raise InvalidType(name, given, "a text or a list of Section")
+        raise InvalidType(name, given, "a string or a list of Section")
     return sections
 
 
@@ -169,4 +169,4 @@ def _check_fields(fields: Any, wire: Wire) -> None:
     taken = [wire.model_key, wire.list_key, wire.system_key, *(wire.tools_at if len(wire.tools_at) == 1 else ())]
     for name in fields if fields and isinstance(fields, Mapping) else ():
         if name in taken:
-            raise InvalidValue(f"fields {name}", fields[name], "left out: it has an argument of its own")
+            raise InvalidValue(f"fields {name}", fields[name], "left out: use the argument of that name")

@@ -130,7 +130,7 @@ def _measure(recorded: Capture, meter: Any) -> dict[str, Any]:
         return {"model": recorded.model}
     if isinstance(recorded.measure, BaseMeter):
         return {"meter": recorded.measure}
-    raise InvalidType("meter", None, "given: the fit had a meter of the caller's, which JSON cannot represent")
+    raise InvalidType("meter", None, "passed: the fit had a meter of the caller's, which JSON cannot represent")
 
 
 def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
     known = {**recorded.functions, **functions}
     for name, value in known.items():
         if value is None:
-            raise InvalidType(f"functions: {name}", None, "given: the fit had one, which JSON cannot represent")
+            raise InvalidType(f"functions: {name}", None, "passed: the fit had one, which JSON cannot represent")
     return known
 
 
@@ -169,7 +169,15 @@ def _planned(receipt: Receipt, budget: int) -> Receipt:
     parts = tuple(map(_predicted, receipt.parts, claims, grants))
     used = sum(grants) + joins
     return replace(
-        receipt, budget=budget, used=used, upper=used, joins=joins, parts=parts, losses=losses(parts), planned=True
+        receipt,
+        budget=budget,
+        used=used,
+        upper=used,
+        joins=joins,
+        parts=parts,
+        losses=losses(parts),
+        planned=True,
+        exact=False,
     )
 
 
@@ -184,4 +192,6 @@ def _predicted(part: Part, claim: Claim, grant: int) -> Part:
     if state not in ("empty", "disabled"):
         state = "whole" if grant >= part.size else "cut" if grant else "dropped"
     reason = f"{grant:,} of {part.size:,} by size alone"
-    return part._replace(state=state, wanted=claim.wanted, granted=grant, used=grant, reason=reason)
+    return part._replace(
+        state=state, wanted=claim.wanted, granted=grant, used=grant, reason=reason, entry_states=(), ids=()
+    )

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from brim.amounts import Amount, check_bounds
 from brim.errors import InvalidValue, check_choice
-from brim.receipts.section import Section
+from brim.receipts.section import PriorityName, Section
 
 KeepTools = Literal["all", "relevant"]
 PAGES = ("user", "system")
@@ -20,11 +20,11 @@ _TOOLS_FLOOR = "20%"
 class RequestTerms:
     """The priority, floor and ceiling of the history and of the tools; `fit_request` describes each."""
 
-    history_priority: str | int = "high"
+    history_priority: PriorityName | int = "high"
     history_floor: Amount = 0
     history_ceiling: Amount | None = None
     keep_tools: str = "all"
-    tools_priority: str | int = "low"
+    tools_priority: PriorityName | int = "low"
     tools_floor: Amount = _TOOLS_FLOOR
     tools_ceiling: Amount | None = None
 
@@ -47,7 +47,7 @@ class RequestTerms:
         return _rank("tools", self.tools_priority)
 
 
-def _rank(name: str, priority: str | int) -> int:
+def _rank(name: str, priority: PriorityName | int) -> int:
     """Return a priority as a number.
 
     Raises:

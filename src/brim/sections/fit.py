@@ -106,4 +106,4 @@ def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
     for name, optional in (("separator", False), ("template", True), ("hard_marker", True)):
         value = options.get(name)
         if not isinstance(value, str) and not (optional and value is None):
-            raise InvalidType(name, value, "a text")
+            raise InvalidType(name, value, "a string")

@@ -22,17 +22,20 @@ _JOIN_SAVES = 16
 """Tokens by which a text may count less joined to the one before it than apart; measured joins save up to three."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Prompt:
     """A fitted prompt."""
 
     text: str
     receipt: Receipt
-    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    texts: Mapping[str, str] = field(default_factory=dict)
     """The text of each section that is present, by name."""
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<Prompt: {self.receipt.headline}>"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class Stage:
         where = f"stage of {self.section!r}"
         ways = [name for name in WAYS if getattr(self, name) is not None]
         if len(ways) != 1:
-            raise InvalidValue(where, " and ".join(ways) or "nothing", f"given exactly one of {', '.join(WAYS)}")
+            raise InvalidValue(where, " and ".join(ways) or "nothing", f"set to exactly one of {', '.join(WAYS)}")
         value = getattr(self, ways[0])
         if ways[0] in ("last", "first"):
             units(f"{where}: {ways[0]}", value, least=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue
 from brim.history.history import Tools
@@ -168,7 +168,7 @@ def _sections(memory: Memory | None) -> list[Section]:
         if not isinstance(content, str) and not (
             isinstance(content, Sequence) and all(isinstance(entry, str) for entry in content)
         ):
-            raise InvalidType(f"memory {kind}", content, "a text or a list of texts")
+            raise InvalidType(f"memory {kind}", content, "a string or a list of strings")
     return [
         Section(kind, kinds[kind], priority="high" if kind == "pinned" else "medium", keep=_keep(kinds[kind]))
         for kind in _KINDS
@@ -176,5 +176,5 @@ def _sections(memory: Memory | None) -> list[Section]:
     ]
 
 
-def _keep(content: str | Sequence[str]) -> str:
+def _keep(content: str | Sequence[str]) -> Literal["head", "best"]:
     return "head" if isinstance(content, str) else "best"

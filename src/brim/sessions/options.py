@@ -19,6 +19,8 @@ from brim.sessions.compaction import Summariser
 from brim.sessions.learning.windows import WindowLimits
 from brim.wire.base import Format
 
+_ARGUMENTS = ("window", "model", "meter", "store", "id", "summarise")
+"""The arguments with names of their own, which the message about an unknown option suggests too."""
 LINES = ("cap", "warning", "never")
 """Where compaction begins: when a prompt would be over the budget, at the warning line, or never."""
 
@@ -138,10 +140,11 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
     """Check the names of options that came as keyword arguments.
 
     Raises:
-        InvalidValue: one is unknown; the message lists the nearest, or all if none is near.
+        InvalidValue: one is unknown; the message lists the options and suggests the nearest.
     """
+    names = sorted(known.__annotations__)
     for name in given:
-        names = sorted(known.__annotations__)
         if name not in names:
-            listed = nearest(name, names) or names
-            raise InvalidValue("an option", name, f"one that exists, such as {', '.join(listed)}")
+            likely = nearest(name, [*names, *_ARGUMENTS], most=1)
+            hint = f" (did you mean {likely[0]!r}?)" if likely else ""
+            raise InvalidValue("option", name, f"one of {', '.join(names)}{hint}")

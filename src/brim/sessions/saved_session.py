@@ -106,7 +106,9 @@ class SavedSession:
         if known is None:
             self.settings = replace(self.settings, format=given)
         elif known != given:
-            raise InvalidValue("format", given, f"{known!r}, as the session has it, or omitted; another takes a new id")
+            raise InvalidValue(
+                "format", given, f"{known!r}, the format of the session, or omitted; another format needs a new session"
+            )
 
     def take(self, entry: LogEntry) -> None:
         """Apply one more entry."""
@@ -152,7 +154,7 @@ def read(store: Store, session: str) -> SavedSession | None:
         if row is None or not first:
             return None
         if "settings" not in first[0].body:
-            raise InvalidValue("id", session, "that of a session: the log of this name was not written by one")
+            raise InvalidValue("id", session, "the id of a session: this log was not written by one")
         made = SavedSession(
             SessionSettings.from_dict(first[0].body["settings"]),
             created=row.created,

@@ -212,6 +212,17 @@ class Session:
         self._journal, self._state, self._notifier = journal, state, notifier
         self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
 
+    def __repr__(self) -> str:
+        return f"<Session {self.id!r}: {len(self.messages):,} messages, {self.settings.model or self.meter.name}>"
+
+    def __dir__(self) -> list[str]:
+        return [
+            *("add", "answer_recall", "budget", "calibration", "close", "compact", "estimate", "format", "id"),
+            *("messages", "meter", "notices", "open", "pin", "pins", "plan_compaction", "prompt", "recall"),
+            *("recall_tool", "record_usage", "refused", "restart", "restore", "search", "settings", "status", "store"),
+            "unpin",
+        ]
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"a {type(self).__name__} cannot be pickled or copied, since two of them would write one log: pass its id,"
@@ -327,7 +338,7 @@ class Session:
         A tool result over `tool_limit` is shortened by its kind; the whole can be recalled by its handle.
 
         Args:
-            messages: one message or a list of them, in the format of OpenAI chat, Responses items or Anthropic.
+            messages: one message or a list of them, in the format of any provider that brim knows.
             also: entries of the caller's own that are written to the log with them, or not at all.
 
         Raises:
@@ -358,7 +369,7 @@ class Session:
         At the warning line it warns, and over the compaction line the history is compacted first.
 
         Args:
-            system: the system prompt. In OpenAI chat it stands first among the messages; in the other formats it is
+            system: the system prompt. In OpenAI chat it comes first among the messages; in the other formats it is
                 sent apart from them, and counted.
             tools: the tool definitions that are sent along.
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It stands at the end,
@@ -488,7 +499,7 @@ class Session:
         self._notifier.notify(text)
 
     def recall(self, handle: str) -> str:
-        """Return a dropped text by its handle, or by the start of it.
+        """Return a dropped text by its handle, or by the start of it; a turn as a transcript of its messages.
 
         Raises:
             UnknownName: this session keeps no such text.
@@ -516,7 +527,7 @@ class Session:
             InvalidValue: a tool call has no result yet, so no message can follow it.
             StoreError: the store cannot be written; nothing is added then.
         """
-        name, text = self._journal.dropped.find(handle)
+        name, text = self._journal.dropped.find(handle)[0], self.recall(handle)
         self.refresh()
 
         def change(step: SessionStep) -> None:

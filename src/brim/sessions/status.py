@@ -46,7 +46,7 @@ class Status:
     compacted: int = 0
     """How often the provider has compacted the conversation."""
     regret: Mapping[str, Any] = field(default_factory=dict)
-    """Calls that were made again because a cut had taken their results, the tokens of these, and both by cut."""
+    """Calls that were repeated because a cut had removed their results, their tokens, and both by cut."""
     categories: Mapping[str, int] = field(default_factory=dict)
     """What the used tokens are spent on; they add up to `used`."""
 

@@ -161,5 +161,5 @@ def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
     """Return a value of a setting as its word says it."""
     written = None if value is None else word.written(SETTINGS[word.key].read(value))
     if written is None:
-        raise SourceError(path, f"{place(keys)} must be {word.expected}, and has no word for {shown(value)}")
+        raise SourceError(path, f"{place(keys)} must be {word.expected}, and cannot be {shown(value)}")
     return written

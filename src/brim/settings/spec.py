@@ -35,7 +35,7 @@ _REQUEST = ("model", "meter", "budget", "separator", "fill", "policy")
 _KEYS = ("model", "meter", "budget", *OPTIONS, "sections", "messages", "tools")
 _TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
 """What a file says of the messages and the tools of a request."""
-_CONTENTS = ("text", "file", "entries", "files")
+_CONTENTS = ("content", "file", "files")
 """The sources of a section's content, of which it has exactly one."""
 _SECTION_KEYS = (
     "name",
@@ -83,7 +83,7 @@ class Spec:
             page = "user" if settings is None else settings.value(f"sections.{section.name}.page")
             pages[self.pages.get(section.name, page)].append(made)
         if given.system is not None and not isinstance(given.system, str):
-            raise InvalidType("system", given.system, "a text, to be joined by sections")
+            raise InvalidType("system", given.system, "a string, to be joined by sections")
         told = [Section("system", given.system, priority="required")] if given.system else []
         arguments: dict[str, Any] = {**own, **self.terms, "format": given.format, **options}
         arguments = arguments if settings is None else settings.request_options(arguments)
@@ -301,16 +301,14 @@ def _section(source: Source, index: int) -> Section:
 
 def _content(source: Source, value: Any, *keys: str | int) -> str | list[str]:
     kind = keys[-1]
-    if kind == "entries" and isinstance(value, list):
+    if kind == "content" and isinstance(value, str | list):
         return value
     if kind == "files" and isinstance(value, list):
         return [text for i in range(len(value)) for text in _files(source, value[i], *keys, i)]
-    if kind == "entries" or not isinstance(value, str):
-        lists = {"entries": "a list of strings", "files": "a pattern or a list of patterns"}
-        expected = lists.get(str(kind), "a string")
+    if not isinstance(value, str):
+        kinds = {"content": "a string or a list of strings", "files": "a pattern or a list of patterns"}
+        expected = kinds.get(str(kind), "a string")
         raise source.error(f"{place(keys)} must be {expected}, not {shown(value)}", *keys)
-    if kind == "text":
-        return value
     return _files(source, value, *keys) if kind == "files" else _text(source, _path(source, value), value, *keys)
 
 

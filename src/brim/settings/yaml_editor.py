@@ -122,7 +122,7 @@ class _Edit:
             if i == len(keys) - 1 or self._is_nothing(child):
                 return self._replaced(node, name, child, keys[i + 1 :], value)
             node = child
-        raise SourceError(self._path, "no key is given")
+        raise SourceError(self._path, "the key is empty")
 
     def removed(self, keys: Keys, kept: int) -> str:
         """Return the text without a value; a mapping that would become empty is removed as a whole."""

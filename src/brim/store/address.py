@@ -18,7 +18,7 @@ def check_url(url: object) -> None:
         InvalidValue: it is invalid.
     """
     if not isinstance(url, str):
-        raise InvalidType("the address of a store", url, "a text such as 'sqlite:///brim.db'")
+        raise InvalidType("the address of a store", url, "a string such as 'sqlite:///brim.db'")
     if not url.startswith(SERVER) and (not url.startswith(FILE) or url == FILE):
         known = "'sqlite:///brim.db', 'sqlite:///:memory:' or 'postgresql://user@host/db'"
         raise InvalidValue("the address of a store", shown_url(url), f"like {known}")

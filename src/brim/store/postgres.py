@@ -50,7 +50,9 @@ class Postgres(SqlStore):
             connection.execute("SET synchronous_commit = on")
         except self._library.Error as error:
             reason = without_secrets(_first_line(error), self._address)
-            raise StoreError(self.url, f"no connection ({reason}): does the server run, and may you use it?") from error
+            raise StoreError(
+                self.url, f"no connection ({reason}): is the server running, and do you have access?"
+            ) from error
         return connection
 
     def _begin(self, *, alone: bool) -> None:

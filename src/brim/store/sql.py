@@ -283,7 +283,7 @@ class SqlStore(Database):
             wanted.append("updated < ?")
             values.append(check_time("before", before))
         if not wanted:
-            raise InvalidValue("purge", None, "given a time (before=) or a session (session=)")
+            raise InvalidValue("purge", None, "called with a time (before=) or a session (session=)")
         kinds = [check_name("documents", kind) for kind in documents]
         with self._lock:
             self._ready()

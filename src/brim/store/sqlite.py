@@ -258,5 +258,5 @@ def _create(path: str, url: str) -> None:
     except (OSError, ValueError) as error:
         problem = (getattr(error, "strerror", None) or str(error)).lower()
         raise StoreError(
-            url, f"it cannot be created: {problem}; does the folder exist, and may you write there?"
+            url, f"it cannot be created: {problem}; does the folder exist, and can you write to it?"
         ) from error

@@ -33,7 +33,7 @@ def encode_body(place: str, body: object) -> str:
         text = _encoder.encode(dict(body))
         return _encoder.encode(_marked(body)) if '$bytes"' in text else text
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValue(place, body, f"of values that JSON has ({shown(str(error), 200)[1:-1]})") from error
+        raise InvalidValue(place, body, f"JSON values ({shown(str(error), 200)[1:-1]})") from error
 
 
 def decode_body(place: str, content: str | bytes) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def check_name(place: str, value: object) -> str:
     if not 0 < len(value) <= _LONGEST_NAME:
         raise InvalidValue(place, value, f"a text of 1 to {_LONGEST_NAME} characters")
     if "\0" in value or (not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value)):
-        raise InvalidValue(place, value, "a text without NUL and without halves of surrogate pairs")
+        raise InvalidValue(place, value, "a string without NUL and without halves of surrogate pairs")
     return value
 
 

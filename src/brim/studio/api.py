@@ -103,7 +103,7 @@ def call(view: View, workspace: Workspace, fields: Mapping[str, Any]) -> dict[st
         if parameter.annotation in ("str", "str | None"):
             value = value or None
             if not isinstance(value, str) and (value is not None or parameter.annotation == "str"):
-                raise InvalidType(parameter.name, value, "a text that is not empty")
+                raise InvalidType(parameter.name, value, "a non-empty string")
         arguments[parameter.name] = value
     return view(workspace, **arguments)
 

@@ -64,7 +64,5 @@ def _spec(text: str) -> Spec:
         row = values.get(keys[0]) if len(keys) == 1 else source.at(*keys)
         for key in ("file", "files"):
             if isinstance(row, dict) and key in row:
-                raise source.error(
-                    f"{place(keys)}: {key} is read by brim fit; here its content stands in its place", *keys
-                )
+                raise source.error(f"{place(keys)}: {key} is read by brim fit; write the content itself here", *keys)
     return read_spec(_SECTIONS, text)

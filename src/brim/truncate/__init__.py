@@ -73,7 +73,7 @@ def cut(
         InvalidValue: an argument is invalid.
     """
     if not isinstance(text, str):
-        raise InvalidType("text", text, "a text")
+        raise InvalidType("text", text, "a string")
     scale = meter_for(meter, model)
     return truncator(keep, marker).truncate(text, max(0, units("limit", limit) - scale.overhead), scale)
 

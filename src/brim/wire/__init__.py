@@ -48,6 +48,17 @@ def format_of(messages: Sequence[Any]) -> Format | None:
     return None
 
 
+def transcript(messages: Sequence[Any]) -> str:
+    """Return the text of messages for a reader, each after its role.
+
+    Raises:
+        InvalidValue: a message is invalid.
+    """
+    chosen = wire(format_of(messages) or "openai")
+    read = [chosen.read(raw, i) for i, raw in enumerate(messages)]
+    return "\n\n".join(f"{message.role}: {message.text()}" for message in read)
+
+
 def instructions(format: Wire, system: Any) -> Message:
     """Return a system prompt that is sent apart from the messages; chat has none, and takes blocks as Anthropic's.
 

@@ -284,7 +284,7 @@ def text_at(values: Any, key: str, place: str) -> str:
     """
     found = values.get(key) if isinstance(values, Mapping) else None
     if not isinstance(found, str):
-        raise InvalidType(f"{place} {key}", found, "a text")
+        raise InvalidType(f"{place} {key}", found, "a string")
     return found
 
 

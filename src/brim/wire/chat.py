@@ -53,7 +53,7 @@ class OpenAIChat(Wire):
             pieces += _calls(values, place)
         name = values.get("name")
         if name is not None and not isinstance(name, str):
-            raise InvalidType(f"{place} name", name, "a text")
+            raise InvalidType(f"{place} name", name, "a string")
         return message_of(role, pieces, raw, name or "")
 
 
@@ -101,5 +101,5 @@ def _call(call: Any, at: Path, place: str) -> list[Piece]:
     name = text_at(body, "name", f"{place} {own}")
     said = body.get(inner)
     if said is not None and not isinstance(said, str):
-        raise InvalidType(f"{place} {own} {inner}", said, "a text: the arguments as JSON")
+        raise InvalidType(f"{place} {own} {inner}", said, "a string: the arguments as JSON")
     return [Piece("call", said or "", (*at, own, inner), id_, name, at)]

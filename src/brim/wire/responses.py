@@ -57,7 +57,7 @@ class Responses(Wire):
         place = f"messages[{index}]"
         kind = values.get("type") or "message"
         if not isinstance(kind, str):
-            raise InvalidType(f"{place} type", kind, "a text")
+            raise InvalidType(f"{place} type", kind, "a string")
         if kind == "message":
             role = role_of(values, index, ROLES)
             return message_of(role, _contents(values.get("content"), "content", "text", place), raw)

@@ -33,13 +33,13 @@ SECTIONS = f"""
 budget: 900
 messages: {{priority: medium}}
 sections:
-  - {{name: rules, page: system, priority: required, text: Answer from the documents.}}
+  - {{name: rules, page: system, priority: required, content: Answer from the documents.}}
   - name: documents
     keep: best
     floor: 20%
     scores: [3, 1, 4, 1, 5, 9, 2, 6]
-    entries: {json.dumps(DOCUMENTS)}
-  - {{name: question, priority: required, text: "Where is order 12, and who said so?"}}
+    content: {json.dumps(DOCUMENTS)}
+  - {{name: question, priority: required, content: "Where is order 12, and who said so?"}}
 """
 
 
@@ -80,7 +80,7 @@ def test_the_budget_is_that_of_the_form_then_of_the_sections_then_the_window(wor
     assert lab.fit(workspace, alone["source"], None, None)["model"] == "gpt-4o"
     assert lab.fit(workspace, compose(workspace, REQUEST, "", None, "gpt-5")["source"], None, None)["model"] == "gpt-5"
     with pytest.raises(InvalidValue, match="name a model"):
-        compose(workspace, "[]", "sections: [{name: a, text: b}]", None, None)
+        compose(workspace, "[]", "sections: [{name: a, content: b}]", None, None)
 
 
 def test_what_does_not_fit_is_opened_and_says_what_it_takes(workspace):
@@ -108,11 +108,11 @@ def test_sections_alone_are_a_prompt_and_the_same_texts_are_the_same_source(work
         ("{", SECTIONS, "the request"),
         ('{"model": "gpt-4o"}', SECTIONS, "either messages, input or contents"),
         (REQUEST, "sections: [", "the sections"),
-        (REQUEST, "sections: [{name: a}]", "exactly one of text, file, entries, files"),
+        (REQUEST, "sections: [{name: a}]", "exactly one of content, file, files"),
         (REQUEST, "sections: [{name: a, file: /etc/passwd}]", "file is read by brim fit"),
         (REQUEST, "sections: [{name: a, files: '*'}]", "files is read by brim fit"),
         (REQUEST, "{sections: [], messages: {file: /etc/passwd}}", "file is read by brim fit"),
-        (REQUEST, "sections: [{name: a, text: b, page: top}]", "page must be one of"),
+        (REQUEST, "sections: [{name: a, content: b, page: top}]", "page must be one of"),
         (7, SECTIONS, "a text"),
         (REQUEST, {"sections": []}, "a text"),
     ],

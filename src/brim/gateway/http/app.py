@@ -125,7 +125,7 @@ class GatewayApp:
         """
         state, path = self.state, admitted.path
         if admitted.method not in ("GET", "HEAD"):
-            raise HttpProblem(405, f"{path} takes GET", headers={"allow": "GET"})
+            raise HttpProblem(405, f"{path} only accepts GET", headers={"allow": "GET"})
         if path == "/metrics":
             page = state.metrics.page(state.conversations.store.failures)
             await client.answer(200, [("content-type", CONTENT_TYPE)], page)

@@ -90,7 +90,7 @@ class Workers:
             LOG.error("worker %d %s, and is started again", number, how)
             self._start(number)
         if failed:
-            raise SourceError("brim gateway", "a worker could not start; its error stands above")
+            raise SourceError("brim gateway", "a worker could not start; see the error above")
 
     def _start(self, number: int, *, first: bool = False) -> None:
         process = os.fork()

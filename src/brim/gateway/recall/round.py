@@ -19,9 +19,9 @@ MOST_ROUNDS = 4
 """How often a request is sent again after a call of the tool."""
 _LEAST, _SHARE, _UNKNOWN = 64, 4, 4_096
 """Tokens that a recall may bring back: one part in four of the budget, or of this if it is unknown."""
-_LAST = "\n[This was the last recall. Go on without another one.]"
+_LAST = "\n[This was the last recall. Continue without another one.]"
 """What the model reads at the end of a result, if no further recall is answered."""
-_NOT_RUN = f"Not run, since {NAME} was called beside it. Call it again if it is still needed."
+_NOT_RUN = f"Not run, because {NAME} was called in the same answer. Call it again if it is still needed."
 """What the model reads as the result of another call in the same answer."""
 
 

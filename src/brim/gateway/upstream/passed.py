@@ -32,7 +32,7 @@ def check_reach(state: GatewayState, admitted: Admitted) -> None:
     named = model_path(admitted.path)
     route = named[0] if named else FITTED.get(short) or COUNTED.get(short)
     if route and rule_of(unread(admitted, route, b""), settings)[1] != PASS:
-        raise HttpProblem(405, f"{admitted.path} takes POST", headers={"allow": "POST"})
+        raise HttpProblem(405, f"{admitted.path} only accepts POST", headers={"allow": "POST"})
     if method not in METHODS:
         raise HttpProblem(405, f"{method} is not passed on", headers={"allow": ", ".join(METHODS)})
     if not may_reach(method, admitted.path, settings.reachable(_route(admitted))):

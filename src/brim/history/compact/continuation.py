@@ -148,7 +148,7 @@ class Continuation:
         """
         known = record(values, _FIELDS, "continuation")
         if not all(isinstance(each, str) for each in known["lineage"]):
-            raise InvalidType("continuation.lineage", known["lineage"], "a list of texts")
+            raise InvalidType("continuation.lineage", known["lineage"], "a list of strings")
         lines = (Line.from_dict(each, f"continuation.lines[{i}]") for i, each in enumerate(known["lines"]))
         for name in ("iteration", "sub_tick"):
             units(f"continuation.{name}", known[name])
@@ -215,7 +215,7 @@ def continuation(
         InvalidValue: an argument or a message is invalid.
     """
     if not isinstance(goal, str):
-        raise InvalidType("goal", goal, "a text")
+        raise InvalidType("goal", goal, "a string")
     units("limit", limit)
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
     turns = _turns(messages, format)

@@ -207,9 +207,9 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     """
     turns = plan.turns
     if not isinstance(summary, str):
-        raise InvalidType("summary", summary, "a text")
+        raise InvalidType("summary", summary, "a string")
     if turns.generation != plan.generation:
-        raise InvalidValue("plan", plan.reason, "made again: turns of the history have changed since")
+        raise InvalidValue("plan", plan.reason, "made again: the history has changed since")
     text = _checked(plan, summary)
     name, index = index_of(plan.said, plan.last.index)
     messages, after = _placed(plan, mark.headed(text, plan.replaced, name))

@@ -120,6 +120,12 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._known)
 
+    def __repr__(self) -> str:
+        return f"<Conversations: {len(self):,} in memory>"
+
+    def __dir__(self) -> list[str]:
+        return ["close", "last", "request", "sessions", "store"]
+
     def __bool__(self) -> bool:
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
 
@@ -159,12 +165,12 @@ class Conversations:
         """Return the request that fits.
 
         Args:
-            messages: the whole history, in the format of OpenAI chat, Responses items or Anthropic.
+            messages: the whole history, in the format of any provider that brim knows.
             model: the model that is called.
             tools: the tool definitions that are sent along; they are counted.
             system: a system prompt that is sent apart from the messages; it is counted.
             fields: the other fields of the body, such as `response_format`; what the model is shown is counted.
-            format: `openai`, `responses` or `anthropic`; without it, the format is detected.
+            format: `openai`, `responses`, `anthropic`, `gemini` or `bedrock`; without it, the format is detected.
             answer: tokens that the answer may take.
             session: the name of the conversation; without it, the one that these messages continue.
             extra_tokens: tokens of the request that the caller has counted itself.

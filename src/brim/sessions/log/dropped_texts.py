@@ -6,6 +6,7 @@ messages those are. A handle is a hash that others may know, so a text is return
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 
 from brim.errors import UnknownName
@@ -14,6 +15,7 @@ from brim.sessions.log.memory_log import MemoryLog
 from brim.store.base import Body, SearchHit, Store
 from brim.store.texts import DROPPED, SHOWN, sent_message, turn_text
 from brim.store.words import excerpt, query_words
+from brim.wire import transcript
 
 
 class DroppedTexts:
@@ -45,12 +47,14 @@ class DroppedTexts:
         """The handles of messages with a result that was shortened when it came."""
 
     def text(self, handle: str) -> str:
-        """Return the text of a handle, or of the start of one.
+        """Return the text of a handle, or of the start of one; the messages of a turn as a transcript.
 
         Raises:
             UnknownName: this session has no such text.
         """
-        return self.find(handle)[1]
+        name, found = self.find(handle)
+        self._refresh()
+        return transcript(json.loads(found)) if name[:SHOWN] in self._turns else found
 
     def find(self, handle: str) -> tuple[str, str]:
         """Return a handle by itself or its start, and its text.

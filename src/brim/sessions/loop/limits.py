@@ -39,7 +39,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not isinstance(self.goal, str) or not self.goal.strip():
-            raise InvalidType("goal", self.goal, "a text that says what the loop is for")
+            raise InvalidType("goal", self.goal, "a string that says what the loop is for")
         fraction("tick_cap", self.tick_cap)
         fraction("handoff_share", self.handoff_share)
         for name, least in (("max_iterations", 1), ("max_sub_ticks", 0), ("max_steps", 1)):

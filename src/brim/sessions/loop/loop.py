@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from brim.amounts import fraction
-from brim.errors import Conflict, InvalidType, StoreError, UnknownName
+from brim.errors import Conflict, InvalidType, StoreError, UnknownName, shown
 from brim.history.compact.continuation import continuation
 from brim.meter.window import Window
 from brim.observe import Observer
@@ -166,6 +166,17 @@ class Loop:
     def id(self) -> str:
         """Its name in the store."""
         return self.session.id
+
+    def __repr__(self) -> str:
+        return f"<Loop {self.id!r}: {shown(self.limits.goal)}, {self.progress.iterations:,} iterations>"
+
+    def __dir__(self) -> list[str]:
+        return ["arun", "close", "id", "outcome", "resume", "run", "session", "stop"]
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether the store failed when a step was written: the next run writes it, and does not repeat it."""
+        return self._made is not None or self._usage is not None
 
     def close(self) -> None:
         """Close the store that the loop has opened, if it was passed as a URL."""

@@ -155,7 +155,7 @@ class BudgetOverride:
         """
         told = []
         if self.total is not None and self.total - self.reserve > limit:
-            told.append(f"total_tokens {self.total:,} is more than the {limit:,} that there are, so {limit:,} count")
+            told.append(f"total_tokens {self.total:,} is more than the available {limit:,}, so {limit:,} is used")
         for section in sections:
             wish = self.sections.get(section.name, {}) if section.required else {}
             if any(name != "priority" and value != getattr(section, name) for name, value in wish.items()):

@@ -32,6 +32,7 @@ def added(pins: Mapping[str, str], handle: str, text: str, budget: int, scale: B
     units, most = scale.count(written(made)), budget // _SHARE
     if units > most:
         had = scale.count(written(pins)) if pins else 0
-        told = f"small enough: with it the pins take {units:,} of at most {most:,} {scale.unit}; unpin some of {had:,}"
-        raise InvalidValue("pin", handle, told if had else told.partition("; unpin")[0] + "; restore it instead")
+        advice = f"unpin some of the {had:,} {scale.unit}" if had else "restore it instead"
+        told = f"a text that leaves all pins within {most:,} {scale.unit} (they would take {units:,}: {advice})"
+        raise InvalidValue("pin", handle, told)
     return made

@@ -14,8 +14,8 @@ from brim.wire import wire
 
 NAME = "brim_recall"
 _DESCRIPTION = (
-    "Bring back earlier text of this conversation that is no longer in the prompt. Give a handle such as b2:1f0c9a2e "
-    "that stands in a summary or in the place of a result, or a query to search for."
+    "Bring back earlier text of this conversation that is no longer in the prompt. Pass a handle such as b2:1f0c9a2e "
+    "that is shown in a summary or in place of a result, or a query to search for."
 )
 _FIELDS = {
     "handle": "The handle of a text, or its start.",
@@ -51,7 +51,7 @@ def answered(arguments: object, texts: DroppedTexts, limit: int, meter: BaseMete
     except UnknownName as error:
         text = f"{error}."
     except StoreError:
-        text = "Dropped texts cannot be read at the moment: call again."
+        text = "Dropped texts cannot be read right now: call again."
     return text if meter.count(text) <= limit else shortened(text, limit, meter, "shape")
 
 
@@ -62,7 +62,7 @@ def _found(given: Mapping[str, Any], texts: DroppedTexts) -> str:
         return texts.text(handle.strip())
     if isinstance(query, str) and query.strip():
         found = [f"{each.handle}: {each.excerpt}" for each in texts.search(query, _MOST_FOUND)]
-        return "\n".join(found) or "No dropped text has these words."
+        return "\n".join(found) or "No dropped text contains these words."
     return 'Give {"handle": "b2:..."} or {"query": "words"}.'
 
 

@@ -34,7 +34,7 @@ def compose(
     texts = {"request": request or "", "sections": sections or ""}
     for name, text in texts.items():
         if not isinstance(text, str):
-            raise InvalidType(name, text, "a text")
+            raise InvalidType(name, text, "a string")
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int)):
         raise InvalidType("budget", budget, "a whole number")
     source, capture = composed(str(texts["request"]), str(texts["sections"]), budget=budget, model=model)

@@ -67,12 +67,11 @@ def _spec(name: str, capture: Capture) -> dict[str, Any]:
 
 def _section(section: Section) -> dict[str, Any]:
     content = section.content
-    text = {"text": content} if isinstance(content, str) else {"entries": list(content)}
     values = {name: getattr(section, name) for name in _DEFAULTS}
     changed = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
     return {
         "name": section.name,
-        **text,
+        "content": content if isinstance(content, str) else list(content),
         **{name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()},
     }
 

@@ -29,6 +29,6 @@ def open_file(workspace: Workspace, name: str, data: object, upload: str | None,
         SourceError: the file cannot be opened.
     """
     if not isinstance(data, str):
-        raise InvalidType("data", data, "a text in Base64")
+        raise InvalidType("data", data, "a string in Base64")
     made, file = workspace.files.upload(name, data, upload, last=bool(last))
     return {"upload": made, "file": None if file is None else file.to_dict()}

@@ -105,7 +105,7 @@ def plan(
         SourceError: the file cannot be changed.
     """
     if value is not None and not isinstance(value, str):
-        raise InvalidType("value", value, "a text")
+        raise InvalidType("value", value, "a string")
     # Under a profile, the settings of a flow are still written to the flow.
     layer = {"profile": profile if flow is None else None, "flow": flow, "step": step}
     config = workspace.settings()

@@ -58,7 +58,7 @@ def prompt(
     """
     if session is None:
         if id is None:
-            raise InvalidType("session", session, "a text that is not empty")
+            raise InvalidType("session", session, "a non-empty string")
         return _of_flow(workspace, id)
     newest = workspace.store_of(session).entries(session, newest=True, limit=1)
     kept = f"prompt {session} {step} {newest[0].number if newest else 0}"

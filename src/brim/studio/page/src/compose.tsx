@@ -12,15 +12,15 @@ const REQUEST = `{
   ]
 }`;
 const SECTIONS = `sections:
-  - {name: rules, page: system, priority: required, text: "Answer from the documents. Be brief."}
+  - {name: rules, page: system, priority: required, content: "Answer from the documents. Be brief."}
   - name: documents
     keep: best
     floor: 20%
-    entries:
+    content:
       - "Orders leave the warehouse within two days."
       - "A parcel can be returned within thirty days."
     scores: [2, 1]
-  - {name: question, priority: required, text: "Where is order 1234?"}
+  - {name: question, priority: required, content: "Where is order 1234?"}
 `;
 
 /** What was last written into the form: it is there again when the form is opened again. */

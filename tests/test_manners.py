@@ -1,0 +1,125 @@
+"""What a user meets first at a prompt of Python: completion, reprs, hints for typos, one name for one thing."""
+
+import json
+import sys
+import typing
+
+import pytest
+
+import brim
+from brim.meter.adapters import exact_count_advice
+from brim.receipts.section import KeepName, PriorityName, Shortens
+
+DOCS = [f"Doc {i}. " + "word " * 30 for i in range(20)]
+
+
+@pytest.fixture
+def prompt():
+    return brim.fit([brim.Section("docs", DOCS, keep="best", ids=[*range(20)])], budget=200, model="gpt-5")
+
+
+def loop():
+    return brim.Loop(goal="Find it.", act=lambda _: brim.Step(messages=[]), window=8_000, model="gpt-5")
+
+
+OBJECTS = {
+    "meter": lambda: brim.meter("gpt-5"),
+    "history": lambda: brim.History(model="gpt-5"),
+    "session": lambda: brim.Session(window=8_000, model="gpt-5"),
+    "conversations": lambda: brim.Conversations(brim.Window(8_000)),
+    "loop": loop,
+    "fitted": lambda: brim.fit_messages([{"role": "user", "content": "hi"}], budget=100, model="gpt-5"),
+    "receipt": lambda: brim.fit([brim.Section("docs", DOCS)], budget=200, model="gpt-5").receipt,
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_repr_is_one_short_line_without_addresses(name):
+    shown = repr(OBJECTS[name]())
+    assert len(shown) < 140
+    assert "\n" not in shown
+    assert " at 0x" not in shown
+    assert "bound method" not in shown
+
+
+@pytest.mark.parametrize("name", ["history", "session", "conversations", "loop"])
+def test_completion_lists_what_is_public_and_all_of_it_exists(name):
+    found = OBJECTS[name]()
+    listed = dir(found)
+    assert all(hasattr(found, each) for each in listed)
+    assert not {"fit_counted", "read_ahead", "make", "tolerate", "charge", "learn", "guard", "unwritten"} & {*listed}
+
+
+def test_a_history_and_a_session_take_messages_by_the_same_verb():
+    message = {"role": "user", "content": "hi"}
+    history, session = OBJECTS["history"](), OBJECTS["session"]()
+    for each in (history, session):
+        each.add(message)
+        each.add([{"role": "assistant", "content": "Hello."}, message])
+    assert len(history) == len(session.messages) == 3
+
+
+def test_entries_and_kept_entries_are_the_same_objects(prompt):
+    part = prompt.receipt.part("docs")
+    assert [entry.id for entry in part.entries] == [*range(20)]
+    assert {entry.state for entry in part.entries} == {"whole", "dropped"}
+    assert part.kept == part.entries[: len(part.kept)]
+    assert brim.Receipt.from_json(prompt.receipt.to_json()).part("docs") == part
+
+
+def test_a_type_checker_sees_a_keep_or_a_priority_that_does_not_exist():
+    hints = typing.get_type_hints(brim.Section)
+    assert hints["keep"] == KeepName | Shortens
+    assert hints["priority"] == PriorityName | int
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        pytest.param(lambda: brim.fit_messages([], budgt=3), "did you mean 'budget'?", id="fit_messages"),
+        pytest.param(lambda: brim.Session(windw=3), "did you mean 'window'?", id="Session"),
+        pytest.param(lambda: brim.Session(3_000, tool_limt=3), "did you mean 'tool_limit'?", id="an option"),
+    ],
+)
+def test_a_misspelt_option_is_answered_with_the_nearest(call, hint):
+    with pytest.raises((TypeError, brim.InvalidValue)) as caught:
+        call()
+    assert hint in str(caught.value)
+
+
+def test_a_replay_without_texts_does_not_say_that_it_is_exact(prompt):
+    kept = json.loads(prompt.receipt.to_json())
+    assert kept["capture"] is None
+    replayed = brim.replay(brim.Receipt.from_dict(kept), budget=100).receipt
+    assert not replayed.exact
+    assert "exact" not in replayed.headline
+    assert "computed from recorded sizes" in replayed.headline
+
+
+@pytest.mark.parametrize(("version", "offered"), [((3, 11), False), ((3, 12), True)])
+def test_the_extra_for_claude_is_only_offered_where_it_installs_something(monkeypatch, version, offered):
+    monkeypatch.setattr(sys, "version_info", version)
+    assert ("brim[claude]" in exact_count_advice(100, 200, "claude-sonnet-4-5")) == offered
+    assert "tokenizer.json" in exact_count_advice(100, 200, "claude-sonnet-4-5")
+
+
+def test_the_advice_about_a_wide_bound_is_logged_once_for_a_model(caplog):
+    text = "A sentence with some ordinary words in it. " * 100
+    for _ in range(3):
+        brim.fit([brim.Section("a", text)], budget=400, model="claude-opus-4-1")
+    assert len([each for each in caplog.records if "above the estimate" in each.message]) <= 1
+
+
+def test_a_recalled_turn_is_a_transcript():
+    session = brim.Session(window=1_500, model="gpt-5")
+    session.add({"role": "user", "content": "Find the bug."})
+    for i in range(12):
+        call = {"id": f"c{i}", "type": "function", "function": {"name": "read", "arguments": f'{{"path": "a{i}.py"}}'}}
+        session.add({"role": "assistant", "content": f"Looking {i}.", "tool_calls": [call]})
+        lines = "\n".join(f"line {j} of file {i}" for j in range(60))
+        session.add({"role": "tool", "tool_call_id": f"c{i}", "content": lines})
+        prompt = session.prompt()
+    handle = prompt.receipt.losses[0].handle
+    for text in (session.recall(handle), session.answer_recall({"handle": handle})):
+        assert text.startswith("assistant: Looking 0.\n")
+        assert "tool: line 0 of file 0\nline 1 of file 0" in text
