@@ -14,7 +14,6 @@ from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownNam
 from brim.studio.views import (
     cache,
     composition,
-    context,
     doctor,
     export,
     files,
@@ -27,11 +26,9 @@ from brim.studio.views import (
     prompt,
     prompt_diff,
     prompt_export,
-    receipts,
     search,
     sessions,
     timeline,
-    tool_use,
 )
 from brim.studio.workspace import Workspace
 
@@ -39,10 +36,8 @@ View = Callable[..., dict[str, Any]]
 
 READS: dict[str, View] = {
     "sessions": sessions.sessions,
-    "tool_use": tool_use.tool_use,
     "files": files.files,
-    "context": context.context,
-    "piece": context.piece,
+    "piece": lab.piece,
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
     "prompt_part": prompt.prompt_part,
@@ -54,9 +49,6 @@ READS: dict[str, View] = {
     "text": ledger.text,
     "search": search.search,
     "sources": lab.sources,
-    "receipts": receipts.receipts,
-    "receipt": receipts.receipt,
-    "compare": receipts.compare,
     "flows": flows.flows,
     "settings": flows.settings,
     "models": models.models,

@@ -40,12 +40,11 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
 """The options that can be chosen, by the kind of the source."""
 _MOST_SOURCES = 60
 _MOST_NAMED = 40
-"""Pieces that have a letter and a colour each; if there are more, they share those of their group."""
-_RANGES = 8
-"""Groups of a long history, the oldest messages first."""
+"""Sections that have a colour each; if there are more, they share that of their priority."""
+_ROLES = ("user", "assistant", "system")
 _MOST_EXCERPTS = 5_000
 _EXCERPT = 90
-_RANGE = re.compile(r"messages\[(\d+)")
+_RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 _OPTIONS = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note", "pin")
 """The options of a recorded fit that hold at any budget."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
@@ -125,20 +124,26 @@ class LabSource:
 def _columns(kind: str, parts: tuple[Part, ...], excerpts: list[str]) -> LabPieces:
     names = [part.name for part in parts]
     labels = ["required" if part.required else _PRIORITIES.get(part.priority, str(part.priority)) for part in parts]
-    if len(parts) <= _MOST_NAMED:
-        groups, group = names, list(range(len(parts)))
-    elif kind == "sections":
-        ordered = sorted({(part.priority, label) for part, label in zip(parts, labels, strict=True)})
-        groups = list(dict.fromkeys(label for _, label in ordered))
-        group = [groups.index(label) for label in labels]
+    if kind == "messages":
+        of = [_category(name, text) for name, text in zip(names, excerpts or [""] * len(names), strict=True)]
     else:
-        group = [i * _RANGES // len(parts) for i in range(len(parts))]
-        firsts = [group.index(at) for at in range(_RANGES)]
-        ends = [*firsts[1:], len(parts)]
-        # The name starts with the letter that the group gets.
-        groups = [f"{at + 1}: pieces {firsts[at] + 1:,} to {ends[at]:,}" for at in range(_RANGES)]
+        of = names if len(parts) <= _MOST_NAMED else labels
+    groups = list(dict.fromkeys(of))
+    places = {name: at for at, name in enumerate(groups)}
     required = [i for i, part in enumerate(parts) if part.required]
-    return LabPieces(names, labels, required, [part.size for part in parts], groups, group, excerpts)
+    sizes = [part.size for part in parts]
+    return LabPieces(names, labels, required, sizes, groups, [places[name] for name in of], excerpts)
+
+
+def _category(name: str, text: str) -> str:
+    """Return the category of a turn, in the words of the other screens."""
+    found = _RANGE.match(name)
+    if found is None:
+        return name if name in ("tools", "system", "memory") else "other"
+    role = text.partition(":")[0]
+    if role == "assistant" and found[2] and int(found[2]) - int(found[1]) > 1:
+        return "tool results"
+    return {"tool": "tool results", "developer": "system"}.get(role, role if role in _ROLES else "messages")
 
 
 def listed(workspace: Workspace) -> list[dict[str, str]]:
@@ -269,12 +274,14 @@ def _refit(given: Capture) -> Callable[[int, Mapping[str, Any]], Receipt]:
 
 
 def _turn_text(messages: Sequence[Any], format: str) -> Callable[[str], str]:
-    """Return a function from the name of a turn in a receipt to its first message."""
+    """Return a function from the name of a turn in a receipt to its messages, each with its role."""
 
     def text(name: str) -> str:
         found = _RANGE.match(name)
-        if found is None or int(found[1]) >= len(messages):
+        if found is None:
             return ""
-        return ": ".join(role_and_text(messages[int(found[1])], format))
+        start = int(found[1])
+        turn = messages[start : int(found[2] or start + 1)]
+        return "\n\n".join(": ".join(role_and_text(each, format)) for each in turn)
 
     return text

@@ -81,6 +81,15 @@ def fit(workspace: Workspace, source: str, budget: object, choices: object, know
     return {**values, **_sums(opened, receipt), "now": _now(receipt)}
 
 
+def piece(workspace: Workspace, source: str, name: str) -> dict[str, Any]:
+    """Return the whole text of one piece.
+
+    Raises:
+        UnknownName: there is no such source.
+    """
+    return {"name": name, "text": lab_source.opened(workspace, source).text(name)}
+
+
 def _now(receipt: Receipt) -> dict[str, Any]:
     """Return what differs from budget to budget, as columns; each state and reason is listed once."""
     reasons: dict[str, int] = {}
