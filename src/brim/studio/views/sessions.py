@@ -70,7 +70,7 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
         workspace: where they are.
         ids: the sessions, one on each line.
     """
-    workspace.index.rows()
+    workspace.index.update()
     found = {}
     for name in ids.split("\n")[:_PAGE]:
         known = workspace.index.known(name)

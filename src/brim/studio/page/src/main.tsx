@@ -71,7 +71,7 @@ function Studio() {
         </select>
       </header>
       <OpenPanel />
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} data-screen={screen.value}>
         {View ? <View key={`${screen.value} ${workspace.value}`} /> : here ? <Waiting /> : <Problem text={`There is no screen called ${screen.value}.`} />}
       </main>
       <Palette />

@@ -81,7 +81,7 @@ function Groups({ letters, chosen, choose }: { letters: Map<string, Key>; chosen
 function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside: string }) {
   const named = words(beside.replace(":", " "));
   return (
-    <section class="card strip" aria-label="What this budget keeps">
+    <section class="card fit" aria-label="What this budget keeps">
       <dl class="facts" aria-live="polite">
         <div>
           <dt>Used</dt>
