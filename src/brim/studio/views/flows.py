@@ -116,10 +116,13 @@ def plan(
         own = _own_keys(config, profile, flow, step)
         texts |= {name: None for name in LEAST if own.get(name) == name}
     change = changes.plan(config, texts, **layer)
-    changed = workspace.settings({change.path: change.after}) if change.path in config.files else config
+    known = change.path in config.files
+    changed = workspace.settings({change.path: change.after or ""}) if known else config
     resolved = changed.resolve(profile, flow, step)
     # What applies afterwards may come from a stronger layer, such as the environment.
     applies = asdict(resolved[key]) if key in resolved else None
+    if not known and applies is not None and applies["origin"] in ("defaults", "user"):
+        applies |= {"value": change.value, "origin": "project", "where": change.path}
     more = {"warnings": list(resolved.warnings), "layer": _layer(profile, flow, step), "applies": applies}
     shown: dict[str, Any] = relative_paths({**_shown(change), **more}, config)
     return {"id": workspace.plan(change), **shown, "path": change.path}
