@@ -35,7 +35,9 @@ MORE = (
 """Places of screens that look different."""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (1024, "light"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1440, "light"), (1440, "dark"), (1024, "light"), (390, "light"), (390, "dark")]
+)
 def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromium, served, width, scheme):
     axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     with tab(chromium, served, width=width, scheme=scheme) as at:
@@ -155,5 +157,7 @@ def test_the_page_and_the_terminal_have_the_same_colours(chromium, served):
             for _, colour in grid.keys(names).values()
         ]
         assert shown == expected
-        patterns = {at.page.locator("#panel tbody .chip:not(.free)").nth(i).get_attribute("class") for i in range(len(names))}
+        patterns = {
+            at.page.locator("#panel tbody .chip:not(.free)").nth(i).get_attribute("class") for i in range(len(names))
+        }
         assert len(patterns) == len(names)

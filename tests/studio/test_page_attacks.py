@@ -142,7 +142,8 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         places += [("settings", {**base, "tab": "doctor"}), ("settings", {**base, "key": "model"})]
         places += [("live", {**base, "request": each}) for each in PAYLOADS[::8]]
         places += [
-            (each, {"workspace": "mine", "session": each, "tab": each, "view": each, "why": each, "text": each}) for each in SCREENS
+            (each, {"workspace": "mine", "session": each, "tab": each, "view": each, "why": each, "text": each})
+            for each in SCREENS
         ]
         for screen, asked in places:
             at.go(screen, **asked)

@@ -85,7 +85,12 @@ def test_the_tabs_follow_one_selection(chromium, served):
     """Another step changes every tab, another tab keeps the step."""
     with tab(chromium, served) as at:
         at.go("session", workspace="demo", session=SESSION, step=26)
-        for key, seen in (("2", "[data-out]"), ("3", "section[aria-label='This step']"), ("4", ".vessel"), ("1", ".ribbon")):
+        for key, seen in (
+            ("2", "[data-out]"),
+            ("3", "section[aria-label='This step']"),
+            ("4", ".vessel"),
+            ("1", ".ribbon"),
+        ):
             at.page.keyboard.press(key)
             at.page.wait_for_selector(f"#panel {seen}")
             assert at.page.locator("[data-step]").get_attribute("data-step") == "26"

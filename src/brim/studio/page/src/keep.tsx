@@ -8,8 +8,8 @@ import type { Prompt } from "./types";
 interface Proposed {
   key: string;
   text: string;
-  /** The texts that the setting has already. */
-  others: string[];
+  /** The setting with this text in it, as JSON. */
+  value: string;
   would: string;
 }
 
@@ -30,9 +30,10 @@ export function Keep({ loaded, at }: { loaded: Prompt; at: number }) {
         <button onClick={() => void ask()}>Keep next time…</button>
       </div>
     );
-  const { key, others, would } = proposed.value;
+  const { key, value, would } = proposed.value;
+  const edited = () => JSON.stringify([...(JSON.parse(value) as string[]).slice(0, -1), text.value.trim()]);
   return (
-    <form class="keep" onSubmit={(event) => (event.preventDefault(), void change.look(key, JSON.stringify([...new Set([...others, text.value.trim()])])))}>
+    <form class="keep" onSubmit={(event) => (event.preventDefault(), void change.look(key, edited()))}>
       <label>
         <span>Keep every message that says</span>
         <input type="text" class="grow" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
