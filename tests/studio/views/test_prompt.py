@@ -208,13 +208,12 @@ def test_the_step_of_a_flow_opens_as_a_prompt_of_sections(served):
     assert all(each["category"] in ("section", "framing") for each in told["rows"])
 
 
-def test_what_the_provider_counts_beyond_the_rows_has_a_row_of_its_own(tmp_path):
+def test_what_the_provider_counts_beyond_the_rows_is_told_beside_them(tmp_path):
     workspace, fitted = recorded(tmp_path, "openai")
     told = context(workspace, "s")
     assert told["difference"] == 7
-    rows = {row["name"]: row for row in told["rows"]}
-    assert rows["unattributed"]["units"] == 7
-    assert sum(row["units"] for row in told["rows"]) == fitted.used + 7 == told["status"]["reported"]
+    assert told["size"]["reported"] - told["size"]["used"] == 7
+    assert sum(row["units"] for row in told["rows"]) == fitted.used == told["status"]["reported"] - 7
     assert all(row["frees"] for row in told["rows"])
     workspace.close()
 

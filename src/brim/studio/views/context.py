@@ -11,10 +11,12 @@ from brim.sessions.context import Context
 from brim.sessions.fixed_parts import HEAD
 from brim.sessions.log.overview import GATEWAY
 from brim.sessions.session import Session
+from brim.sessions.session_step import prompt_body
 from brim.sessions.status import CATEGORIES
 from brim.store.base import Store
 from brim.studio.costs import cost
-from brim.studio.recorded_session import KIND
+from brim.studio.prompt_index import size_of
+from brim.studio.recorded_session import KIND, UNLOGGED
 from brim.studio.views.prompt import prompt
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
@@ -38,7 +40,7 @@ _FREES = {
     "section": "a lower ceiling or priority of the section",
     "framing": "fewer messages: it is the overhead of each",
     "new": "nothing yet: it was added since the last prompt",
-    "unattributed": "unknown: the provider counted it, and brim cannot see in which part",
+    UNLOGGED: "unknown: the log does not have it; the system prompt and the tools, as a rule",
 }
 """What makes each category smaller."""
 
@@ -57,7 +59,7 @@ def context(workspace: Workspace, session: str) -> dict[str, Any]:
     try:
         opened = Session.open(session, store=store)
     except BrimError as error:  # It has a meter of the caller's own: the numbers are known, the messages are not.
-        return {**values, "rows": _rows(row.status, 3, None), "problem": str(error), "difference": None}
+        return {**values, "rows": _rows(row.status, 3), "problem": str(error), "difference": None, "size": None}
     status = opened.status().to_dict()
     prompt, counted = _last_prompt(store, session, opened.number)
     difference = None if counted is None or prompt is None else counted - prompt["used"]
@@ -67,7 +69,8 @@ def context(workspace: Workspace, session: str) -> dict[str, Any]:
         "settings": opened.settings.to_dict(),
         "unfinished": opened.unfinished,
         "difference": difference,
-        "rows": _rows(status, opened.settings.options["keep_turns"], difference),
+        "size": None if prompt is None else size_of(prompt_body(prompt), counted),
+        "rows": _rows(status, opened.settings.options["keep_turns"]),
         "pieces": [*_fixed_pieces(status, prompt), *_pieces(opened)],
         "format": opened.format,
     }
@@ -93,8 +96,8 @@ def _of_last(workspace: Workspace, session: str, status: Mapping[str, Any]) -> d
         pieces.append({**piece, "chars": len(text), "text": text[:_MOST_TEXT], "kept": bool(text)})
     counted = (last["usage"] or {}).get("input")
     difference = counted - last["used"] if isinstance(counted, int) else None
-    rows = _rows({**status, "categories": sums}, 3, difference)
-    return {"rows": rows, "pieces": pieces, "difference": difference, "format": last["format"]}
+    rows = _rows({**status, "categories": sums}, 3)
+    return {"rows": rows, "pieces": pieces, "difference": difference, "format": last["format"], "size": last["size"]}
 
 
 def _last_prompt(store: Store, session: str, number: int) -> tuple[dict[str, Any] | None, int | None]:
@@ -108,13 +111,12 @@ def _last_prompt(store: Store, session: str, number: int) -> tuple[dict[str, Any
     return prompt, counted if isinstance(counted, int) else None
 
 
-def _rows(status: Mapping[str, Any], keep_turns: int, difference: int | None) -> list[dict[str, Any]]:
+def _rows(status: Mapping[str, Any], keep_turns: int) -> list[dict[str, Any]]:
     """Return a row for each category that is not empty, in the order of the terminal."""
-    sizes = {**status["categories"], "unattributed": difference or 0}
+    sizes = status["categories"]
     rows = []
     for name in dict.fromkeys((*CATEGORIES, *sizes)):
-        units = sizes.get(name, 0)
-        if units > 0 or (units and name == "unattributed"):
+        if units := sizes.get(name, 0):
             frees = _FREES.get(name, _OLDER).format(keep_turns=keep_turns)
             spent = cost(status.get("model"), status["unit"], units) if units > 0 else None
             rows.append({"name": name, "units": units, "cost_usd": spent, "frees": frees})
