@@ -78,6 +78,9 @@ class LabSource:
     refit: Callable[[int, Mapping[str, Any]], Receipt] = field(repr=False)
     text: Callable[[str], str] = field(repr=False)
     """Returns the text of a piece by its name."""
+    size: Mapping[str, Any] | None = None
+    """The size of the recorded prompt as every screen shows it; what the lab fits is counted by brim, without what the
+    log does not hold."""
     requests: int = 0
     """Fits that the page requested; a search ends when this number changes."""
     lock: RLock = field(default_factory=RLock, repr=False)
@@ -171,7 +174,8 @@ def opened(workspace: Workspace, source: str) -> LabSource:
         known = None if sample is None else of_capture(source, "Sample", sample)
     elif known is None and kind == "prompt":
         session, _, step = name.rpartition("@")
-        known = of_capture(source, f"{session} · step {step}", opened_prompt(workspace, session, step).capture())
+        prompt = opened_prompt(workspace, session, step)
+        known = of_capture(source, f"{session} · step {step}", prompt.capture(), prompt.size)
     if known is None:
         raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
     workspace.cache(source, known)
@@ -186,13 +190,13 @@ def sample_receipt() -> Receipt:
 
 def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     store = workspace.store_of(name)
-    row = next((each for each in store.sessions(limit=1_000) if each.id == name), None)
+    row = store.session(name)
     known: LabSource | None = workspace.cached(f"{source}@{row.entries}") if row is not None else None
     if known is not None:
         return known
     last = _last(workspace, name)
     if last is not None:  # As it was sent: with its system prompt, its tools and its budget.
-        made = of_capture(source, name, last)
+        made = of_capture(source, name, *last)
         workspace.cache(f"{source}@{row.entries if row is not None else 0}", made)
         return made
     if row is not None and row.meta.get("kind") == GATEWAY:
@@ -222,15 +226,16 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     return made
 
 
-def _last(workspace: Workspace, name: str) -> Capture | None:
-    """Return the input of the last prompt of a session; `None` if it was not kept, or messages followed it."""
+def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any]] | None:
+    """Return the input of the last prompt of a session, and its size; `None` if it was not kept."""
     try:
-        return opened_prompt(workspace, name).capture()
+        prompt = opened_prompt(workspace, name)
+        return prompt.capture(), prompt.size
     except (InvalidType, UnknownName):
         return None
 
 
-def of_capture(source: str, title: str, capture: Capture) -> LabSource:
+def of_capture(source: str, title: str, capture: Capture, size: Mapping[str, Any] | None = None) -> LabSource:
     """Return the input of a fit, to be fitted again; each message of a history is counted once.
 
     The choices of a request are those of its history.
@@ -247,6 +252,7 @@ def of_capture(source: str, title: str, capture: Capture) -> LabSource:
         id=source,
         title=title,
         budget=capture.budget,
+        size=size,
         model=capture.model or (capture.meter if catalogue.lookup(capture.meter) else None),
         kind="sections" if capture.kind == "sections" else "messages",
         refit=_refit(capture) if capture.kind == "messages" else fit,

@@ -46,6 +46,24 @@ class SessionPrompts:
         return found if found is not None else (self.rows[-1]["step"] if self.rows else None)
 
 
+def size_of(body: Mapping[str, Any], reported: int | None = None) -> dict[str, Any]:
+    """Return the size of a prompt, the same on every screen, with how it is known.
+
+    Args:
+        body: the log entry of the prompt.
+        reported: the tokens that the provider reported for it.
+    """
+    exact = bool(body.get("exact"))
+    counted = "counted exactly" if exact else "estimated"
+    return {
+        "used": body.get("used"),
+        "exact": exact,
+        "method": "reported by the provider" if body.get("reported") else counted,
+        "reported": reported,
+        "unlogged": body.get("unlogged"),
+    }
+
+
 class PromptIndex:
     """The rows of one workspace."""
 
@@ -122,6 +140,7 @@ def _read(store: Store, name: str, session: SessionPrompts) -> None:
                 "number": entry.number,
                 "at": entry.at,
                 **{key: body.get(key) for key in _FIELDS},
+                "size": size_of(body),
                 "truncated": bool(body.get("truncated")),
                 "cut": bool(body.get("cut")),
                 "whole": "receipt" in body or "recorded" in body,
@@ -135,6 +154,7 @@ def _report(session: SessionPrompts, body: Mapping[str, Any]) -> None:
     """Add what the provider reported to the last prompt."""
     row, reported = session.rows[-1], body.get("input")
     if isinstance(reported, int) and isinstance(row["used"], int):
+        row["size"]["reported"] = reported if body.get("passes", 1) == 1 else None
         session.counts.append((row["used"], reported))
         spent = cost(row["model"], row["unit"], reported, body.get("cached"), body.get("output"))
         row["cost_usd"] = spent if spent is not None else row["cost_usd"]

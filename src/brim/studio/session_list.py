@@ -43,12 +43,12 @@ class SessionRows:
     def rows(self) -> list[dict[str, Any]]:
         """A row for each session."""
         rows = [_row(row) for rows in self.listed.values() for row in rows]
-        return [row for row in rows if row is not None]
+        return sorted((row for row in rows if row is not None), key=lambda row: -row["updated"])
 
     @cached_property
     def totals(self) -> dict[str, Any]:
         """The sums of the recent sessions."""
-        recent = sorted(self.rows, key=lambda row: -row["updated"])[:_RECENT]
+        recent = self.rows[:_RECENT]
         highest = max(recent, key=lambda row: row["share"], default=None)
         return {
             "recent": len(recent),
@@ -141,7 +141,7 @@ def _row(row: SessionRow) -> dict[str, Any] | None:
         "kind": kind,
         "source": source,
         "model": model,
-        "updated": row.updated,
+        "updated": row.meta.get("at") or row.updated,
         "unit": status.get("unit", "tokens"),
         "exact": bool(status.get("exact")),
         **numbers,

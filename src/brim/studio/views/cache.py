@@ -183,8 +183,7 @@ class PromptDifferences:
         if at is None:
             return ("messages" if len(new_numbers) < len(old_numbers) else ""), None
         left, right = (self._body(numbers[at])["message"] for numbers in (old_numbers, new_numbers))
-        role, text = role_and_text(right, format_of([right]))
-        return "messages", {"index": at, "role": role, **_excerpts(role_and_text(left, format_of([left]))[1], text)}
+        return _changed(at, left, right, format_of([right]))
 
     def _body(self, number: int) -> Mapping[str, Any]:
         return self._store.entries(self._session, after=number - 1, limit=1)[0].body
@@ -208,9 +207,15 @@ def _difference(
     format = (new.get("options") or {}).get("format")
     for i, (left, right) in enumerate(zip(old["messages"], new["messages"], strict=False)):
         if left != right:
-            role, text = role_and_text(right, format)
-            return "messages", {"index": i, "role": role, **_excerpts(role_and_text(left, format)[1], text)}
+            return _changed(i, left, right, format)
     return "", None
+
+
+def _changed(at: int, left: Any, right: Any, format: str | None) -> tuple[str, dict[str, Any]]:
+    """Return which part two messages belong to, and where they begin to differ."""
+    (before, old), (role, new) = role_and_text(left, format), role_and_text(right, format)
+    part = "system" if before == role == "system" else "messages"
+    return part, {"index": at, "role": role, **_excerpts(old, new)}
 
 
 def _excerpts(old: str, new: str) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
         "model": source.model,
         "format": source.format,
         **{name: body.get(name) for name in ("used", "budget", "unit", "exact", "truncated")},
+        "size": source.size,
         "window": _window(source),
         "usage": usage,
         "cost_usd": source.prompts.rows[source.step - 1]["cost_usd"],
