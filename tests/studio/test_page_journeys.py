@@ -180,7 +180,7 @@ def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, alo
         at.page.get_by_role("button", name="Try another budget").click()
         drawer = at.page.get_by_role("dialog", name="Try another budget")
         drawer.locator("[data-used]").wait_for()
-        assert int(drawer.locator("[data-used]").get_attribute("data-used")) == used
+        assert int(drawer.locator("[data-sent]").get_attribute("data-sent")) == used
         drawer.locator("input[type=range]").fill("3000")
         drawer.locator("[data-budget='3000']").wait_for()
         assert "left out" in drawer.locator(".fit").inner_text().lower()

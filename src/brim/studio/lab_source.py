@@ -143,7 +143,9 @@ def _category(name: str, text: str) -> str:
     found = _RANGE.match(name)
     if found is None:
         return name if name in ("tools", "system", "memory") else "other"
-    role = text.partition(":")[0]
+    role, _, said = text.partition(": ")
+    if said.startswith(mark.SUMMARY_MARK):
+        return "summary"
     if role == "assistant" and found[2] and int(found[2]) - int(found[1]) > 1:
         return "tool results"
     return {"tool": "tool results", "developer": "system"}.get(role, role if role in _ROLES else "messages")

@@ -89,6 +89,14 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
             {n(fit.used)} <small>{share(fit.used, fit.budget)}</small>
           </dd>
         </div>
+        {fit.size && (
+          <div>
+            <dt title="The size of this step on every screen. The lab fits what can be fitted again: its messages, tools and system prompt.">As it was sent</dt>
+            <dd data-sent={fit.size.used}>
+              {n(fit.size.used)} <small>{fit.size.method}</small>
+            </dd>
+          </div>
+        )}
         <div>
           <dt>Left out</dt>
           <dd>
@@ -132,8 +140,7 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
 
 /** Says how the tokens that are missing went: whole messages left out, or messages shortened. */
 function lossOf(fit: Shown): string {
-  const cut = fit.now.used.filter((used, i) => used > 0 && used < fit.pieces.sizes[i]!).length;
-  const told = [fit.dropped && `${n(fit.dropped)} of ${n(fit.pieces.names.length)} left out`, cut && `${n(cut)} shortened`].filter(Boolean);
+  const told = [fit.dropped && `${n(fit.dropped)} of ${n(fit.pieces.names.length)} left out`, fit.shortened && `${n(fit.shortened)} shortened`].filter(Boolean);
   return told.join(", ") || "everything fits whole";
 }
 
@@ -245,7 +252,7 @@ function Line({ work, fit, other, i, at, back, open }: LineProps) {
       <div class="what">
         <div>
           <button class="plain" data-row aria-expanded={open.value === i} onClick={() => (open.value = open.value === i ? null : i)}>
-            <b>{fit.kind === "sections" ? names[i] : (excerpts[i] ?? names[i])}</b>
+            <b>{fit.kind === "sections" ? names[i] : excerpts[i] || names[i]}</b>
           </button>{" "}
           <span class={`badge ${state}`}>{STATES[state] ?? state}</span>
           <span class="soft"> {fit.kind === "sections" ? `${priorities[i]} · ${excerpts[i] ?? ""}` : names[i]}</span>

@@ -125,7 +125,9 @@ export interface Fit {
   joins: number;
   wanted: number;
   dropped: number;
+  shortened: number;
   lost: number;
+  size: { used: number; method: string } | null;
   prefix: number | null;
   prefix_of: number | null;
   cost_usd: number | null;
