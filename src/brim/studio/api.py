@@ -39,7 +39,6 @@ READS: dict[str, View] = {
     "sessions": sessions.sessions,
     "files": files.files,
     "piece": lab.piece,
-    "insights": lambda workspace: {"insights": []},
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
     "prompt_part": prompt.prompt_part,

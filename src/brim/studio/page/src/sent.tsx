@@ -80,7 +80,7 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
     return (row: PromptRow) => echoOf(row.text, (sent ??= loaded.rows.filter((each) => each.sent).map((each) => each.text).join("\n")));
   }, [loaded]);
   const wanted = words.trim().toLowerCase();
-  const hits = useMemo(() => (wanted ? shown.filter(({ i }) => lower()[i]!.includes(wanted)).map(({ i }) => i) : []), [shown, wanted]);
+  const hits = useMemo(() => (wanted ? shown.filter(({ i }) => wanted.split(/\s+/).every((word) => lower()[i]!.includes(word))).map(({ i }) => i) : []), [shown, wanted]);
   const found = useMemo(() => new Set(hits), [hits]);
   const blocks = useBlocks(shown);
   useEffect(() => {
@@ -344,13 +344,16 @@ function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
 const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 const titled = (row: PromptRow): string => (row.category === "summary" || row.category === "memory" ? row.category : row.category === "tool results" || row.role === "tool" ? "tool result" : row.role);
 
+/** A text with the words that were searched marked: the phrase where it stands, or else each of its words. */
 function Marked({ text, words }: { text: string; words: string }) {
   const parts: (string | preact.JSX.Element)[] = [];
   const lower = text.toLowerCase();
+  const wanted = lower.includes(words) ? [words] : words.split(/\s+/);
+  const next = (from: number) => wanted.map((word) => [lower.indexOf(word, from), word.length] as const).filter(([at]) => at >= 0).sort((a, b) => a[0] - b[0])[0];
   let at = 0;
-  for (let next = lower.indexOf(words); next >= 0 && parts.length < 400; next = lower.indexOf(words, at)) {
-    parts.push(text.slice(at, next), <mark key={next}>{text.slice(next, next + words.length)}</mark>);
-    at = next + words.length;
+  for (let found = next(0); found && parts.length < 400; found = next(at)) {
+    parts.push(text.slice(at, found[0]), <mark key={found[0]}>{text.slice(found[0], found[0] + found[1])}</mark>);
+    at = found[0] + found[1];
   }
   return (
     <>

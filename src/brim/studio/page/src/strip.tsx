@@ -32,7 +32,9 @@ export function Strip({ loaded, step }: { loaded: Timeline; step: number }) {
   const names = ORDER.filter((name) => loaded.points.some((point) => point.categories[name]));
   const colours = keys(names);
   const layers: Layer[] =
-    chart === "context"
+    chart === "context" && !names.length
+      ? [{ name: "prompt", colour: ink("--water"), of: (point) => point.used }]
+      : chart === "context"
       ? names.map((name) => ({ name, colour: colours.get(name)!.colour, of: (point) => point.categories[name] ?? 0 }))
       : REPORTED.map(([name, colour, of]) => ({ name, colour: ink(colour), of }));
   return (
@@ -40,7 +42,7 @@ export function Strip({ loaded, step }: { loaded: Timeline; step: number }) {
       <div class="tools">
         <ul class="legend">
           {layers.map((layer) => (
-            <li key={layer.name}>{chart === "context" ? <Chip at={colours.get(layer.name)} /> : <span class="swatch" style={{ background: layer.colour }} aria-hidden="true" />} {layer.name}</li>
+            <li key={layer.name}>{colours.has(layer.name) && chart === "context" ? <Chip at={colours.get(layer.name)} /> : <span class="swatch" style={{ background: layer.colour }} aria-hidden="true" />} {layer.name}</li>
           ))}
           {chart === "context" && <li><span class="line brim" aria-hidden="true" /> budget {n(loaded.lines.budget)}</li>}
           {[...new Set(loaded.marks.map((mark) => mark.kind))].map((kind) => (
