@@ -7,9 +7,10 @@ many sessions it covers, and the next one goes on from there.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.errors import BrimError
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
@@ -29,12 +30,20 @@ class SessionToolUse:
 
     entries: int = 0
     """Log entries that were read."""
-    names: dict[str, str] = field(default_factory=dict)
-    """The tool of each call, by the id of the call."""
+    calls: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The tool and the arguments of each call, by the id of the call."""
     tokens: Counter[str] = field(default_factory=Counter)
     results: Counter[str] = field(default_factory=Counter)
     largest: dict[str, tuple[int, int]] = field(default_factory=dict)
     """The largest result of each tool, with its log entry."""
+
+
+class ToolResult(NamedTuple):
+    """One result of a tool."""
+
+    tool: str
+    arguments: str
+    text: str
 
 
 def tool_use(workspace: Workspace) -> dict[str, Any]:
@@ -46,7 +55,7 @@ def tool_use(workspace: Workspace) -> dict[str, Any]:
     for store, row in listed[:_MOST_SESSIONS]:
         one = known.setdefault(row.id, SessionToolUse())
         if one.entries != row.entries and monotonic() <= until:
-            scale = _meter(row)
+            scale = meter_of(_model(row))
             for entry in store.entries(row.id, kinds=["message"], after=one.entries):
                 _take(one, entry, scale)
             one.entries = row.entries
@@ -76,15 +85,29 @@ def _rows(workspace: Workspace, known: dict[str, SessionToolUse]) -> list[dict[s
     return rows
 
 
-def _meter(row: SessionRow) -> BaseMeter:
+def _model(row: SessionRow) -> str | None:
     status = row.meta.get("status")
     model = status.get("model") if isinstance(status, dict) else None
-    return meter(model) if isinstance(model, str) and catalogue.lookup(model) is not None else meter(DEFAULT)
+    return model if isinstance(model, str) else None
+
+
+def meter_of(model: str | None) -> BaseMeter:
+    """Return the meter of a model, or the default one if the catalogue does not know it."""
+    return meter(model) if model and catalogue.lookup(model) is not None else meter(DEFAULT)
 
 
 def _take(one: SessionToolUse, entry: LogEntry, scale: BaseMeter) -> None:
     """Add the calls and the results of one message."""
-    raw = entry.body.get("message")
+    for result in results_in(entry, one.calls):
+        tool, units = result.tool or "unknown", scale.count(result.text)
+        one.tokens[tool] += units
+        one.results[tool] += 1
+        one.largest[tool] = max(one.largest.get(tool, (0, 0)), (units, entry.number))
+
+
+def results_in(entry: LogEntry, calls: dict[str, tuple[str, str]]) -> Iterator[ToolResult]:
+    """Yield the results of a message; its calls are added to `calls`: by their ids, the tool and the arguments."""
+    raw = entry.body.get("sent", entry.body.get("message"))
     if not isinstance(raw, dict):
         return
     try:
@@ -94,11 +117,8 @@ def _take(one: SessionToolUse, entry: LogEntry, scale: BaseMeter) -> None:
     last = message.results[0] if message.results else ""
     for piece in message.pieces:
         if piece.kind == "call":
-            one.names[piece.id] = piece.name
+            calls[piece.id] = piece.name, piece.text
         elif piece.kind == "result":
             last = piece.id
         elif piece.kind == "output" and message.answers(piece):
-            tool, units = one.names.get(piece.id or last) or "unknown", scale.count(piece.text)
-            one.tokens[tool] += units
-            one.results[tool] += 1
-            one.largest[tool] = max(one.largest.get(tool, (0, 0)), (units, entry.number))
+            yield ToolResult(*calls.get(piece.id or last, ("", "")), piece.text)
