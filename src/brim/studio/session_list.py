@@ -33,6 +33,7 @@ _FIRST_ENTRIES = 8
 _TITLE = 70
 """Characters of a title."""
 _SCANNED = 2_000
+_TAG = re.compile(r"</?[\w-]{1,40}>")
 _OWNED = re.compile(r"^[0-9a-f]{12}\.(?=.)")
 """The owner in the name of a gateway's conversation."""
 _RECENT = 200
@@ -138,7 +139,7 @@ def _said(raw: Any) -> str:
     text = message.said()
     for each in reversed([each for each in enveloped(text) if each.voice == "program"]):
         text = text[: each.start] + text[each.stop :]
-    return " ".join(text[:_SCANNED].split())
+    return " ".join(_TAG.sub(" ", text[:_SCANNED]).split())
 
 
 def _looked(stores: Sequence[Store], known: SessionRows) -> SessionRows:

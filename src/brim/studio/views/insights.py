@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from brim.audit.fields import loaded
 from brim.sessions.log.overview import SessionUse
 from brim.store.base import Store
 from brim.studio.costs import cost
@@ -139,19 +140,25 @@ def _repeats(read: _Session) -> Iterator[dict[str, Any]]:
         if len(times) < 2:
             break
         tokens = times[0][0] * (len(times) - 1)
-        called = keep.clipped(" ".join(f"{result.tool} {result.arguments}".split()))
         phrase = keep.clipped(f"{result.tool} {result.arguments}".partition("\n")[0])
         lost = bool(read.row.status.get("compactions"))
         yield read.insight(
             "repeat",
             f"The same result was read {len(times):,} times",
-            f"{called} returned the same {times[0][0]:,} tokens each time",
+            f"{_call(result)} returned the same {times[0][0]:,} tokens each time",
             tokens,
             "Keep the first result, so that it is not read again." if lost else "Tell the agent what it has read.",
             cost_usd=cost(read.last.model, "tokens", tokens),
             step=read.last.prompts.step_after(times[-1][1]),
             **({"key": keep.KEY, "value": keep.value_with(read.workspace, phrase)} if lost else {}),
         )
+
+
+def _call(result: ToolResult) -> str:
+    """Return a call in a line: the tool, and the values of its arguments."""
+    given = loaded(result.arguments)
+    values = " ".join(map(str, given.values())) if isinstance(given, Mapping) else result.arguments
+    return " ".join(f"{result.tool} {values}".split())[: keep.LONGEST]
 
 
 def _broken_cache(read: _Session) -> Iterator[dict[str, Any]]:
@@ -218,7 +225,7 @@ def _large_results(read: _Session) -> Iterator[dict[str, Any]]:
         yield read.insight(
             "large result",
             f"One result takes {read.percent(units)} of the window",
-            f"{keep.clipped(' '.join(f'{result.tool} {result.arguments}'.split()))} returned {units:,} tokens",
+            f"{_call(result)} returned {units:,} tokens",
             units,
             "Limit the results of tools: brim keeps the parts of a longer one that matter.",
             cost_usd=cost(read.last.model, "tokens", units),
