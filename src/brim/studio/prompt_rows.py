@@ -122,7 +122,7 @@ class PromptRows:
         source = self._source
         extra = self._extra()
         if extra["tools"]:
-            names = ", ".join(filter(None, map(_tool_name, source.tools or ())))
+            names = ", ".join(filter(None, map(tool_name, source.tools or ())))
             yield self._row(
                 "tools", _pretty(source.tools), extra["tools"], at="tools", name=names, why="It always stays."
             )
@@ -350,7 +350,8 @@ def _system_text(system: Any) -> str:
     return "\n".join(blocks) if blocks and all(isinstance(each, str) for each in blocks) else _pretty(system)
 
 
-def _tool_name(tool: Any) -> str:
+def tool_name(tool: Any) -> str:
+    """Return the name of a tool definition; empty if it has none."""
     held = tool.get("function") if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping) else tool
     name = held.get("name") or held.get("type") if isinstance(held, Mapping) else ""
     return name if isinstance(name, str) else ""

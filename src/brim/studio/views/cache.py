@@ -24,7 +24,8 @@ from brim.wire import format_of
 _MOST_CALLS = 500
 _NEAR = 256
 """Tokens by which a healthy cache may lag behind: it grows in steps."""
-_EXCERPT = 200
+EXCERPT = 200
+"""Characters of an excerpt; a quarter of them stand before the difference."""
 _FINE = ("first", "cached", "minimum", "unknown")
 """Reasons for which nothing is lost."""
 REASONS = {
@@ -222,8 +223,8 @@ def _excerpts(old: str, new: str) -> dict[str, Any]:
     """Return where two texts start to differ, and an excerpt of each from there."""
     pairs = enumerate(zip(old, new, strict=False))
     at = next((i for i, (left, right) in pairs if left != right), min(len(old), len(new)))
-    start = max(0, at - _EXCERPT // 4)
-    return {"offset": at, "before": old[start : start + _EXCERPT], "after": new[start : start + _EXCERPT]}
+    start = max(0, at - EXCERPT // 4)
+    return {"offset": at, "before": old[start : start + EXCERPT], "after": new[start : start + EXCERPT]}
 
 
 def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

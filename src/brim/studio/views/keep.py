@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from brim.errors import InvalidType
@@ -15,7 +15,7 @@ from brim.studio.workspace import Workspace
 from brim.truncate.failure import is_code, reports_failure
 
 KEY = "history.pin"
-_LONGEST = 80
+LONGEST = 80
 """Characters of a phrase."""
 _SHORTEST = 12
 _FEW = 2
@@ -44,20 +44,25 @@ def keep(workspace: Workspace, session: str, step: str, at: str) -> dict[str, An
     phrase = _phrase(role_and_text(source.messages[row["from"]], source.format)[1], texts)
     if not phrase:
         raise InvalidType("at", at, "a message with a text")
-    known = workspace.settings().resolve().value(KEY)
     having = sum(phrase.casefold() in text for text in texts)
     return {
         "key": KEY,
         "text": phrase,
-        "value": json.dumps([*(each for each in known if each != phrase), phrase], ensure_ascii=False),
+        "value": value_with(workspace, phrase),
         "would": f"Messages with this text, {having:,} of {len(texts):,} here, stay whole in later prompts, through"
         " cuts and summaries, as long as they take at most half of the room; the newest come first.",
     }
 
 
+def value_with(workspace: Workspace, phrase: str) -> str:
+    """Return the value of the setting with one more text, as it is written in its file."""
+    known = workspace.settings().resolve().value(KEY)
+    return json.dumps([*(each for each in known if each != phrase), phrase], ensure_ascii=False)
+
+
 def _phrase(text: str, texts: list[str]) -> str:
     """Return the most telling line of a message that few other messages have: an error, or else the first one."""
-    lines = [*dict.fromkeys(_clipped(line) for line in _telling(text))]
+    lines = [*dict.fromkeys(clipped(line) for line in _telling(text))]
     counts = [(sum(line.casefold() in each for each in texts), i, line) for i, line in enumerate(lines)]
     few = next((line for count, _, line in counts if count <= _FEW + 1), None)
     return few or min(counts, default=(0, 0, ""))[2]
@@ -65,16 +70,25 @@ def _phrase(text: str, texts: list[str]) -> str:
 
 def _telling(text: str) -> Iterator[str]:
     """Yield the lines of a text, those that report a failure first, the last of them before the others."""
-    # A settings file keeps no secret.
-    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line)) and redact(line) == line]
-    failures = [line for line in lines if reports_failure(line) and not is_code(line)]
-    yield from reversed(failures)
+    lines = lines_of(text)
+    yield from reversed(failures(lines))
     yield from (line for line in lines if len(line) >= _SHORTEST)
     yield from lines
 
 
-def _clipped(line: str) -> str:
-    if len(line) <= _LONGEST:
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text that say something; a settings file keeps no secret."""
+    return [line.strip() for line in text.splitlines() if any(map(str.isalnum, line)) and redact(line) == line]
+
+
+def failures(lines: Iterable[str]) -> list[str]:
+    """Return the lines that report a failure."""
+    return [line for line in lines if reports_failure(line) and not is_code(line)]
+
+
+def clipped(line: str) -> str:
+    """Return the start of a line, up to the end of a word."""
+    if len(line) <= LONGEST:
         return line
-    cut = line[:_LONGEST]
+    cut = line[:LONGEST]
     return cut.rpartition(" ")[0] if " " in cut[_SHORTEST:] else cut
