@@ -48,7 +48,13 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
     for each in marks:
         each["step"] = min(max(1, each["step"]), max(1, len(points)))
     lines = {name: row.status.get(name) for name in ("budget", "window", "warning")}
-    return {**row.to_dict(), "points": points, "marks": marks, "lines": lines}
+    return {
+        **row.to_dict(),
+        "title": workspace.sessions.title(session),
+        "points": points,
+        "marks": marks,
+        "lines": lines,
+    }
 
 
 def _placed(kind: str, text: str, entry: LogEntry, step: int) -> dict[str, Any]:
