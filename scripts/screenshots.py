@@ -1,7 +1,7 @@
 """Takes the screenshots of the studio for the docs and the README: `make screenshots`.
 
 The studio runs on its demo in a real Chromium; the pictures are WebP files below 120 kB. `--all DIR` takes every screen
-at 1280 and 390 pixels, light and dark, for review.
+at 1440, 1024 and 390 pixels, light and dark, for review.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 MOST_BYTES = 120_000
 SESSION = "orders-incident"
-WIDE, NARROW = 1_280, 390
+WIDTHS = (1_440, 1_024, 390)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,44 +49,37 @@ class Shot:
     waits: str = ".card"
 
 
+STEP = {"session": SESSION, "step": "37"}
 SHOTS = (
-    Shot(name="studio-prompt", screen="prompt", query={"session": SESSION, "step": "27"}, waits=".part"),
-    Shot(name="studio-home", screen="home", waits=".spark svg"),
-    Shot(name="studio-context", screen="context", query={"session": SESSION}),
+    Shot(name="studio-session", screen="session", query=STEP, waits=".part"),
+    Shot(name="studio-left-out", screen="session", query={**STEP, "tab": "out", "find": "timed out"}, waits=".part.open"),
+    Shot(name="studio-sessions", screen="sessions", waits=".spark svg", height=420),
     Shot(name="studio-lab", screen="lab", query={"budget": "2600"}, waits="[data-used]"),
-    Shot(name="studio-timeline", screen="timeline", query={"session": SESSION}, waits=".plot canvas"),
-    Shot(name="studio-ledger", screen="ledger", query={"session": SESSION}),
     Shot(
-        name="studio-flows",
-        screen="flows",
-        query={"flow": "build", "step": "code"},
+        name="studio-settings",
+        screen="settings",
+        query={"flow": "build", "step": "code", "key": "context_budget_chars"},
         click=("lean", "Preview on this flow"),
-        waits=".budget",
+        waits=".keys",
         height=1_120,
     ),
-    Shot(name="studio-cache", screen="cache", query={"session": SESSION}, scheme="dark"),
-    Shot(name="studio-gateway", screen="gateway", query={"only": "cut"}, scheme="dark"),
+    Shot(name="studio-live", screen="live", query={"only": "cut"}, scheme="dark"),
 )
 SCREENS: tuple[tuple[str, dict[str, str]], ...] = (
-    ("context", {"session": SESSION}),
-    ("home", {}),
-    ("search", {"query": "certificate"}),
-    ("prompt", {"session": SESSION, "step": "27"}),
-    ("prompt", {"session": SESSION, "step": "27", "diff": "26"}),
-    ("prompt", {"session": SESSION, "step": "27", "view": "share"}),
-    ("prompt", {"session": SESSION, "step": "27", "view": "body"}),
+    ("sessions", {}),
+    ("session", STEP),
+    ("session", {**STEP, "tab": "out"}),
+    ("session", {**STEP, "tab": "cache"}),
+    ("session", {**STEP, "tab": "fills"}),
+    ("session", {**STEP, "diff": "26"}),
+    ("session", {**STEP, "view": "share"}),
+    ("session", {**STEP, "view": "lab"}),
+    ("session", {"session": "orders-recount"}),
     ("lab", {"budget": "2600"}),
-    ("timeline", {"session": SESSION}),
-    ("timeline", {"session": SESSION, "view": "call"}),
-    ("timeline", {"session": SESSION, "view": "sum"}),
-    ("timeline", {"session": "orders-recount"}),
-    ("ledger", {"session": SESSION}),
-    ("cache", {"session": SESSION, "why": "minimum"}),
-    ("receipts", {}),
-    ("flows", {"flow": "build", "step": "code"}),
-    ("models", {"model": "gpt-5", "text": "gpt-5"}),
-    ("gateway", {}),
-    ("doctor", {}),
+    ("settings", {"flow": "build", "step": "code", "key": "context_budget_chars"}),
+    ("settings", {"tab": "models", "model": "gpt-5", "text": "gpt-5"}),
+    ("settings", {"tab": "doctor"}),
+    ("live", {}),
 )
 
 
@@ -144,8 +137,7 @@ def opened(browser: Any, place: tuple[str, str], width: int, height: int, scheme
 def go(page: Any, base: str, screen: str, query: dict[str, str]) -> None:
     """Go to a screen, and wait until it is loaded."""
     page.goto(f"{base}#/{screen}?{urlencode({'workspace': 'demo', **query})}")
-    page.wait_for_selector(f".rail a[aria-current][href^='#/{screen}']")
-    page.wait_for_selector("main h1")
+    page.wait_for_selector(f"main[data-screen='{screen}'] h1")
     page.wait_for_function("() => !document.querySelector('.waiting')")
     page.wait_for_timeout(350)
 
@@ -159,7 +151,7 @@ def webp(page: Any, quality: int) -> bytes:
 
 def shoot(browser: Any, place: tuple[str, str], shot: Shot, folder: Path) -> None:
     """Take one picture in the best quality that its size allows."""
-    with opened(browser, place, WIDE, shot.height, shot.scheme) as page:
+    with opened(browser, place, WIDTHS[0], shot.height, shot.scheme) as page:
         go(page, place[0], shot.screen, shot.query)
         page.wait_for_selector(shot.waits)
         for name in shot.click:
@@ -175,8 +167,8 @@ def shoot(browser: Any, place: tuple[str, str], shot: Shot, folder: Path) -> Non
 
 
 def survey(browser: Any, place: tuple[str, str], folder: Path) -> None:
-    """Take every screen at both widths, light and dark, in full height."""
-    for width in (WIDE, NARROW):
+    """Take every screen at each width, light and dark, in full height."""
+    for width in WIDTHS:
         for scheme in ("light", "dark"):
             with opened(browser, place, width, 900, scheme) as page:
                 for i, (screen, query) in enumerate(SCREENS):

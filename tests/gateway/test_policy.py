@@ -113,6 +113,18 @@ def test_a_client_pins_messages(gateway, upstream, path, key):
     assert not upstream.illegal
 
 
+def test_settings_pin_messages_by_their_text(gateway, upstream):
+    text = LONG[41]["content"][:60]
+    url, _ = gateway(pin=(text.upper(),))
+    for _ in range(2):
+        assert post(url, asked(LONG))[0] == 200
+        assert LONG[41] in json.loads(upstream.bodies[-1])["messages"]
+    url, _ = gateway(pin=("e",))
+    assert post(url, asked(LONG))[0] == 200
+    assert not upstream.refused
+    assert not upstream.illegal
+
+
 def test_an_invalid_or_impossible_pin_is_refused(gateway, upstream):
     url, _ = gateway()
     for pin in ("121", "-1", "1,,2", "one", "1;2", "9" * 30, "٣"):

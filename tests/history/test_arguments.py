@@ -175,7 +175,7 @@ def test_a_history_is_not_changed_by_a_fit_that_failed():
         ("note", None, InvalidType),
         ("pin", 5, InvalidType),
         ("pin", "12", InvalidType),
-        ("pin", ["1"], InvalidType),
+        ("pin", [""], InvalidValue),
         ("pin", [1.0], InvalidType),
         ("pin", [True], InvalidType),
         ("pin", [-1], InvalidValue),

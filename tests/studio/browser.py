@@ -56,7 +56,7 @@ class Tab:
     def go(self, screen, **asked):
         """Go to a screen, and wait until it has read what it shows."""
         self.page.goto(f"{self.base}#/{screen}?{urlencode(asked)}")
-        self.page.wait_for_selector(f".rail a[aria-current][href^='#/{screen}']")
+        self.page.wait_for_selector(f"main[data-screen='{screen}']")
         self.page.wait_for_selector("main h1, main .problem")
         self.page.wait_for_function("() => !document.querySelector('.waiting')")
 

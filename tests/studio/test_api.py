@@ -8,7 +8,7 @@ import brim
 
 
 def test_an_empty_desk_answers_every_view_without_making_a_store(alone):
-    for view in ("about", "sessions", "sources", "receipts", "flows", "settings", "models", "gateway", "doctor"):
+    for view in ("about", "sessions", "sources", "flows", "settings", "models", "gateway", "doctor"):
         status, told = alone.get(view, workspace="mine")
         assert status == 200, (view, told)
     assert alone.get("sessions", workspace="mine")[1]["sessions"] == []
@@ -18,16 +18,16 @@ def test_an_empty_desk_answers_every_view_without_making_a_store(alone):
 def test_text_from_strangers_comes_back_as_json_text(alone):
     evil = "<img src=x onerror=alert(1)></script>\ud800\u2028"
     store = brim.open_store(f"sqlite:///{alone.folder}/brim.db")
-    session = brim.Session(window=2_000, model="gpt-5", store=store, id="s")
+    session = brim.Session(window=2_000, model="gpt-5", store=store, id="s", capture=True)
     session.add({"role": "user", "content": evil})
     session.prompt()
-    status, headers, body = alone.ask("/api/context?workspace=mine&session=s")
+    status, headers, body = alone.ask("/api/prompt?workspace=mine&session=s")
     assert status == 200
     assert headers["content-type"] == "application/json"
-    assert json.loads(body)["pieces"][0]["text"] == evil
+    assert evil in [row["text"] for row in json.loads(body)["rows"]]
 
 
-@pytest.mark.parametrize("view", ["context", "timeline", "ledger"])
+@pytest.mark.parametrize("view", ["cache", "timeline", "ledger"])
 def test_an_unknown_session_is_an_error(served, view):
     status, told = served.get(view, session="order-incident")
     assert status == 404

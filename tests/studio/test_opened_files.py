@@ -12,7 +12,7 @@ from brim.errors import SourceError
 from brim.meter import meter
 from brim.receipts.capture import Capture
 from brim.studio import lab_source, prompt_source
-from brim.studio.views import cache, context, prompt, prompt_diff, search, sessions, timeline, tool_use
+from brim.studio.views import cache, prompt, prompt_diff, search, sessions, timeline
 from brim.studio.workspace import Workspace
 
 MAKERS = {maker.__name__: maker for makers in traces.ALL.values() for maker in makers}
@@ -46,8 +46,7 @@ def test_every_format_of_the_audit_opens_and_its_numbers_agree_on_every_screen(w
         total = sum(row["units"] for row in told["rows"] if row["sent"])
         assert total == told["used"] == points[step - 1]["used"] == calls[step]["used"]
         assert sum(points[step - 1]["categories"].values()) == told["used"]
-    now = context.context(workspace, session)
-    assert sum(piece["units"] for piece in now["pieces"]) == now["status"]["used"] == told["used"] == listed["peak"]
+    assert told["used"] == listed["peak"]
     texts = " ".join(row["text"] for row in told["rows"])
     assert traces.TASK in texts
     assert "src/window.py: class Window" in texts
@@ -203,12 +202,9 @@ def test_a_file_comes_in_parts_over_http_and_leaves_nothing_behind(alone):
     assert not (alone.folder / "brim.db").exists()
 
 
-def test_tools_and_words_are_found_over_all_sources(workspace, tmp_path):
+def test_words_are_found_over_all_sources(workspace, tmp_path):
     opened(workspace, traces.write(tmp_path / "a.jsonl", traces.anthropic_bodies()))
     opened(workspace, traces.write(tmp_path / "b.jsonl", traces.openai_bodies()))
-    row = tool_use.tool_use(workspace)["tools"][0]
-    assert (row["tool"], row["results"], row["sessions"]) == ("look", 2, 2)
-    assert row["largest"]["step"] == 2
     found = search.search(workspace, "class window", None)["sent"]
     assert {(hit["session"], hit["step"]) for hit in found} == {("a.jsonl:1", 2), ("b.jsonl:1", 2)}
     assert search.search(workspace, "absent words", None)["sent"] == []

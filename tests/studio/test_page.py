@@ -11,40 +11,33 @@ from studio.browser import STUDIO, crowd, tab
 
 pytestmark = pytest.mark.ui
 
-SCREENS = (
-    "home",
-    "context",
-    "prompt",
-    "search",
-    "lab",
-    "timeline",
-    "ledger",
-    "cache",
-    "receipts",
-    "flows",
-    "models",
-    "gateway",
-    "doctor",
-)
+SCREENS = ("sessions", "lab", "settings", "live")
+INCIDENT = {"session": "orders-incident", "step": "27"}
 MORE = (
-    ("prompt", {"session": "orders-incident", "step": "27"}),
-    ("prompt", {"session": "orders-incident", "step": "27", "diff": "26"}),
-    ("prompt", {"session": "orders-incident", "step": "27", "view": "share"}),
-    ("prompt", {"session": "orders-incident", "step": "27", "view": "body"}),
-    ("prompt", {"session": "48589b93bc09.code-agent"}),
-    ("search", {"query": "certificate"}),
-    ("timeline", {"view": "call"}),
-    ("timeline", {"view": "sum"}),
-    ("timeline", {"session": "orders-recount"}),
-    ("cache", {"why": "minimum"}),
-    ("flows", {"flow": "build", "step": "code"}),
-    ("models", {"model": "gpt-5"}),
-    ("gateway", {"only": "wrong"}),
+    ("session", {"session": "orders-incident"}),
+    ("session", {**INCIDENT, "tab": "out"}),
+    ("session", {**INCIDENT, "tab": "cache"}),
+    ("session", {**INCIDENT, "tab": "fills"}),
+    ("session", {**INCIDENT, "diff": "26"}),
+    ("session", {**INCIDENT, "view": "share"}),
+    ("session", {**INCIDENT, "view": "body"}),
+    ("session", {**INCIDENT, "view": "lab"}),
+    ("session", {**INCIDENT, "chart": "call"}),
+    ("session", {"session": "48589b93bc09.code-agent"}),
+    ("session", {"session": "48589b93bc09.code-agent", "tab": "out"}),
+    ("session", {"session": "orders-recount"}),
+    ("session", {"id": "step:build/code.json"}),
+    ("settings", {"flow": "build", "step": "code", "key": "context_budget_chars"}),
+    ("settings", {"tab": "doctor"}),
+    ("settings", {"tab": "models", "model": "gpt-5"}),
+    ("live", {"only": "wrong"}),
 )
 """Places of screens that look different."""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1440, "light"), (1440, "dark"), (1024, "light"), (390, "light"), (390, "dark")]
+)
 def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromium, served, width, scheme):
     axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     with tab(chromium, served, width=width, scheme=scheme) as at:
@@ -63,26 +56,25 @@ def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromi
             assert serious == []
 
 
-def test_every_screen_is_of_use_when_it_is_empty_and_loads_the_demo(chromium, alone):
+def test_every_screen_says_what_to_do_when_it_is_empty(chromium, alone):
     with tab(chromium, alone, width=390) as at:
-        for screen in SCREENS:
+        for screen in (*SCREENS, "session"):
             at.go(screen, workspace="mine")
             assert at.page.locator("main").inner_text().strip(), screen
-            if screen not in ("lab", "models", "doctor", "search"):
-                at.page.get_by_role("button", name="Open the demo").click()
-                at.page.wait_for_selector(".card")
-                assert "workspace=demo" in at.page.url
+        at.go("sessions", workspace="mine")
+        at.page.get_by_role("button", name="Open the demo").click()
+        at.page.wait_for_selector(".row.session")
+        assert "workspace=demo" in at.page.url
 
 
 def test_every_screen_is_reached_and_left_by_keys_alone_and_shows_where_one_is(chromium, served):
     """Tab goes through the page in its order, never into a trap, and what has the focus can be seen."""
     with tab(chromium, served) as at:
-        at.go("doctor", workspace="demo")
+        at.go("settings", workspace="demo", tab="doctor")
         for screen in SCREENS:
-            at.page.locator(f".rail li a[href^='#/{screen}']").focus()
+            at.page.locator(f".rail a[href^='#/{screen}']").focus()
             at.page.keyboard.press("Enter")
-            at.page.wait_for_selector(f".rail a[aria-current][href^='#/{screen}']")
-            at.page.wait_for_selector("main h1")
+            at.page.wait_for_selector(f"main[data-screen='{screen}'] h1")
             at.page.wait_for_function("() => !document.querySelector('.waiting')")
             at.page.locator(".skip").focus()
             at.page.keyboard.press("Enter")
@@ -106,7 +98,7 @@ def test_every_screen_is_reached_and_left_by_keys_alone_and_shows_where_one_is(c
 def test_a_screen_that_is_left_while_it_works_does_not_come_back(chromium, served):
     with tab(chromium, served) as at:
         for budget in (900, 2_600, 7_000):
-            at.go("doctor", workspace="demo")
+            at.go("settings", workspace="demo")
             at.page.evaluate(
                 """async budget => {
                     location.hash = `#/lab?workspace=demo&budget=${budget}`;
@@ -114,12 +106,12 @@ def test_a_screen_that_is_left_while_it_works_does_not_come_back(chromium, serve
                     const range = document.querySelector("input[type=range]");
                     range.value = budget + 7;
                     range.dispatchEvent(new Event("input", { bubbles: true }));
-                    location.hash = "#/doctor?workspace=demo";
+                    location.hash = "#/settings?workspace=demo";
                 }""",
                 budget,
             )
             at.page.wait_for_timeout(900)
-            assert "#/doctor" in at.page.url
+            assert "#/settings" in at.page.url
 
 
 def test_a_command_fills_every_screen_within_ten_seconds(chromium, tmp_path, capsys):
@@ -139,8 +131,7 @@ def test_a_command_fills_every_screen_within_ten_seconds(chromium, tmp_path, cap
             base = address.partition("?")[0]
             for screen in SCREENS:
                 page.goto(f"{base}#/{screen}?workspace=demo")
-                page.wait_for_selector(f".rail a[aria-current][href^='#/{screen}']")
-                page.wait_for_selector("main .card")
+                page.wait_for_selector(f"main[data-screen='{screen}'] .card")
                 page.wait_for_function("() => !document.querySelector('.waiting')")
             last = time.monotonic() - began
             page.close()
@@ -156,15 +147,17 @@ def test_the_page_and_the_terminal_have_the_same_colours(chromium, served):
     from brim.cli import grid
 
     with tab(chromium, served) as at:
-        at.go("context", workspace="demo", session="orders-incident")
-        chips = at.page.locator("tbody .chip:not(.free)")
+        at.go("session", workspace="demo", session="orders-incident", step=37, tab="fills")
+        chips = at.page.locator("#panel tbody .chip:not(.free)")
         shown = [chips.nth(i).evaluate("each => getComputedStyle(each).backgroundColor") for i in range(chips.count())]
-        names = [name.strip() for name in at.page.locator("tbody th[scope=row]").all_inner_texts()][:-1]
+        names = [name.strip() for name in at.page.locator("#panel tbody th[scope=row]").all_inner_texts()][:-2]
         assert set(names) <= {*["user", "tools", "assistant", "memory", "summary", "system", "framing"], "tool results"}
         expected = [
             "rgb({}, {}, {})".format(*(int(colour[i : i + 2], 16) for i in (1, 3, 5)))
             for _, colour in grid.keys(names).values()
         ]
         assert shown == expected
-        patterns = {at.page.locator("tbody .chip:not(.free)").nth(i).get_attribute("class") for i in range(len(names))}
+        patterns = {
+            at.page.locator("#panel tbody .chip:not(.free)").nth(i).get_attribute("class") for i in range(len(names))
+        }
         assert len(patterns) == len(names)

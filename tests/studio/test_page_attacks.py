@@ -56,21 +56,7 @@ PAYLOADS = (
     f"%3Cscript%3E{RUN}%3C/script%3E",
 )
 ALL = " ".join(PAYLOADS)
-SCREENS = (
-    "home",
-    "context",
-    "prompt",
-    "search",
-    "lab",
-    "timeline",
-    "ledger",
-    "cache",
-    "receipts",
-    "flows",
-    "models",
-    "gateway",
-    "doctor",
-)
+SCREENS = ("sessions", "session", "lab", "settings", "live")
 
 
 def poisoned(folder):
@@ -147,16 +133,17 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         at.page.reload()
         base = {"workspace": "mine", "session": name, "flow": "evil"}
         places = [(screen, base) for screen in SCREENS]
-        places += [("prompt", {"workspace": "mine", "id": f"step:evil/{i}.json"}) for i in range(0, 40, 5)]
-        places += [("prompt", {**base, "view": each}) for each in ("share", "body")]
-        places += [("search", {**base, "query": "window hit"})]
-        places += [("receipts", {**base, "id": "step:evil/1.json", "beside": "step:evil/2.json"})]
-        places += [("flows", {**base, "step": each}) for each in PAYLOADS[::8]]
-        places += [("models", {**base, "model": each}) for each in PAYLOADS[::8]]
-        places += [("gateway", {**base, "request": each}) for each in PAYLOADS[::8]]
-        places += [("ledger", {**base, "words": "window hit"}), ("timeline", {**base, "view": "sum"})]
+        places += [("session", {"workspace": "mine", "id": f"step:evil/{i}.json"}) for i in range(0, 40, 5)]
+        places += [("session", {**base, "view": each}) for each in ("share", "body", "lab")]
+        places += [("session", {**base, "tab": each}) for each in ("out", "cache", "fills")]
+        places += [("session", {**base, "chart": "sum", "find": "window", "diff": "3"})]
+        places += [("settings", {**base, "step": each}) for each in PAYLOADS[::8]]
+        places += [("settings", {**base, "tab": "models", "model": each}) for each in PAYLOADS[::8]]
+        places += [("settings", {**base, "tab": "doctor"}), ("settings", {**base, "key": "model"})]
+        places += [("live", {**base, "request": each}) for each in PAYLOADS[::8]]
         places += [
-            (each, {"workspace": "mine", "session": each, "view": each, "why": each, "text": each}) for each in SCREENS
+            (each, {"workspace": "mine", "session": each, "tab": each, "view": each, "why": each, "text": each})
+            for each in SCREENS
         ]
         for screen, asked in places:
             at.go(screen, **asked)
@@ -170,7 +157,11 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
             assert at.page.locator("main a[href^='javascript']").count() == 0, screen
             handlers = "[...document.querySelectorAll('main *')].filter(e => e.getAttributeNames().some(n => n.startsWith('on')))"
             assert at.page.evaluate(f"{handlers}.length") == 0, screen
-        at.go("context", workspace="mine", session=name)
+        at.page.keyboard.press("Control+k")
+        at.page.keyboard.type("window hit")
+        at.page.wait_for_selector(".palette li >> text=left out of")
+        assert at.page.evaluate("window.hit") is None
+        at.go("session", workspace="mine", session=name)
         for each in (name, PAYLOADS[-1]):
             assert each in at.page.locator("main").inner_text()
         # A session that is not there is refused by the server, and the browser says so on its console.

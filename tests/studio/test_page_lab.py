@@ -150,7 +150,7 @@ def test_two_policies_stand_side_by_side_and_only_what_differs_is_marked(chromiu
         assert at.page.locator(".piece.differs b").all_inner_texts() == differ
         at.page.get_by_label("Which pieces").select_option("differ")
         at.page.wait_for_function("n => document.querySelectorAll('.piece').length === n", arg=len(differ))
-        assert f"{other.used:,} used" in at.page.locator(".strip").inner_text()
+        assert f"{other.used:,} used" in at.page.locator(".fit").inner_text()
         assert "beside=policy%3Astop" in at.page.url
 
 

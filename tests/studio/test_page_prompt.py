@@ -1,4 +1,4 @@
-"""The prompt page in a real Chromium: its numbers, its links, its speed, and the file to share. `make test-ui` runs this."""
+"""A session in a real Chromium: its numbers, its links, its speed, and the file to share. `make test-ui` runs this."""
 
 import json
 import re
@@ -11,6 +11,8 @@ from hostile.test_canaries import FORMLESS, SHAPES, secret_of
 from studio.browser import crowd, tab, timed
 from studio.test_page_attacks import PAYLOADS
 from studio.test_page_open import drop, text
+from studio.views.test_prompt import TOOLS
+from studio.views.test_prompt import recorded as recorded_in
 
 pytestmark = pytest.mark.ui
 SESSION = "orders-incident"
@@ -46,13 +48,12 @@ def test_the_numbers_of_ten_sessions_of_three_providers_agree_everywhere(chromiu
     with tab(chromium, alone) as at:
         for name in names:
             points = alone.get("timeline", "mine", session=name)[1]["points"]
-            rows = alone.get("receipts", "mine", text=name, kind="prompt")[1]["receipts"]
-            listed = {row["step"]: row["used"] for row in rows}
+            calls = {call["step"]: call["used"] for call in alone.get("cache", "mine", session=name)[1]["calls"]}
             for step in (1, 7, 12):
-                at.go("prompt", workspace="mine", session=name, step=step)
+                at.go("session", workspace="mine", session=name, step=step)
                 used = int(at.page.locator("[data-used]").first.get_attribute("data-used"))
                 total = int(at.page.locator("[data-sum]").get_attribute("data-sum"))
-                assert used == total == points[step - 1]["used"] == listed[step]
+                assert used == total == points[step - 1]["used"] == calls[step]
                 body = json.loads(alone.get("prompt_body", "mine", session=name, step=step)[1]["body"])
                 texts = [
                     each.get("text", "")
@@ -65,42 +66,46 @@ def test_the_numbers_of_ten_sessions_of_three_providers_agree_everywhere(chromiu
                     assert sent in texts
 
 
-def test_every_mark_leads_to_its_prompt_in_one_click_and_back_returns(chromium, served):
+def test_every_event_leads_to_its_step_in_one_click_and_back_returns(chromium, served):
     with tab(chromium, served) as at:
         marks = served.get("timeline", session=SESSION)[1]["marks"]
+        assert len(marks) > 3
         for i, mark in enumerate(marks):
-            at.go("timeline", workspace="demo", session=SESSION)
+            at.go("session", workspace="demo", session=SESSION, step=1)
+            at.page.locator("main > details > summary").click()
             at.page.locator(".marks a").nth(i).click()
             at.page.wait_for_selector(f"[data-step='{mark['step']}']")
             at.page.go_back()
-            at.page.wait_for_selector(".marks a")
-        at.page.locator(".u-over").first.click(position={"x": 40, "y": 60})
-        at.page.wait_for_selector("[data-step]")
-        call = served.get("cache", session=SESSION)[1]["calls"][-27]
-        at.go("cache", workspace="demo", session=SESSION, call=call["step"])
-        at.page.get_by_role("link", name="See its prompt").click()
-        at.page.wait_for_selector(f"[data-step='{call['step']}']")
-        at.page.go_back()
-        at.page.wait_for_selector("h2 >> text=Step")
-        edit = served.get("ledger", session=SESSION)[1]["edits"][0]
-        at.go("ledger", workspace="demo", session=SESSION)
-        at.page.get_by_role("link", name="See its prompt").click()
-        at.page.wait_for_selector(f"[data-step='{edit['step']}']")
-        at.go("search", workspace="demo", query="certificate")
-        hit = served.get("search", query="certificate")[1]["found"][0]
-        at.page.locator("section[aria-label='Left out'] a").first.click()
-        at.page.wait_for_selector(f"[data-step='{hit['step']}']")
-        at.go("gateway", workspace="demo")
-        at.page.locator("section[aria-label=Conversations] a").first.click()
-        at.page.wait_for_selector("[data-step]")
-        at.page.go_back()
-        at.page.wait_for_selector("section[aria-label=Conversations]")
+            at.page.wait_for_selector("[data-step='1']")
+        at.page.locator(".u-over").first.click(position={"x": 400, "y": 60})
+        at.page.wait_for_function("() => Number(document.querySelector('[data-step]')?.dataset.step) > 10")
 
 
-def test_the_tokens_of_the_cache_page_add_up(chromium, served):
+def test_the_tabs_follow_one_selection(chromium, served):
+    """Another step changes every tab, another tab keeps the step."""
     with tab(chromium, served) as at:
-        at.go("cache", workspace="demo", session=SESSION)
-        told = at.page.locator(".lead").last.inner_text()
+        at.go("session", workspace="demo", session=SESSION, step=26)
+        for key, seen in (
+            ("2", "[data-out]"),
+            ("3", "section[aria-label='This step']"),
+            ("4", ".vessel"),
+            ("1", ".ribbon"),
+        ):
+            at.page.keyboard.press(key)
+            at.page.wait_for_selector(f"#panel {seen}")
+            assert at.page.locator("[data-step]").get_attribute("data-step") == "26"
+        at.page.keyboard.press("2")
+        assert at.page.locator("[data-out]").get_attribute("data-out") == "0"
+        at.page.keyboard.press("]")
+        at.page.wait_for_selector("[data-step='27']")
+        at.page.wait_for_selector("[data-out]:not([data-out='0'])")
+        assert at.page.get_by_role("tab", selected=True).inner_text().startswith("Left out (")
+
+
+def test_the_tokens_of_the_cache_add_up(chromium, served):
+    with tab(chromium, served) as at:
+        at.go("session", workspace="demo", session=SESSION, tab="cache")
+        told = at.page.locator("section[aria-label='All steps'] p").first.inner_text()
         read, had, missed, rest = (
             int(found.replace(",", ""))
             for found in re.search(
@@ -112,26 +117,27 @@ def test_the_tokens_of_the_cache_page_add_up(chromium, served):
 
 def test_steps_are_walked_by_keys_and_compared_as_text(chromium, served):
     with tab(chromium, served) as at:
-        at.go("prompt", workspace="demo", session=SESSION, step=27)
+        at.go("session", workspace="demo", session=SESSION, step=27)
         at.page.keyboard.press("[")
         at.page.wait_for_selector("[data-step='26']")
         at.page.keyboard.press("]")
         at.page.wait_for_selector("[data-step='27']")
-        at.page.get_by_role("button", name="Compare with the step before").click()
+        at.page.get_by_role("button", name="Compare").click()
         at.page.wait_for_selector("section[aria-label=Comparison] del")
         told = at.page.get_by_role("region", name="Comparison").inner_text()
         assert "From step 26 to step 27" in told
         assert "[CONTEXT_SUMMARY]" in told
         at.page.keyboard.press("Control+k")
-        at.page.keyboard.type("budget lab")
+        at.page.keyboard.type("lab")
         at.page.keyboard.press("Enter")
-        at.page.wait_for_selector(".rail a[aria-current][href^='#/lab']")
-        at.go("home", workspace="demo")
+        at.page.wait_for_selector("main[data-screen='lab']")
+        at.go("sessions", workspace="demo")
         at.page.keyboard.press("j")
         at.page.keyboard.press("j")
         at.page.keyboard.press("k")
         at.page.keyboard.press("Enter")
-        at.page.wait_for_selector(f"h1 >> text={SESSION}")
+        at.page.wait_for_selector("main[data-screen='session'] h1")
+        assert SESSION in at.page.url
 
 
 def test_the_exported_file_opens_from_disk_and_holds_no_secret_and_no_script(chromium, alone, tmp_path):
@@ -147,7 +153,7 @@ def test_the_exported_file_opens_from_disk_and_holds_no_secret_and_no_script(chr
         )
         session.prompt(system=f"Be brief. {SECRETS[0]} {EVIL}")
     with tab(chromium, alone) as at:
-        at.go("prompt", workspace="mine", session="s", view="share")
+        at.go("session", workspace="mine", session="s", view="share")
         at.page.wait_for_selector(".masked li")
         shown = at.page.locator(".masked").inner_text()
         with at.page.expect_download() as download:
@@ -174,7 +180,7 @@ def quickest(at, act, seen):
     """Return the least milliseconds of five openings from another screen, since others may be at work here."""
     took = []
     for _ in range(5):
-        at.go("doctor", workspace="mine")
+        at.go("settings", workspace="mine", tab="doctor")
         at.page.wait_for_timeout(200)
         took.append(timed(at.page, act, seen))
     return min(took)
@@ -187,18 +193,18 @@ def test_a_prompt_of_5000_messages_opens_and_is_searched_at_once(chromium, alone
     ]
     messages[4_321]["content"] += " the needle in the stack"
     with tab(chromium, alone) as at:
-        at.go("home", workspace="mine")
+        at.go("sessions", workspace="mine")
         drop(
             at.page,
             "long.json",
             text([{"model": "gpt-4o", "messages": [*messages, {"role": "user", "content": "go on"}]}]),
         )
         at.page.wait_for_selector(".part", timeout=60_000)
-        opened = "location.hash = '#/prompt?workspace=mine&session=long.json:1'"
+        opened = "location.hash = '#/session?workspace=mine&session=long.json:1'"
         took = {"open": quickest(at, opened, "document.querySelectorAll('.part').length > 5")}
         assert at.page.locator(".part").count() < 200
         fetched = at.page.evaluate(
-            "performance.getEntriesByType('resource').findLast(each => each.name.includes('/api/prompt')).toJSON()"
+            "performance.getEntriesByType('resource').findLast(each => each.name.includes('/api/prompt?')).toJSON()"
         )
         typed = "const b = document.querySelector('[data-search]'); b.value = 'needle in'; b.dispatchEvent(new Event('input', {bubbles: true}))"
         took["search"] = timed(at.page, typed, "document.querySelector('[data-hits]')?.dataset.hits === '1'")
@@ -232,7 +238,7 @@ def test_home_with_ten_thousand_sessions_is_painted_at_once(chromium, alone, cap
     with tab(chromium, alone) as at:
         at.page.wait_for_selector(".lead >> text=10,000 of 10,000 sessions", timeout=60_000)
         took = quickest(
-            at, "location.hash = '#/home?workspace=mine'", "document.querySelectorAll('.row.session').length > 5"
+            at, "location.hash = '#/sessions?workspace=mine'", "document.querySelectorAll('.row.session').length > 5"
         )
         assert at.page.locator(".row.session").count() < 60
         slower = crowd()
@@ -241,3 +247,37 @@ def test_home_with_ten_thousand_sessions_is_painted_at_once(chromium, alone, cap
         print(f"\n{told} ({slower:.1f} times slower than alone)")
     assert took < 150 * slower
     assert first < 150 * slower
+
+
+@pytest.mark.parametrize("format", list(TOOLS))
+def test_a_step_shows_what_was_sent_and_left_out_in_its_place_and_the_body(chromium, alone, format):
+    _, fitted = recorded_in(alone.folder, format)
+    with tab(chromium, alone) as at:
+        at.go("session", workspace="mine", session="s")
+        at.page.wait_for_function("() => document.querySelectorAll('.part').length > 60")
+        gone = at.page.locator(".part.out")
+        assert gone.count() > 0
+        gone.first.locator(".part-head").press("Enter")
+        assert gone.first.locator(".why").inner_text()
+        assert "word" in gone.first.locator("pre").inner_text()
+        total = at.page.locator("[data-sum]").get_attribute("data-sum")
+        assert total == at.page.locator("[data-used]").first.get_attribute("data-used") == str(fitted.used)
+        at.page.get_by_role("tab", name="Left out").click()
+        at.page.wait_for_function("() => !document.querySelector('.part:not(.out):not(.cut)')")
+        at.page.get_by_role("button", name="Copy as…").click()
+        at.page.wait_for_selector("pre.tall")
+        body = json.loads(at.page.locator("pre.tall").inner_text())
+        assert body["input" if format == "responses" else "messages"] == fitted.messages
+        at.page.get_by_role("button", name="curl").click()
+        at.page.wait_for_selector("pre.tall >> text=$API_KEY")
+
+
+def test_a_session_without_texts_offers_the_setting_that_keeps_them(chromium, alone):
+    recorded_in(alone.folder, "openai", capture=False)
+    with tab(chromium, alone) as at:
+        at.go("session", workspace="mine", session="s")
+        at.page.get_by_role("button", name="Keep them from now on…").click()
+        at.page.wait_for_selector(".diff .plus >> text=capture: true")
+        at.page.get_by_role("button", name="Save").click()
+        at.page.wait_for_selector("text=Saved to")
+    assert "capture: true" in (alone.folder / "brim.yaml").read_text()

@@ -107,11 +107,11 @@ def test_no_path_of_an_address_leads_out(guarded):
 def test_no_id_leads_out(guarded):
     for name in IDS:
         asked = name.format(root=guarded.folder) if "{root}" in name else name
-        status, _, body = guarded.ask(f"/api/receipt?workspace=mine&receipt={quote(asked, errors='surrogatepass')}")
+        status, _, body = guarded.ask(f"/api/prompt?workspace=mine&id={quote(asked, errors='surrogatepass')}")
         assert status in (400, 404), (name, status)
         assert SECRET.encode() not in body
         assert b"root:" not in body
-        for view, field in (("text", "handle"), ("context", "session"), ("compare", "before")):
+        for view, field in (("text", "handle"), ("timeline", "session"), ("prompt", "session")):
             status, _, body = guarded.ask(
                 f"/api/{view}?workspace=mine&after=x&{field}={quote(asked, errors='surrogatepass')}"
             )
@@ -120,9 +120,9 @@ def test_no_id_leads_out(guarded):
 
 
 def test_what_is_listed_is_what_lies_inside(guarded):
-    listed = guarded.get("receipts", workspace="mine")[1]
-    assert [row["id"] for row in listed["receipts"]] == ["step:build/a.json"]
-    assert guarded.get("receipt", workspace="mine", receipt="step:build/a.json")[1]["values"] == {"step_id": "a"}
+    listed = guarded.studio.mine.index.files.receipts()
+    assert [file.id for file in listed] == ["step:build/a.json"]
+    assert guarded.get("prompt", workspace="mine", id="step:build/a.json")[1]["facts"] == {"step_id": "a"}
 
 
 def test_a_link_that_is_swapped_in_while_it_reads_is_never_followed(tmp_path):

@@ -90,6 +90,13 @@ def test_code_that_handles_errors_reports_none():
     assert parts.failures(code=True) == [5]
 
 
+@pytest.mark.parametrize(
+    "line", ["14:13 ERROR order 44143: timed out (attempt 4)", "[2026-11-17T10:00:01Z] FATAL x (y)"]
+)
+def test_a_line_of_a_log_with_its_level_is_no_code_however_it_ends(line):
+    assert TextParts(f"def f():\n{line}\nraise ValueError(x)").failures(code=True) == [1]
+
+
 def numbered(form):
     return lambda i: form.format(i=i, m=i % 60, n=i * 37 % 997)
 

@@ -6,11 +6,17 @@ Records are written by other programs, so a field may hold anything.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 IDS = ("conversation_id", "session_id", "thread_id", "sessionId", "conversationId", "threadId")
 """Fields in which programs name the conversation of a request."""
+TIMES = ("timestamp", "time", "created_at", "createdAt", "start_time", "startTime", "ts", "created", "date", "at")
+"""Fields in which programs write the time of a record."""
+_FIRST, _LAST = 10**9, 10**11
+"""Seconds since 1970 between which a time is believed: September 2001, and a number that is of milliseconds."""
 
 
 def number(value: Any) -> int | None:
@@ -60,6 +66,26 @@ def moment(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:030.6f}"
     return "".join(c for c in value[:40] if " " <= c <= "~") if isinstance(value, str) else ""
+
+
+def seconds_in(*holders: Any) -> float | None:
+    """Return the time in seconds since 1970, from the first mapping that has one in a field of `TIMES`."""
+    return next((at for each in holders for key in TIMES if (at := seconds(mapping(each).get(key))) is not None), None)
+
+
+def seconds(value: Any) -> float | None:
+    """Return a time in seconds since 1970: of a date, or of a number of seconds, milli-, micro- or nanoseconds."""
+    if isinstance(value, str) and not value.isdigit():
+        try:
+            found = datetime.fromisoformat(value)
+            return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return None
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or not math.isfinite(number := float(value)):
+        return None
+    while number > _LAST:
+        number /= 1_000
+    return number if number > _FIRST else None
 
 
 def usage_in(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+from brim.audit.fields import mapping, seconds_in
 from brim.audit.formats import found
 from brim.audit.index import RecordSpan, key_of
 from brim.audit.records import Recording, again
@@ -18,6 +19,8 @@ _THREADS = 16
 """Conversations of one key that are open at a time."""
 _MOST = 64 * 1024 * 1024
 """Bytes of a session after which it is restarted, so that no conversation fills the memory."""
+_COMPARED = 16
+"""Messages of a request that are looked for in the conversations that are open."""
 _CACHED = 4
 """Parsed records that are cached, because several conversations may be in one."""
 
@@ -88,6 +91,8 @@ class ConversationThreads:
         self._threads: list[tuple[list[Any], ConversationReader]] = []
         self._session: tuple[SessionLog, ConversationReader] | None = None
         self._size = 0
+        self._at: float | None = None
+        """The time of the last line of the session."""
 
     def run(self, items: Iterator[tuple[Place, int, TraceItem]]) -> None:
         """Read the items of the key."""
@@ -96,13 +101,13 @@ class ConversationThreads:
                 if item.session is not None:
                     self._line(item, place, size)
                 elif item.request is not None:
-                    self._request(item.request, place)
+                    self._request(item, item.request, place)
             except Exception as error:  # A record written by a stranger must not end the reading, whatever it holds.
                 self._problem(place, f"it cannot be understood: {type(error).__name__}: {error}")
         if self._session is not None:
             log, reader = self._session
             for step in log.rest():
-                reader.step(step, place)
+                reader.step(step._replace(at=self._at), place)
             reader.finish()
         for _, reader in self._threads:
             reader.finish()
@@ -113,6 +118,7 @@ class ConversationThreads:
             self._session = item.session(), self._begin(place)
         assert self._session is not None
         log, reader = self._session
+        at = self._at = seconds_in(item.line) or self._at
         self._size += size
         if self._size > _MOST:
             log.restart()
@@ -121,22 +127,24 @@ class ConversationThreads:
             self._session, self._size = (log, reader), size
             self._parted()
         for step in log.feed(item.line):
-            reader.step(step, place)
+            reader.step(step._replace(at=at), place)
 
-    def _request(self, request: RecordedRequest, place: Place) -> None:
+    def _request(self, item: TraceItem, request: RecordedRequest, place: Place) -> None:
         messages = list(request.messages)
         if request.whole:
             reader, kept = self._begin(place), 0
             for length in replies(messages):
-                reader.step(TraceStep(messages, length, kept, request), place)
+                reader.step(TraceStep(messages, length, kept, request, item.at), place)
                 kept = length
             reader.finish()
             return
         at, kept = self._thread(messages)
+        if at is None and item.named:
+            at = self._same_run(messages)
         reader = self._threads.pop(at)[1] if at is not None else self._begin(place)
         if len(self._threads) >= _THREADS:
             self._threads.pop(0)[1].finish()
-        reader.step(TraceStep(messages, len(messages), kept, request), place)
+        reader.step(TraceStep(messages, len(messages), kept, request, item.at), place)
         self._threads.append((messages, reader))
 
     def _thread(self, messages: list[Any]) -> tuple[int | None, int]:
@@ -152,6 +160,16 @@ class ConversationThreads:
             if (whole or 2 * kept > len(before)) and (whole, kept) >= rank and kept:
                 best, rank = (at, kept), (whole, kept)
         return best
+
+    def _same_run(self, messages: list[Any]) -> int | None:
+        """Return the thread of which a request has some messages: it was trimmed, or its system prompt changed.
+
+        Only the records of one named conversation are compared so: the calls of its sub-agents share no message.
+        """
+        spoken = [raw for raw in messages if mapping(raw).get("role") not in ("system", "developer")][:_COMPARED]
+        counts = [sum(raw in before for raw in spoken) for before, _ in self._threads]
+        best = max(range(len(counts)), key=lambda at: (counts[at], at), default=None)
+        return best if best is not None and counts[best] else None
 
 
 def _shared(before: Sequence[Any], now: Sequence[Any]) -> int:

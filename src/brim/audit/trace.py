@@ -60,6 +60,8 @@ class TraceStep(NamedTuple):
     """How many of its messages the previous request had as well."""
     request: RecordedRequest
     """All other fields of the request."""
+    at: float | None = None
+    """The time of its record, in seconds since 1970; `None` if the recording has none."""
 
 
 class SessionLog:
@@ -100,6 +102,10 @@ class TraceItem:
     """Makes the reader of the session, if it is a line of one."""
     line: Any = field(default=None, repr=False)
     """That line."""
+    at: float | None = None
+    """The time of a request in seconds since 1970, if the record has one."""
+    named: bool = False
+    """Whether the record itself names the conversation of a request."""
 
 
 class RecordingFormat(NamedTuple):

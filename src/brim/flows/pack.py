@@ -344,6 +344,7 @@ def _selected(texts: Sequence[str], kinds: Sequence[StepClass], left: int, setti
         select=settings.value("history.selection"),
         within=settings.value("history.within"),
         query=query,
+        pin=settings.value("history.pin"),
         excerpts=False,
         note=False,
         classify=lambda raw: kind_of.get(id(raw), StepClass.LOW),

@@ -26,6 +26,7 @@ _SHARED = {
     "limit": "window.limit",
     "meter": "meter",
     "margin": "safety_margin",
+    "pin": "history.pin",
     "stable": "session.stable",
     "capture": "session.capture",
     "store": "store.url",
@@ -74,6 +75,8 @@ class GatewaySettings:
     """The share of the budget that is left free if the count is an estimate."""
     lower_answer: bool = False
     """Whether the answer that a request asks for may be shortened, so that what has to stay fits beside it."""
+    pin: tuple[str, ...] = ()
+    """Texts of messages that stay whole."""
     stable: bool = True
     capture: bool = False
     """Whether the store keeps the texts of prompts that were cut, so that they can be replayed."""
@@ -176,7 +179,7 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
     values["window_yields"] = "window" not in chosen and settings["window.size"].origin == "profile"
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
-    lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths")}
+    lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths", "pin")}
     within = root if settings["gateway.rules"].origin not in ("user", "env", "flags") else ""
     sections = {name: _read(os.path.join(root, name), within) for rule in rules if (name := rule.sections) is not None}
     return GatewaySettings(**{**values, **lists}, default=default, rules=rules, sections=sections)

@@ -62,7 +62,8 @@ def fit_messages(
         older: the most tokens of each older turn.
         query: the text that relevance is measured by; without it, the last message of the user.
         pin_first_user: whether the first message of the user must stay whole.
-        pin: messages whose turns stay whole: a function from a message to a bool, or their indexes.
+        pin: messages whose turns stay whole: a function from a message to a bool, or their indexes. A text among them
+            pins the messages that contain it, in any case, within half of the room for messages.
         excerpts: whether older turns may be shortened; without it they stay whole or are dropped.
         note: whether the prompt says that turns were left out.
         summarise: a function that summarises the turns that are left out, in at most a tenth of the budget.

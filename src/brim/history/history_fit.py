@@ -98,11 +98,21 @@ class HistoryFit:
     """The budget that the cut was made for."""
 
     def run(self) -> None:
-        """Decide what is sent.
+        """Decide what is sent; pinned texts are no reason to refuse.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
+        try:
+            self._decide()
+        except DoesNotFit:
+            bare = self.options.without_texts
+            if bare == self.options:
+                raise
+            self.options, self.edits, self.note, self.reasons = bare, {}, "", {}
+            self._decide()
+
+    def _decide(self) -> None:
         self.prepare()
         room = self.room
         if self.stable is None:
@@ -150,7 +160,7 @@ class HistoryFit:
     def prepare(self) -> None:
         """Keep everything as it came, without calls that have no result."""
         turns = self.turns
-        self.pinned = turns.pinned(self.options.pin)
+        self.pinned = turns.pinned(self.options.pin, self.room)
         self.weights = turns.weights
         self.repairs = list(turns.repairs)
         if turns.unfinished:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict, get_args
 
 from brim.amounts import units
@@ -26,8 +26,8 @@ Select = Literal[
 """One way to choose among turns, or two, the first one first."""
 Within = Literal["newest_first", "oldest_first"]
 """Which turns of one class of priority are selected first."""
-Pin = Callable[[Any], bool] | Collection[int] | None
-"""Messages whose turns stay whole: a function from a message to a bool, or their indexes."""
+Pin = Callable[[Any], bool] | Collection[int | str] | None
+"""Messages whose turns stay whole: a function from a message to a bool, or their indexes and texts that they have."""
 Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 """Turns texts into vectors, one for each, all of one dimension."""
 
@@ -118,9 +118,20 @@ class Options:
         if callable(self.pin) or self.pin is None:
             return
         if isinstance(self.pin, str) or not isinstance(self.pin, Collection):
-            raise InvalidType("pin", self.pin, "a function from a message to a bool, or the indexes of messages")
-        for index in self.pin:
-            units("pin: an index", index)
+            raise InvalidType("pin", self.pin, "a function from a message to a bool, or indexes and texts of messages")
+        for each in self.pin:
+            if not isinstance(each, str):
+                units("pin: an index", each)
+            elif not each:
+                raise InvalidValue("pin: a text", each, "not empty")
+
+    @property
+    def without_texts(self) -> Options:
+        """The same options without pinned texts."""
+        pin = self.pin
+        return (
+            self if callable(pin) or pin is None else replace(self, pin=[at for at in pin if not isinstance(at, str)])
+        )
 
 
 def check_stable(options: Options) -> None:

@@ -111,7 +111,7 @@ class HistoryRecord:
                 "format": turns.wire.name,
                 "repair": turns.repair,
                 **{name: getattr(options, name) for name in _VALUES},
-                "pin": None if callable(options.pin) or options.pin is None else sorted(options.pin),
+                "pin": None if callable(options.pin) or options.pin is None else sorted(options.pin, key=str),
                 "embed": options.embed is True,
             },
             stable=None if self.stable is None else _lines(self.stable),

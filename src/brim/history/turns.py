@@ -34,6 +34,8 @@ RepairMode = Literal["drop", "error"]
 
 _CHARS = 4
 """About the characters of a token."""
+_PINNED = 2
+"""The part of the room, one in so many, that messages with a pinned text may take."""
 _FENCE = "```"
 """The mark at the end of a block of code."""
 _OUTPUT = re.compile(
@@ -69,6 +71,8 @@ class Turns:
         """How often turns or positions have changed; until it changes, they only grow."""
         self.order = 0
         """How often positions have changed."""
+        self._searched: tuple[Any, int, list[int]] = None, 0, []
+        """The pinned texts that were last searched for, in how many messages, and the positions of those with one."""
         # Messages that could be in any format are read in that of the model.
         guess = "anthropic" if self.model is not None and "claude" in self.model else "openai"
         self._reset(wire(guess if format is None else format))
@@ -216,8 +220,10 @@ class Turns:
         """Return how many of the caller's messages before one at this position are not read, since a compaction is."""
         return self.compacted if position >= self.leading else 0
 
-    def pinned(self, pin: Pin) -> set[int]:
+    def pinned(self, pin: Pin, room: int) -> set[int]:
         """Return the turns of pinned messages.
+
+        Those that have a pinned text are pinned as far as they take half of the room, the newest first.
 
         Raises:
             InvalidValue: an index is invalid.
@@ -227,10 +233,28 @@ class Turns:
         fixed = set(self.system)
         if callable(pin):
             return {self.turn_of(at) for at, raw in enumerate(self.raws) if at not in fixed and pin(raw)}
-        wanted = {units("pin: an index", index) for index in pin}
+        wanted = {units("pin: an index", index) for index in pin if not isinstance(index, str)}
         if wanted and max(wanted) >= len(self.source):
             raise InvalidValue("pin: an index", max(wanted), f"below {len(self.source)}, the number of messages")
-        return {self.turn_of(at) for at, index in enumerate(self.indexes) if index in wanted and at not in fixed}
+        chosen = {self.turn_of(at) for at, index in enumerate(self.indexes) if index in wanted and at not in fixed}
+        left = room // _PINNED
+        for turn in sorted(self.at(*self._positions_with(pin)) - chosen - self.notes, reverse=True):
+            if self.weights[turn] <= left:
+                left -= self.weights[turn]
+                chosen.add(turn)
+        return chosen
+
+    def _positions_with(self, pin: Collection[int | str]) -> list[int]:
+        """Return the positions of messages that have one of the texts in `pin`; each message is searched once."""
+        texts = tuple(each.casefold() for each in pin if isinstance(each, str))
+        searched, had, found = self._searched
+        if searched != (texts, self.order):
+            had, found = 0, []
+        if texts:
+            said = ((at, self.messages[at].text().casefold()) for at in range(had, len(self)))
+            found = [*found, *(at for at, text in said if any(each in text for each in texts))]
+        self._searched = (texts, self.order), len(self), found
+        return found
 
     def question(self) -> tuple[int | None, str]:
         """Return the position of the last words of the user, and these; `None` and an empty text without any."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from brim.errors import BrimError, InvalidType, NoProgress
@@ -33,7 +33,7 @@ def checked(summarise: object) -> Any:
 
 
 def planned(
-    context: Context, room: int, last: Compacted | None, *, keep_turns: int, summary_share: float
+    context: Context, room: int, last: Compacted | None, *, keep_turns: int, summary_share: float, pin: Sequence[str]
 ) -> CompactionPlan | None:
     """Return what a summary should replace; `None` if it would save nothing."""
     turns = context.history.turns
@@ -45,6 +45,7 @@ def planned(
         room=room,
         keep_turns=keep_turns,
         summary_share=summary_share,
+        pin=pin,
         previous=last,
     )
 

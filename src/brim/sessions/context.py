@@ -161,7 +161,7 @@ class Context:
         counted: tuple[Mapping[str, int], bool],
         capture: bool = False,
         query: str | None = None,
-        pin: Sequence[int] = (),
+        pin: Sequence[int | str] = (),
     ) -> Fitted:
         """Return the prompt that fits a budget; pinned messages stay, and so does a summary of earlier turns.
 
@@ -172,7 +172,7 @@ class Context:
             counted: its tokens by name, and whether they are exact.
             capture: whether the receipt's JSON holds the messages.
             query: selects older turns by relevance.
-            pin: the indexes of messages that stay.
+            pin: the indexes of messages that stay, and texts that they have.
         """
         options = Options(pin=[*pin] or None)
         if query:

@@ -6,7 +6,7 @@ read the rest from `OPTIONS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, get_type_hints
 
 from brim.amounts import fraction, units, units_or_share
@@ -52,6 +52,11 @@ def _flag(name: str, value: Any) -> None:
         raise InvalidType(name, value, "True or False")
 
 
+def _texts(name: str, value: Any) -> None:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
+        raise InvalidType(name, value, "a list of texts")
+
+
 class SessionOptions(TypedDict, total=False):
     """How the sessions of a program keep within their window."""
 
@@ -74,6 +79,15 @@ class SessionOptions(TypedDict, total=False):
             "cap",
             "When a session is compacted: over budget (`cap`), at the `warning` line, at a share, or `never`.",
             _line,
+        ),
+    ]
+    pin: Annotated[
+        Sequence[str],
+        Option(
+            "history.pin",
+            (),
+            "Texts of messages that stay whole, within half of the room, through cuts and summaries.",
+            _texts,
         ),
     ]
     stable: Annotated[

@@ -118,7 +118,7 @@ class SessionStep:
         budget: int,
         *,
         query: str | None = None,
-        pin: Sequence[int] = (),
+        pin: Sequence[int | str] = (),
         capture: bool = False,
     ) -> Fitted:
         """Return the prompt of at most `budget` tokens.
@@ -144,7 +144,7 @@ class SessionStep:
             counted=parts.extra(context),
             capture=capture,
             query=query,
-            pin=pin,
+            pin=[*pin, *state.settings.options["pin"]],
         )
         state.last_fit = fitted.last
         whole = context.units + parts.units(context)

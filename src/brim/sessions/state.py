@@ -170,8 +170,8 @@ class SessionState:
     def plan_summary(self, room: int) -> CompactionPlan | None:
         """Return what a summary should replace, in so many tokens; `None` if it would save nothing."""
         options = self.settings.options
-        keep_turns, summary_share = options["keep_turns"], options["summary_share"]
-        return planned(self.context, room, self.compacted, keep_turns=keep_turns, summary_share=summary_share)
+        chosen: dict[str, Any] = {name: options[name] for name in ("keep_turns", "summary_share", "pin")}
+        return planned(self.context, room, self.compacted, **chosen)
 
     def shrink(self, made: CompactionPlan, summarise: Any) -> Compacted:
         """Return the history with a summary; the model of the conversation is asked for it in the conversation.

@@ -33,13 +33,17 @@ class SettingChange:
     path: str
     key: str
     value: Any
-    before: str
-    after: str
+    before: str | None
+    """The text of the file; `None` if there is none yet."""
+    after: str | None
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
         lines = unified_diff(
-            self.before.splitlines(keepends=True), self.after.splitlines(keepends=True), self.path, self.path
+            (self.before or "").splitlines(keepends=True),
+            (self.after or "").splitlines(keepends=True),
+            self.path,
+            self.path,
         )
         return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
@@ -52,7 +56,10 @@ class SettingChange:
         if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
             raise SourceError(self.path, "the file was changed in the meantime; try again")
         try:
-            put(os.path.realpath(self.path), self.after.encode("utf-8"))
+            if self.after is None:
+                os.unlink(self.path)
+            else:
+                put(os.path.realpath(self.path), self.after.encode("utf-8"))
         except OSError as error:
             raise SourceError(self.path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
@@ -85,7 +92,8 @@ def plan(
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
     project.check_inside(path, config.root or os.path.dirname(path) or ".")
-    before = after = text_of(path, _MOST_BYTES) if os.path.lexists(path) else ""
+    before = text_of(path, _MOST_BYTES) if os.path.lexists(path) else None
+    after = before or ""
     for key, value in values.items():
         keys, word = _spelled(BARE.get(key, key), after, path, base)
         if texts[key] is None:

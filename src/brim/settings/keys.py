@@ -188,6 +188,7 @@ _SETTINGS = (
             "compact_at": _LINE,
             "keep_turns": whole(1),
             "summary_share": share(),
+            "pin": TEXTS,
             "stable": FLAG,
             "tool_limit": amount(),
             "memory_limit": whole(),

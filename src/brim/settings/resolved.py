@@ -78,7 +78,7 @@ _WIDE = Fraction(1, 2)
 """A larger share of the window leaves no room for instructions and the answer."""
 
 
-_HISTORY = {"select": "selection", **{name: name for name in ("within", "pin_first_user", "excerpts", "note")}}
+_HISTORY = {"select": "selection", **{name: name for name in ("within", "pin_first_user", "pin", "excerpts", "note")}}
 _FIELDS = tuple(
     key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*.") and key != "sections.*.page"
 )

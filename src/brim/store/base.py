@@ -90,12 +90,14 @@ class Store(Protocol):
         *,
         after: int | None = None,
         since: float | None = None,
+        at: float | None = None,
         meta: Body | None = None,
     ) -> int:
         """Write entries of a kind and a body at the end of a session's log, all or none, and return the last number.
 
         With `after` they are written only if that is the last number so far; 0 is a session without entries. With
-        `since` only if the session was created then, and not purged and begun anew. `meta` replaces what `sessions`
+        `since` only if the session was created then, and not purged and begun anew. `at` is the time of the entries, in
+        seconds since 1970, if they were recorded earlier. `meta` replaces what `sessions`
         shows of the session. Messages, turns and texts are indexed by their words and hashes.
 
         Raises:

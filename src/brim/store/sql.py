@@ -51,6 +51,7 @@ class SqlStore(Database):
         *,
         after: int | None = None,
         since: float | None = None,
+        at: float | None = None,
         meta: Body | None = None,
     ) -> int:
         """Write entries at the end of a session's log, all or none, and return the last number."""
@@ -71,10 +72,10 @@ class SqlStore(Database):
             if since is not None and created != since:  # It was purged, and another one begun.
                 raise Conflict(self.url, f"the log of session {session!r}", expected=after or 0, found=last)
             self._check_last(session, after, last)
-            first = key * LOG + last + 1
+            first, when = key * LOG + last + 1, now if at is None else at
             self._each(
                 "INSERT INTO brim_entries (place, kind, at, body) VALUES (?, ?, ?, ?)",
-                [(place, kind, now, written) for place, (kind, written, _) in enumerate(given, start=first)],
+                [(place, kind, when, written) for place, (kind, written, _) in enumerate(given, start=first)],
             )
             self._index([(place, kind, body) for place, (kind, _, body) in enumerate(given, start=first)])
             last += len(given)

@@ -14,12 +14,13 @@ from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownNam
 from brim.studio.views import (
     cache,
     composition,
-    context,
     doctor,
     export,
     files,
     flows,
     gateway,
+    insights,
+    keep,
     lab,
     ledger,
     models,
@@ -27,11 +28,9 @@ from brim.studio.views import (
     prompt,
     prompt_diff,
     prompt_export,
-    receipts,
     search,
     sessions,
     timeline,
-    tool_use,
 )
 from brim.studio.workspace import Workspace
 
@@ -39,13 +38,13 @@ View = Callable[..., dict[str, Any]]
 
 READS: dict[str, View] = {
     "sessions": sessions.sessions,
-    "tool_use": tool_use.tool_use,
     "files": files.files,
-    "context": context.context,
-    "piece": context.piece,
+    "piece": lab.piece,
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
     "prompt_part": prompt.prompt_part,
+    "keep": keep.keep,
+    "insights": insights.insights,
     "prompt_diff": prompt_diff.prompt_diff,
     "prompt_export": prompt_export.prompt_export,
     "timeline": timeline.timeline,
@@ -54,9 +53,6 @@ READS: dict[str, View] = {
     "text": ledger.text,
     "search": search.search,
     "sources": lab.sources,
-    "receipts": receipts.receipts,
-    "receipt": receipts.receipt,
-    "compare": receipts.compare,
     "flows": flows.flows,
     "settings": flows.settings,
     "models": models.models,

@@ -40,12 +40,11 @@ CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
 """The options that can be chosen, by the kind of the source."""
 _MOST_SOURCES = 60
 _MOST_NAMED = 40
-"""Pieces that have a letter and a colour each; if there are more, they share those of their group."""
-_RANGES = 8
-"""Groups of a long history, the oldest messages first."""
+"""Sections that have a colour each; if there are more, they share that of their priority."""
+_ROLES = ("user", "assistant", "system")
 _MOST_EXCERPTS = 5_000
 _EXCERPT = 90
-_RANGE = re.compile(r"messages\[(\d+)")
+_RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 _OPTIONS = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note", "pin")
 """The options of a recorded fit that hold at any budget."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
@@ -79,6 +78,9 @@ class LabSource:
     refit: Callable[[int, Mapping[str, Any]], Receipt] = field(repr=False)
     text: Callable[[str], str] = field(repr=False)
     """Returns the text of a piece by its name."""
+    size: Mapping[str, Any] | None = None
+    """The size of the recorded prompt as every screen shows it; what the lab fits is counted by brim, without what the
+    log does not hold."""
     requests: int = 0
     """Fits that the page requested; a search ends when this number changes."""
     lock: RLock = field(default_factory=RLock, repr=False)
@@ -125,20 +127,28 @@ class LabSource:
 def _columns(kind: str, parts: tuple[Part, ...], excerpts: list[str]) -> LabPieces:
     names = [part.name for part in parts]
     labels = ["required" if part.required else _PRIORITIES.get(part.priority, str(part.priority)) for part in parts]
-    if len(parts) <= _MOST_NAMED:
-        groups, group = names, list(range(len(parts)))
-    elif kind == "sections":
-        ordered = sorted({(part.priority, label) for part, label in zip(parts, labels, strict=True)})
-        groups = list(dict.fromkeys(label for _, label in ordered))
-        group = [groups.index(label) for label in labels]
+    if kind == "messages":
+        of = [_category(name, text) for name, text in zip(names, excerpts or [""] * len(names), strict=True)]
     else:
-        group = [i * _RANGES // len(parts) for i in range(len(parts))]
-        firsts = [group.index(at) for at in range(_RANGES)]
-        ends = [*firsts[1:], len(parts)]
-        # The name starts with the letter that the group gets.
-        groups = [f"{at + 1}: pieces {firsts[at] + 1:,} to {ends[at]:,}" for at in range(_RANGES)]
+        of = names if len(parts) <= _MOST_NAMED else labels
+    groups = list(dict.fromkeys(of))
+    places = {name: at for at, name in enumerate(groups)}
     required = [i for i, part in enumerate(parts) if part.required]
-    return LabPieces(names, labels, required, [part.size for part in parts], groups, group, excerpts)
+    sizes = [part.size for part in parts]
+    return LabPieces(names, labels, required, sizes, groups, [places[name] for name in of], excerpts)
+
+
+def _category(name: str, text: str) -> str:
+    """Return the category of a turn, in the words of the other screens."""
+    found = _RANGE.match(name)
+    if found is None:
+        return name if name in ("tools", "system", "memory") else "other"
+    role, _, said = text.partition(": ")
+    if said.startswith(mark.SUMMARY_MARK):
+        return "summary"
+    if role == "assistant" and found[2] and int(found[2]) - int(found[1]) > 1:
+        return "tool results"
+    return {"tool": "tool results", "developer": "system"}.get(role, role if role in _ROLES else "messages")
 
 
 def listed(workspace: Workspace) -> list[dict[str, str]]:
@@ -166,7 +176,8 @@ def opened(workspace: Workspace, source: str) -> LabSource:
         known = None if sample is None else of_capture(source, "Sample", sample)
     elif known is None and kind == "prompt":
         session, _, step = name.rpartition("@")
-        known = of_capture(source, f"{session} · step {step}", opened_prompt(workspace, session, step).capture())
+        prompt = opened_prompt(workspace, session, step)
+        known = of_capture(source, f"{session} · step {step}", prompt.capture(), prompt.size)
     if known is None:
         raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
     workspace.cache(source, known)
@@ -181,13 +192,13 @@ def sample_receipt() -> Receipt:
 
 def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     store = workspace.store_of(name)
-    row = next((each for each in store.sessions(limit=1_000) if each.id == name), None)
+    row = store.session(name)
     known: LabSource | None = workspace.cached(f"{source}@{row.entries}") if row is not None else None
     if known is not None:
         return known
     last = _last(workspace, name)
     if last is not None:  # As it was sent: with its system prompt, its tools and its budget.
-        made = of_capture(source, name, last)
+        made = of_capture(source, name, *last)
         workspace.cache(f"{source}@{row.entries if row is not None else 0}", made)
         return made
     if row is not None and row.meta.get("kind") == GATEWAY:
@@ -217,15 +228,16 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
     return made
 
 
-def _last(workspace: Workspace, name: str) -> Capture | None:
-    """Return the input of the last prompt of a session; `None` if it was not kept, or messages followed it."""
+def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any]] | None:
+    """Return the input of the last prompt of a session, and its size; `None` if it was not kept."""
     try:
-        return opened_prompt(workspace, name).capture()
+        prompt = opened_prompt(workspace, name)
+        return prompt.capture(), prompt.size
     except (InvalidType, UnknownName):
         return None
 
 
-def of_capture(source: str, title: str, capture: Capture) -> LabSource:
+def of_capture(source: str, title: str, capture: Capture, size: Mapping[str, Any] | None = None) -> LabSource:
     """Return the input of a fit, to be fitted again; each message of a history is counted once.
 
     The choices of a request are those of its history.
@@ -242,6 +254,7 @@ def of_capture(source: str, title: str, capture: Capture) -> LabSource:
         id=source,
         title=title,
         budget=capture.budget,
+        size=size,
         model=capture.model or (capture.meter if catalogue.lookup(capture.meter) else None),
         kind="sections" if capture.kind == "sections" else "messages",
         refit=_refit(capture) if capture.kind == "messages" else fit,
@@ -269,12 +282,14 @@ def _refit(given: Capture) -> Callable[[int, Mapping[str, Any]], Receipt]:
 
 
 def _turn_text(messages: Sequence[Any], format: str) -> Callable[[str], str]:
-    """Return a function from the name of a turn in a receipt to its first message."""
+    """Return a function from the name of a turn in a receipt to its messages, each with its role."""
 
     def text(name: str) -> str:
         found = _RANGE.match(name)
-        if found is None or int(found[1]) >= len(messages):
+        if found is None:
             return ""
-        return ": ".join(role_and_text(messages[int(found[1])], format))
+        start = int(found[1])
+        turn = messages[start : int(found[2] or start + 1)]
+        return "\n\n".join(": ".join(role_and_text(each, format)) for each in turn)
 
     return text

@@ -1,7 +1,6 @@
-"""The prompts of a workspace as rows, the newest first: those of sessions, and the steps of flows.
+"""The prompts of each session of a workspace, in their order: the number of a prompt, its step, is the same everywhere.
 
-Sessions and files are read once and checked for changes at most once a second, so ten thousand rows are listed and
-filtered in memory. The number of a prompt in its session, its step, is the same on every screen.
+A session is read once, and then only what was written since.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import Any
 from brim.sessions.session_step import prompt_body
 from brim.store.base import Store
 from brim.studio.costs import cost
-from brim.studio.receipt_files import ReceiptFile, ReceiptFiles
+from brim.studio.receipt_files import ReceiptFiles
 
 _MOST_SESSIONS = 500
 _FRESH = 1.0
-"""Seconds for which the rows are returned without a look at the stores and the files."""
+"""Seconds between two looks at the stores."""
 _FIELDS = ("used", "budget", "unit")
 
 
@@ -47,6 +46,24 @@ class SessionPrompts:
         return found if found is not None else (self.rows[-1]["step"] if self.rows else None)
 
 
+def size_of(body: Mapping[str, Any], reported: int | None = None) -> dict[str, Any]:
+    """Return the size of a prompt, the same on every screen, with how it is known.
+
+    Args:
+        body: the log entry of the prompt.
+        reported: the tokens that the provider reported for it.
+    """
+    exact = bool(body.get("exact"))
+    counted = "counted exactly" if exact else "estimated"
+    return {
+        "used": body.get("used"),
+        "exact": exact,
+        "method": "reported by the provider" if body.get("reported") else counted,
+        "reported": reported,
+        "unlogged": body.get("unlogged"),
+    }
+
+
 class PromptIndex:
     """The rows of one workspace."""
 
@@ -56,17 +73,14 @@ class PromptIndex:
         self._stores = stores
         self._lock = Lock()
         self._sessions: dict[str, SessionPrompts] = {}
-        self._files: list[ReceiptFile] = []
-        self._rows: list[dict[str, Any]] = []
         self._checked = -_FRESH
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each prompt, the newest first."""
+    def update(self) -> None:
+        """Read what was written to the recent sessions since the last look, at most once a second."""
         with self._lock:
             if monotonic() - self._checked >= _FRESH:
                 self._update()
                 self._checked = monotonic()
-            return self._rows
 
     def session(self, store: Store, name: str, model: str | None = None) -> SessionPrompts:
         """Return the prompts of one session as they are now."""
@@ -81,7 +95,7 @@ class PromptIndex:
 
     def errors(self) -> dict[str, list[float]]:
         """Return the relative error of brim's counts by model, one for each prompt that the provider counted."""
-        self.rows()
+        self.update()
         found: dict[str, list[float]] = {}
         for session in self._sessions.values():
             if session.model:
@@ -94,12 +108,10 @@ class PromptIndex:
         gone = set(self._sessions) - {row.id for _, row in listed}
         for name in gone:
             del self._sessions[name]
-        changed = bool(gone)
         for store, row in listed:
             session = self._sessions.get(row.id)
             if session is not None and row.entries == session.entries:
                 continue
-            changed = True
             if session is None or row.entries < session.entries:
                 session = self._sessions[row.id] = SessionPrompts()
             status = row.meta.get("status")
@@ -107,11 +119,6 @@ class PromptIndex:
             with session.lock:
                 _read(store, row.id, session)
                 session.entries = max(session.entries, row.entries)
-        files = self.files.receipts()
-        if changed or files is not self._files:
-            self._files = files
-            rows = [row for session in self._sessions.values() for row in session.rows]
-            self._rows = sorted([*rows, *map(_step_row, files)], key=lambda row: (-row["at"], row["id"]))
 
 
 def _read(store: Store, name: str, session: SessionPrompts) -> None:
@@ -128,20 +135,17 @@ def _read(store: Store, name: str, session: SessionPrompts) -> None:
         session.rows.append(
             {
                 "id": f"prompt:{name}:{entry.number}",
-                "kind": "prompt",
-                "title": f"{name} · step {step}",
                 "session": name,
                 "step": step,
                 "number": entry.number,
                 "at": entry.at,
                 **{key: body.get(key) for key in _FIELDS},
+                "size": size_of(body),
                 "truncated": bool(body.get("truncated")),
                 "cut": bool(body.get("cut")),
                 "whole": "receipt" in body or "recorded" in body,
                 "model": model,
-                "status": "",
                 "cost_usd": cost(model, body.get("unit"), body.get("used")),
-                "search": f"{name} {model}".casefold(),
             }
         )
 
@@ -150,32 +154,10 @@ def _report(session: SessionPrompts, body: Mapping[str, Any]) -> None:
     """Add what the provider reported to the last prompt."""
     row, reported = session.rows[-1], body.get("input")
     if isinstance(reported, int) and isinstance(row["used"], int):
+        row["size"]["reported"] = reported if body.get("passes", 1) == 1 else None
         session.counts.append((row["used"], reported))
         spent = cost(row["model"], row["unit"], reported, body.get("cached"), body.get("output"))
         row["cost_usd"] = spent if spent is not None else row["cost_usd"]
-
-
-def _step_row(file: ReceiptFile) -> dict[str, Any]:
-    values = file.values
-    title = f"{file.flow} / {values['step_id']} {values.get('agent') or ''}".strip()
-    cut = values.get("context_truncation")
-    truncated = isinstance(cut, Mapping) and bool(cut.get("truncated", cut.get("omitted")))
-    return {
-        "id": file.id,
-        "kind": "step",
-        "title": title,
-        "session": None,
-        "step": None,
-        "at": file.at,
-        "used": values.get("used_chars"),
-        "budget": values.get("budget_chars"),
-        "unit": "chars",
-        "truncated": truncated or any(section["state"] != "whole" for section in sections(values)),
-        "whole": True,
-        "model": values.get("model"),
-        "status": str(values.get("status", "")),
-        "search": f"{title} {values.get('model')} {values.get('status')}".casefold(),
-    }
 
 
 def sections(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -22,6 +22,7 @@ from brim.receipts.receipt import Part
 from brim.sessions.context import Context
 from brim.sessions.fixed_parts import HEAD
 from brim.studio.prompt_source import PromptSource
+from brim.studio.recorded_session import UNLOGGED, scaled
 from brim.wire.message import Message
 
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
@@ -65,6 +66,8 @@ class PromptRows:
             rows = list(self._sections())
         else:
             rows = [*self._fixed(), *self._messages(), *self._reply()]
+        if source.kind == "recorded":
+            rows += self._scale(rows)
         total = sum(row["units"] for row in rows if row["sent"])
         used = source.body["used"]
         if total != used:
@@ -74,6 +77,19 @@ class PromptRows:
             prefix += row["units"] if row["sent"] else 0
             row["prefix"] = prefix if row["sent"] else None
         return rows
+
+    def _scale(self, rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Scale the estimates of recorded parts to what the provider reported; yield what the log does not hold."""
+        body = self._source.body
+        unlogged, sent = body.get("unlogged") or 0, [row for row in rows if row["sent"]]
+        sizes = scaled([row["units"] for row in sent], body["used"] - unlogged)
+        for row in rows:
+            row["units"] = row["was"] = round(row["units"] * body["scale"])
+        for row, units in zip(sent, sizes, strict=True):
+            row["units"] = row["was"] = units
+        if unlogged:
+            why = "The provider counted it, and the log does not have it: the system prompt and the tools, as a rule."
+            yield self._row(UNLOGGED, "", unlogged, role=UNLOGGED, why=why)
 
     def rulers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the places where a cached prefix may end: cache marks, the last prompt, and the provider's minimum."""
@@ -106,7 +122,7 @@ class PromptRows:
         source = self._source
         extra = self._extra()
         if extra["tools"]:
-            names = ", ".join(filter(None, map(_tool_name, source.tools or ())))
+            names = ", ".join(filter(None, map(tool_name, source.tools or ())))
             yield self._row(
                 "tools", _pretty(source.tools), extra["tools"], at="tools", name=names, why="It always stays."
             )
@@ -117,10 +133,7 @@ class PromptRows:
     def _extra(self) -> dict[str, int]:
         source = self._source
         if source.kind == "recorded":
-            body = source.body["categories"]
-            inside = sum(self._size(at, raw)[0] for at, raw in source.sent if self._size(at, raw)[1] == "system")
-            reply = self._history.turns.chat.framing.reply
-            return {"tools": body.get("tools", 0), "system": body.get("system", 0) - inside, "reply": reply}
+            return dict(source.body["extra"])
         first = [raw for _, raw in source.sent[:1]]
         try:
             self._history.extend(first)
@@ -337,7 +350,8 @@ def _system_text(system: Any) -> str:
     return "\n".join(blocks) if blocks and all(isinstance(each, str) for each in blocks) else _pretty(system)
 
 
-def _tool_name(tool: Any) -> str:
+def tool_name(tool: Any) -> str:
+    """Return the name of a tool definition; empty if it has none."""
     held = tool.get("function") if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping) else tool
     name = held.get("name") or held.get("type") if isinstance(held, Mapping) else ""
     return name if isinstance(name, str) else ""

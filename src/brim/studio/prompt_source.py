@@ -64,6 +64,12 @@ class PromptSource:
         """The log entry of the prompt."""
         return prompt_body(self.entry.body)
 
+    @property
+    def size(self) -> dict[str, Any]:
+        """Its size, with how it is known."""
+        size: dict[str, Any] = self.prompts.rows[self.step - 1]["size"]
+        return size
+
     def capture(self) -> Capture:
         """Return the input of this prompt, with its tools and system prompt, to be fitted at another budget.
 

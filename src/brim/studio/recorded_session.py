@@ -3,6 +3,10 @@
 brim did not send these requests, so it cut nothing: a prompt is the list of messages that it was recorded with. Each
 message is written once, and a prompt names the entries of its messages. What a program itself left out of a request
 follows from the request before.
+
+The size of a prompt is what the provider reported, where it did. A log may lack the system prompt and the tools: what
+the provider counted beyond the messages of the shortest request is a category of its own, and the estimates of the
+messages are scaled to the rest, so that all of it adds up.
 """
 
 from __future__ import annotations
@@ -10,10 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import accumulate, pairwise
 from typing import Any
 
 from brim.audit.models import ModelFacts, facts_of
-from brim.audit.trace import Place, TraceStep, is_reply
+from brim.audit.trace import Place, RecordedRequest, TraceStep, is_reply
 from brim.errors import BrimError
 from brim.history.history import History
 from brim.meter import DEFAULT, catalogue
@@ -29,6 +34,10 @@ KIND = "file"
 """The kind of a session that was read from a file."""
 ASSUMED = 128_000
 """Tokens of the window of a model that the catalogue does not know."""
+UNLOGGED = "not in the log"
+"""The category of what the provider counted and the log does not hold: the system prompt and the tools, as a rule."""
+_BELIEVED = 2
+"""How many times what the provider reported the messages may count before the report is not believed."""
 _LINES = 400
 """Entries that are written at once."""
 
@@ -61,11 +70,18 @@ class RecordedSession:
         self._last: TraceStep | None = None
         self._categories: dict[str, int] = {}
         self._exact = True
+        self._unlogged, self._least = 0, 10**12
+        """Tokens of each request that are not in the log, as the shortest request shows, and its tokens in the log."""
+        self._at: float | None = None
+        """The time of the last request, if the log has times."""
 
     def step(self, step: TraceStep, place: Place) -> None:  # noqa: ARG002 - the protocol of the reader
         """Write one request."""
         if not step.length:
             return
+        if step.at is not None and step.at != self._at:
+            self._flush()
+            self._at = step.at
         if self._settings is None or (step.request.model not in (None, self._model)):
             self._begin(step)
         self._last = step
@@ -89,6 +105,7 @@ class RecordedSession:
                 "counts": self._counts.to_dict(),
                 "file": self._file,
                 "model": self._model,
+                "at": self._at,
             }
         )
 
@@ -128,12 +145,15 @@ class RecordedSession:
             categories[category] = categories.get(category, 0) + units
         if extra["reply"]:
             categories["framing"] = categories.get("framing", 0) + extra["reply"]
-        used, window = sum(categories.values()), self._window(self._facts, request.answer)
+        size = self._measured(categories, request, exact=exact)
+        used, categories, exact = size["used"], size["categories"], size["exact"]
+        window = self._window(self._facts, request.answer)
         shared = next(
             (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(map(len, (before, now)))
         )
-        prefix = extra["tools"] + extra["system"] + sum(self._sizes[entry][0] for entry in now[:shared])
-        gone = len(set(before) - set(now))
+        start = extra["tools"] + extra["system"] + sum(self._sizes[entry][0] for entry in now[:shared])
+        prefix = min(used, (size["unlogged"] or 0) + round(start * size["scale"]))
+        gone = sum(self._sizes[entry][1] != "system" for entry in set(before) - set(now))
         cut = None
         if gone and self.prompts:
             self._counts.compactions += 1
@@ -146,13 +166,11 @@ class RecordedSession:
         self._counts.prompts, self._counts.peak = self.prompts, max(self._counts.peak, used)
         self._used, self._exact, self._categories = used, exact, categories
         body = {
-            "used": used,
+            **size,
             "budget": window.budget,
             "unit": "tokens",
-            "exact": exact,
             "messages": len(now),
             "truncated": False,
-            "categories": categories,
             "stable_prefix": prefix if same and before and self.prompts > 1 else 0,
             "units": used,
             "cut": cut,
@@ -160,9 +178,31 @@ class RecordedSession:
             "model": self._model,
             "recorded": _ranges(now),
             "attached": self._before_entry,
+            "extra": extra,
         }
         self._write("prompt", body)
         self._usage(step)
+
+    def _measured(self, counted: dict[str, int], request: RecordedRequest, *, exact: bool) -> dict[str, Any]:
+        """Return the size of a request with its parts: what was counted, corrected by what the provider reported."""
+        total, reported = sum(counted.values()), None if request.usage is None else request.usage[0]
+        if reported is not None and reported * _BELIEVED < total:  # Some logs leave out what was cached.
+            reported = None
+        holds_all = bool({"system", "tools"} & counted.keys())
+        if reported is not None and not holds_all and total <= self._least:
+            self._unlogged, self._least = max(0, reported - total), total
+        unlogged = 0 if holds_all else self._unlogged
+        used = total + unlogged if reported is None else reported
+        unlogged = min(unlogged, used)
+        categories = dict(zip(counted, scaled([*counted.values()], used - unlogged), strict=True))
+        return {
+            "used": used,
+            "exact": exact and not unlogged if reported is None else True,
+            "reported": reported is not None,
+            "unlogged": unlogged or None,
+            "scale": (used - unlogged) / max(1, total),
+            "categories": {**categories, **({UNLOGGED: unlogged} if unlogged else {})},
+        }
 
     def _usage(self, step: TraceStep) -> None:
         """Write what the provider reported, and whether it refused the request."""
@@ -244,8 +284,16 @@ class RecordedSession:
         return self._number
 
     def _flush(self, meta: Mapping[str, Any] | None = None) -> None:
-        self._store.append(self.name, self._lines, meta=meta)
+        if self._lines or meta is not None:
+            self._store.append(self.name, self._lines, at=self._at, meta=meta)
         self._lines = []
+
+
+def scaled(sizes: Sequence[int], total: int) -> list[int]:
+    """Return sizes in the same proportions that add up to a total."""
+    whole = sum(sizes)
+    ends = [total * end // max(1, whole) for end in accumulate(sizes)]
+    return [stop - start for start, stop in pairwise([0, *ends])]
 
 
 def _ranges(numbers: Sequence[int]) -> list[list[int]]:

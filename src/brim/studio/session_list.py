@@ -6,14 +6,18 @@ look cannot see (a purge, a writer whose clock is behind) is found by reading al
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from threading import Thread
 from time import monotonic
 from typing import Any
 
+from brim.errors import BrimError
+from brim.history.envelopes import enveloped
 from brim.sessions.log.overview import GATEWAY
 from brim.store.base import SessionRow, Store
+from brim.wire import format_of, wire
 
 _MOST_SESSIONS = 20_000
 _LOOK = 40
@@ -24,6 +28,14 @@ _FRESH = 1.0
 """Seconds for which the list is returned without a look at the stores."""
 _ALL = 60.0
 """Seconds after which all sessions of a large store are read again."""
+_FIRST_ENTRIES = 8
+"""Entries of a session in which its task is looked for."""
+_TITLE = 70
+"""Characters of a title."""
+_SCANNED = 2_000
+_TAG = re.compile(r"</?[\w-]{1,40}>")
+_OWNED = re.compile(r"^[0-9a-f]{12}\.(?=.)")
+"""The owner in the name of a gateway's conversation."""
 _RECENT = 200
 """Sessions that the totals call recent."""
 _NUMBERS = ("warnings", "compactions", "overflows", "prompts", "peak", "budget", "window", "used")
@@ -43,12 +55,12 @@ class SessionRows:
     def rows(self) -> list[dict[str, Any]]:
         """A row for each session."""
         rows = [_row(row) for rows in self.listed.values() for row in rows]
-        return [row for row in rows if row is not None]
+        return sorted((row for row in rows if row is not None), key=lambda row: -row["updated"])
 
     @cached_property
     def totals(self) -> dict[str, Any]:
         """The sums of the recent sessions."""
-        recent = sorted(self.rows, key=lambda row: -row["updated"])[:_RECENT]
+        recent = self.rows[:_RECENT]
         highest = max(recent, key=lambda row: row["share"], default=None)
         return {
             "recent": len(recent),
@@ -69,6 +81,16 @@ class SessionList:
         self._looked = -_FRESH
         self._read = monotonic()
         self._reading = False
+        self._titles: dict[str, str] = {}
+
+    def title(self, name: str) -> str:
+        """Return the first words of the task of a session, read once; the name of the session if it has none."""
+        if name not in self._titles:
+            found = next((task for store in self._stores() if (task := _task(store, name))), "")
+            if not found:
+                return _OWNED.sub("", name)
+            self._titles[name] = found
+        return self._titles[name]
 
     def now(self) -> SessionRows:
         """Return the rows, after a look at what was written; not for two threads at once."""
@@ -91,6 +113,33 @@ class SessionList:
             self._known = known
         finally:
             self._read, self._reading = monotonic(), False
+
+
+def _task(store: Store, name: str) -> str:
+    """Return the first words that a person said in a session."""
+    for entry in store.entries(name, kinds=["message", "prompt"], limit=_FIRST_ENTRIES):
+        receipt = entry.body.get("receipt")
+        given = receipt.get("capture") if isinstance(receipt, Mapping) else None
+        messages = [entry.body["message"]] if entry.kind == "message" else (given or {}).get("messages") or ()
+        for raw in messages:
+            text = _said(raw)
+            if text:
+                return text if len(text) <= _TITLE else f"{text[:_TITLE].rpartition(' ')[0] or text[:_TITLE]} …"
+    return ""
+
+
+def _said(raw: Any) -> str:
+    """Return the words of a person in a message, without what a program put around them."""
+    try:
+        message = wire(format_of([raw]) or "openai").read(raw, 0)
+    except BrimError:
+        return ""
+    if message.role != "user":
+        return ""
+    text = message.said()
+    for each in reversed([each for each in enveloped(text) if each.voice == "program"]):
+        text = text[: each.start] + text[each.stop :]
+    return " ".join(_TAG.sub(" ", text[:_SCANNED]).split())
 
 
 def _looked(stores: Sequence[Store], known: SessionRows) -> SessionRows:
@@ -141,12 +190,13 @@ def _row(row: SessionRow) -> dict[str, Any] | None:
         "kind": kind,
         "source": source,
         "model": model,
-        "updated": row.updated,
+        "updated": row.meta.get("at") or row.updated,
         "unit": status.get("unit", "tokens"),
         "exact": bool(status.get("exact")),
         **numbers,
         "share": round(share, 6),
-        "problems": _problems(numbers),
+        "problems": (problems := _problems(numbers)),
+        "problem": problems[0] if problems else "",
         "assumed": bool(status.get("assumed")),
         "search": f"{row.id} {model} {source} {kind}".casefold(),
     }

@@ -48,6 +48,8 @@ _FAILURE = re.compile(
 _CODE = re.compile(
     r"[+-]?\s{0,200}(?://|#|(?:raise|except|throws?|catch|class|def|fn|func|function|import|from|return|if)\b)"
 )
+_LEVEL = re.compile(r"[\W\dTZ]{0,60}(?:ERROR|FATAL|CRITICAL)\b")
+"""The start of a line of a log, however it ends: its time and its level."""
 _CODE_ENDS = (";", "{", "}", ")", "]", ",", "(", "[")
 _STEP = 500_000
 """Characters of a text that are searched in one go."""
@@ -107,4 +109,6 @@ def _in_word(letter: str) -> bool:
 def is_code(line: str) -> bool:
     """Return whether a line is source code rather than a report."""
     line = line[:_CLIP]
+    if _LEVEL.match(line):
+        return False
     return line.rstrip().endswith(_CODE_ENDS) or _CODE.match(line) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.audit.fields import loaded, mapping, name_in, number, rows, text
+from brim.audit.fields import loaded, mapping, name_in, number, rows, seconds_in, text
 from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, fingerprint, refused, replies
 from brim.errors import InvalidValue
 from brim.sessions.learning.usage import reported, usage_in
@@ -46,7 +46,10 @@ def _items(record: Any) -> list[TraceItem] | None:
         named = name_in(record)
         return [TraceItem(key=f"talk {named}" if named else "", request=request)]
     named = name_in(record, body, body.get("metadata"))
-    return [TraceItem(key=f"id {named}" if named else f"start {_start(request)}", request=request)]
+    at = seconds_in(record, _answer(mapping(record)))
+    if named:
+        return [TraceItem(key=f"id {named}", named=True, at=at, request=request)]
+    return [TraceItem(key=f"start {_start(request)}", at=at, request=request)]
 
 
 FORMAT = RecordingFormat("bodies", _items)

@@ -65,6 +65,8 @@ class ClaudeCodeSession(SessionLog):
         message = line["message"]
         blocks = _blocks(message.get("content"))
         if line.get("type") == "user":
+            if line.get("isCompactSummary") is True:
+                self.restart()
             self._heard += blocks
             return
         failed = line.get("isApiErrorMessage") is True

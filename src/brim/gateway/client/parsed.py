@@ -101,7 +101,9 @@ class Parsed:
         text = self.text
         return None if _FILES.search(text) else scale.upper(text)
 
-    def input(self, *, pin: tuple[int, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()) -> RequestInput:
+    def input(
+        self, *, pin: tuple[int | str, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()
+    ) -> RequestInput:
         """Return the request of an owner as the engine takes it; without messages if they cannot be read."""
         request, model = self.request, with_long_window(self.model, self.admitted.header("anthropic-beta") or "")
         if request is None:

@@ -93,7 +93,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         lower_large=True,
     )
     recall = bool(rule.recall) and is_offered(parsed.route, admitted.path, admitted.query, parsed.values)
-    given = parsed.input(pin=_pinned(parsed), recall=recall, owner=owner)
+    given = parsed.input(pin=(*_pinned(parsed), *settings.pin), recall=recall, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
     if asked is not None:

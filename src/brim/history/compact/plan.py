@@ -174,7 +174,7 @@ def plan(
         summary_share: the part of the room that the summary may take; it takes at most half of what it replaces.
         previous: the last compaction, whose summary is read and replaced.
         format: the format of the messages; without it, it is recognised.
-        pin: messages whose turns stay: a function from a message to a bool, or their indexes.
+        pin: messages whose turns stay: a function from a message to a bool, or their indexes and texts that they have.
         input_limit: the most tokens that a summariser can read; without it, the room.
 
     Raises:
@@ -193,7 +193,7 @@ def plan(
         turns = Turns(metered(meter), format=format)
         turns.extend(messages)
     most = int(Fraction(str(summary_share)) * room)
-    return _planned(turns, previous, turns.pinned(pin), keep_turns, (room, most, input_limit or room))
+    return _planned(turns, previous, turns.pinned(pin, room), keep_turns, (room, most, input_limit or room))
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:

@@ -268,7 +268,8 @@ class Conversation:
             budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
         step.recalls = self.logged or request.recall
-        pin = request.pin if len(state.context.messages) == brought.had + len(brought.new) else ()
+        has_all = len(state.context.messages) == brought.had + len(brought.new)
+        pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
         fitted = step.prompt(parts, budget, pin=pin, capture=self._capture)
         made.fitted, made.recalls, made.dropped = fitted, request.recall, None if self.logged else session.dropped
         sent = fitted.messages

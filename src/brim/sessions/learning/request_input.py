@@ -34,7 +34,7 @@ class RequestInput:
     """Tokens of the request that the caller has counted itself."""
     parts: tuple[Part, ...] = ()
     """The parts of the receipt that these tokens are."""
-    pin: tuple[int, ...] = ()
+    pin: tuple[int | str, ...] = ()
     """Indexes of messages that stay whole."""
     recall: bool = False
     """Whether the model is offered the recall tool if anything is dropped."""

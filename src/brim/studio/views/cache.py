@@ -24,7 +24,8 @@ from brim.wire import format_of
 _MOST_CALLS = 500
 _NEAR = 256
 """Tokens by which a healthy cache may lag behind: it grows in steps."""
-_EXCERPT = 200
+EXCERPT = 200
+"""Characters of an excerpt; a quarter of them stand before the difference."""
 _FINE = ("first", "cached", "minimum", "unknown")
 """Reasons for which nothing is lost."""
 REASONS = {
@@ -183,8 +184,7 @@ class PromptDifferences:
         if at is None:
             return ("messages" if len(new_numbers) < len(old_numbers) else ""), None
         left, right = (self._body(numbers[at])["message"] for numbers in (old_numbers, new_numbers))
-        role, text = role_and_text(right, format_of([right]))
-        return "messages", {"index": at, "role": role, **_excerpts(role_and_text(left, format_of([left]))[1], text)}
+        return _changed(at, left, right, format_of([right]))
 
     def _body(self, number: int) -> Mapping[str, Any]:
         return self._store.entries(self._session, after=number - 1, limit=1)[0].body
@@ -208,17 +208,23 @@ def _difference(
     format = (new.get("options") or {}).get("format")
     for i, (left, right) in enumerate(zip(old["messages"], new["messages"], strict=False)):
         if left != right:
-            role, text = role_and_text(right, format)
-            return "messages", {"index": i, "role": role, **_excerpts(role_and_text(left, format)[1], text)}
+            return _changed(i, left, right, format)
     return "", None
+
+
+def _changed(at: int, left: Any, right: Any, format: str | None) -> tuple[str, dict[str, Any]]:
+    """Return which part two messages belong to, and where they begin to differ."""
+    (before, old), (role, new) = role_and_text(left, format), role_and_text(right, format)
+    part = "system" if before == role == "system" else "messages"
+    return part, {"index": at, "role": role, **_excerpts(old, new)}
 
 
 def _excerpts(old: str, new: str) -> dict[str, Any]:
     """Return where two texts start to differ, and an excerpt of each from there."""
     pairs = enumerate(zip(old, new, strict=False))
     at = next((i for i, (left, right) in pairs if left != right), min(len(old), len(new)))
-    start = max(0, at - _EXCERPT // 4)
-    return {"offset": at, "before": old[start : start + _EXCERPT], "after": new[start : start + _EXCERPT]}
+    start = max(0, at - EXCERPT // 4)
+    return {"offset": at, "before": old[start : start + EXCERPT], "after": new[start : start + EXCERPT]}
 
 
 def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -19,13 +19,15 @@ PRESET = "budgets.preset"
 
 
 def flows(workspace: Workspace) -> dict[str, Any]:
-    """Return the flows with their steps, the profiles and the presets."""
+    """Return the flows with their steps and the newest receipt of each, the profiles and the presets."""
     config = workspace.settings()
+    last = {(file.flow, file.values["step_id"]): file.id for file in reversed(workspace.index.files.receipts())}
     rows = []
     for name in config.flows:
         flow = config.flow(name)
         steps = [
             {"id": step.id, "agent": step.agent, "task": step.task[:200], "own": len(step.settings)}
+            | {"receipt": last.get((name, step.id))}
             for step in flow.steps
         ]
         row = {"name": name, "description": flow.description, "where": flow.where, "own": len(flow.settings)}
@@ -114,10 +116,13 @@ def plan(
         own = _own_keys(config, profile, flow, step)
         texts |= {name: None for name in LEAST if own.get(name) == name}
     change = changes.plan(config, texts, **layer)
-    changed = workspace.settings({change.path: change.after}) if change.path in config.files else config
+    known = change.path in config.files
+    changed = workspace.settings({change.path: change.after or ""}) if known else config
     resolved = changed.resolve(profile, flow, step)
     # What applies afterwards may come from a stronger layer, such as the environment.
     applies = asdict(resolved[key]) if key in resolved else None
+    if not known and applies is not None and applies["origin"] in ("defaults", "user"):
+        applies |= {"value": change.value, "origin": "project", "where": change.path}
     more = {"warnings": list(resolved.warnings), "layer": _layer(profile, flow, step), "applies": applies}
     shown: dict[str, Any] = relative_paths({**_shown(change), **more}, config)
     return {"id": workspace.plan(change), **shown, "path": change.path}

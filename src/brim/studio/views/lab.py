@@ -65,7 +65,7 @@ def fit(workspace: Workspace, source: str, budget: object, choices: object, know
         InvalidValue: the budget or a choice is invalid.
     """
     opened, units, chosen = checked(workspace, source, budget, choices)
-    values: dict[str, Any] = {name: getattr(opened, name) for name in ("id", "title", "kind", "model")}
+    values: dict[str, Any] = {name: getattr(opened, name) for name in ("id", "title", "kind", "model", "size")}
     values["recorded"] = opened.budget
     opened.requests += 1
     try:
@@ -79,6 +79,15 @@ def fit(workspace: Workspace, source: str, budget: object, choices: object, know
     if key != known:
         values |= {"pieces": pieces._asdict(), "choices": opened.choices}
     return {**values, **_sums(opened, receipt), "now": _now(receipt)}
+
+
+def piece(workspace: Workspace, source: str, name: str) -> dict[str, Any]:
+    """Return the whole text of one piece.
+
+    Raises:
+        UnknownName: there is no such source.
+    """
+    return {"name": name, "text": lab_source.opened(workspace, source).text(name)}
 
 
 def _now(receipt: Receipt) -> dict[str, Any]:
@@ -103,6 +112,7 @@ def _sums(opened: LabSource, receipt: Receipt) -> dict[str, Any]:
     return {
         "wanted": sum(part.size for part in receipt.parts),
         "dropped": sum(part.state == "dropped" for part in receipt.parts),
+        "shortened": sum(part.state != "dropped" and part.size > part.used for part in receipt.parts),
         "lost": sum(part.size - part.used for part in receipt.parts if part.size > part.used),
         "prefix": prefix,
         "prefix_of": None if recorded is None else recorded.used,

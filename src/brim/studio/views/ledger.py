@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import UnknownName
-from brim.meter import DEFAULT, BaseMeter, catalogue, meter
+from brim.meter import BaseMeter
 from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
 from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
+from brim.studio.tool_results import meter_of
 from brim.studio.views.sessions import readable, role_and_text, session_row
 from brim.studio.workspace import Workspace
 
@@ -51,7 +52,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
             edits.append(edit)
     _charge(edits, row.status.get("regret") or {})
     prompts = workspace.index.session(store, session, row.status.get("model"))
-    scale = _meter(row.status.get("model"))
+    scale = meter_of(row.status.get("model"))
     for each in edits:
         each["step"] = prompts.step_after(each["number"])
         removed = each.pop("removed")
@@ -97,10 +98,6 @@ def _charge(edits: list[dict[str, Any]], regret: Mapping[str, Any]) -> None:
     cuts = [edit for edit in edits if edit["kind"] == "compaction"]
     for number, cut in enumerate(cuts, start=1):
         cut["regret"] = regret.get("cuts", {}).get(str(number))
-
-
-def _meter(model: str | None) -> BaseMeter:
-    return meter(model) if model and catalogue.lookup(model) is not None else meter(DEFAULT)
 
 
 def _excerpts(texts: Mapping[str, str], scale: BaseMeter) -> list[dict[str, Any]]:

@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from brim.errors import InvalidType
+from brim.errors import InvalidType, UnknownName
 from brim.files.json_strings import map_strings
 from brim.history.compact import secrets
 from brim.sessions.session_step import CUT
 from brim.store.base import Store
 from brim.studio.cached_view import CachedView
 from brim.studio.costs import cost
+from brim.studio.prompt_index import sections
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt
-from brim.studio.views.receipts import receipt
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
 from brim.wire import wire
@@ -87,6 +87,7 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
         "model": source.model,
         "format": source.format,
         **{name: body.get(name) for name in ("used", "budget", "unit", "exact", "truncated")},
+        "size": source.size,
         "window": _window(source),
         "usage": usage,
         "cost_usd": source.prompts.rows[source.step - 1]["cost_usd"],
@@ -187,33 +188,30 @@ def _after(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, d
 
 
 def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
-    """Return the receipt of a step of a flow as a prompt: its sections and their sizes, without their texts."""
-    found = receipt(workspace, id)
-    values, parts = found["values"], found["parts"]
+    """Return the receipt of a step of a flow as a prompt: its sections and their sizes, without their texts.
+
+    Raises:
+        UnknownName: there is no such receipt.
+    """
+    receipts = workspace.index.files
+    listed = [each.id for each in receipts.receipts()]
+    values = receipts.read(id)
+    if values is None:
+        raise UnknownName("receipt", id, listed)
     rows = []
-    for part in parts:
+    for part in sections(values):
         sent = part["state"] != "dropped"
-        units = (part["used"] if sent else part["size"]) or 0
-        row = {
-            "category": "section",
-            "role": part["name"],
-            "name": "",
-            "state": _STATES.get(part["state"], part["state"]),
-        }
-        row |= {"units": units, "was": part["size"], "text": "", "chars": 0, "why": part["reason"], "at": part["name"]}
-        rows.append({**row, "sent": sent, "taken": None, "from": None, "prefix": None})
+        size = part.get("size", part.get("chars", part.get("size_chars")))
+        used = part.get("used", part.get("used_chars", part.get("kept")))
+        row = {"category": "section", "role": part.get("name"), "name": "", "at": part.get("name")}
+        row |= {"state": _STATES.get(part["state"], part["state"]), "units": (used if sent else size) or 0, "was": size}
+        row |= {"text": "", "chars": 0, "why": part.get("reason", ""), "taken": None, "from": None, "prefix": None}
+        rows.append({**row, "sent": sent})
     used = values.get("used_chars")
     total = sum(row["units"] for row in rows if row["sent"])
     if isinstance(used, int) and used != total and rows:
-        row = {
-            "category": "framing",
-            "role": "between the sections",
-            "name": "",
-            "state": "whole",
-            "units": used - total,
-        }
-        row |= {"was": used - total, "text": "", "chars": 0, "why": "Headings and separators.", "at": None}
-        rows.append({**row, "sent": True, "taken": None, "from": None, "prefix": None})
+        between = {"category": "framing", "role": "between the sections", "at": None, "state": "whole", "sent": True}
+        rows.append({**rows[0], **between, "units": used - total, "was": None, "why": "Headings and separators."})
     answer = values.get("output") if isinstance(values.get("output"), str) else None
     facts = {key: each for key, each in values.items() if each is None or isinstance(each, str | int | float | bool)}
     return {

@@ -50,7 +50,10 @@ def sessions(
     if order in ("peak", "warnings", "compactions"):
         found = sorted(found, key=lambda row: -(row["share"] if order == "peak" else row[order]))
     first = int(start) if start is not None and start.isdigit() else 0
-    shown = [{key: value for key, value in row.items() if key != "search"} for row in found[first : first + _PAGE]]
+    shown = [
+        {**{key: value for key, value in row.items() if key != "search"}, "title": workspace.sessions.title(row["id"])}
+        for row in found[first : first + _PAGE]
+    ]
     return {
         "sessions": shown,
         "found": len(found),
@@ -70,7 +73,7 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
         workspace: where they are.
         ids: the sessions, one on each line.
     """
-    workspace.index.rows()
+    workspace.index.update()
     found = {}
     for name in ids.split("\n")[:_PAGE]:
         known = workspace.index.known(name)

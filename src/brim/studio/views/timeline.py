@@ -8,6 +8,7 @@ from typing import Any
 from brim.sessions.session_step import CUT, prompt_body
 from brim.store.base import LogEntry
 from brim.studio.costs import cost
+from brim.studio.prompt_index import size_of
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
 
@@ -30,22 +31,30 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
             unknown = dict.fromkeys((*_USAGE, "cost_usd"))
             body = prompt_body(entry.body)
             shown = {name: body.get(name) for name in _FIELDS}
+            shown["categories"] = shown["categories"] or {"messages": body.get("used")}
             if cut := body["cut"]:
                 marks.append(_placed("compaction", _compaction(cut), entry, len(points) + 1))
-            step = {"step": len(points) + 1, "number": entry.number, "at": entry.at}
+            step = {"step": len(points) + 1, "number": entry.number, "at": entry.at, "size": size_of(body)}
             points.append({**step, **shown, **unknown})
         elif entry.kind == "usage" and points:
             usage = {name: entry.body.get(name) for name in _USAGE}
             status = row.status
             spent = cost(status.get("model"), status.get("unit"), usage["input"], usage["cached"], usage["output"])
             points[-1] |= {**usage, "cost_usd": spent}
+            points[-1]["size"]["reported"] = usage["input"] if entry.body.get("passes", 1) == 1 else None
         elif (mark := _mark(entry)) is not None:
             # A warning and a compaction are logged before their prompt, all other events after it.
             marks.append(_placed(*mark, entry, len(points) + (entry.kind in ("warning", "compaction"))))
     for each in marks:
         each["step"] = min(max(1, each["step"]), max(1, len(points)))
     lines = {name: row.status.get(name) for name in ("budget", "window", "warning")}
-    return {**row.to_dict(), "points": points, "marks": marks, "lines": lines}
+    return {
+        **row.to_dict(),
+        "title": workspace.sessions.title(session),
+        "points": points,
+        "marks": marks,
+        "lines": lines,
+    }
 
 
 def _placed(kind: str, text: str, entry: LogEntry, step: int) -> dict[str, Any]:

@@ -5,6 +5,8 @@ import type { Fit, Pieces } from "./types";
 
 const REST = 180;
 const FEW = 24;
+/** Budgets at which the curve behind the slider is measured. */
+const MEASURED = 16;
 
 /** For each dropped piece, the budget at which it returns, and whether it is dropped at one less. */
 export type Back = Record<string, [number, boolean]>;
@@ -15,6 +17,7 @@ export function bench(source: string, first: number | null, beside: string, rest
   const fit = signal<Shown | Fit | null>(null);
   const other = signal<Shown | Fit | null>(null);
   const back = signal<Back>({});
+  const curve = signal<[number, number][]>([]);
   const problem = signal<string | null>(null);
   let compared = beside;
   let pieces: Pieces | undefined;
@@ -64,12 +67,26 @@ export function bench(source: string, first: number | null, beside: string, rest
     rested(now.budget);
     if (!now.fits) return;
     await seek(now.budget);
+    await measure(now as Shown);
     // Budgets that are not exact yet are searched one by one, if they are few.
     const left = Object.entries(back.peek()).filter(([, [, exact]]) => !exact);
     for (const [name] of left.length <= FEW ? left : []) {
       if (busy || fit.peek() !== now) return;
       await seek(now.budget, name);
     }
+  }
+
+  /** Measures once what each budget leaves out, from the least that fits to what nothing is left out at. */
+  async function measure(now: Shown) {
+    if (curve.peek().length) return;
+    const found: [number, number][] = [];
+    for (let i = 1; i <= MEASURED; i++) {
+      const at = Math.round((Math.max(now.wanted, now.recorded) * 1.1 * i) / MEASURED);
+      const fitted = await post<Fit>("fit", { source, budget: at, known: key }).catch(() => null);
+      if (busy || ended) return;
+      if (fitted?.fits) found.push([at, fitted.lost]);
+    }
+    curve.value = found;
   }
 
   /** Searches the budgets at which pieces return; for one piece, until the budget is exact. */
@@ -83,6 +100,7 @@ export function bench(source: string, first: number | null, beside: string, rest
     fit,
     other,
     back,
+    curve,
     problem,
     seek,
     want(units: number | null) {

@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, load, post } from "./api";
-import { Copied, Head, plural, Problem, Waiting } from "./parts";
+import { Lines } from "./change";
+import { Copied, plural, Problem, Waiting } from "./parts";
 
 interface Finding {
   check: string;
@@ -49,11 +50,9 @@ export function Doctor() {
   if (!value) return <Waiting />;
   return (
     <>
-      <Head title="Doctor">
-        <p class="lead">
+      <p class="lead">
           <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "problems found"}</span> {plural(value.checks.length, "check")} over {plural(value.files.length, "settings file")} and {plural(value.receipts, "receipt")}
-        </p>
-      </Head>
+      </p>
       {refused.value && <Problem text={refused.value} />}
       {made.value && (
         <section class="card" aria-label="The change">
@@ -61,7 +60,7 @@ export function Doctor() {
             <h2 aria-live="polite">{made.value.text}</h2>
             {value.saved > 0 && <button onClick={() => void write("undo")}>Undo the last change</button>}
           </div>
-          <pre tabIndex={0}>{made.value.diff}</pre>
+          <Lines diff={made.value.diff} />
         </section>
       )}
       {value.findings.map((finding) => (

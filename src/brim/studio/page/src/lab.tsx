@@ -6,21 +6,20 @@ import { bench, type Bench, type Shown } from "./bench";
 import { Compose, Result } from "./compose";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { Kept } from "./pieces";
-import { params, go } from "./route";
+import { go, link, params, screen } from "./route";
 import type { Fit, Preset, Sources } from "./types";
 
-export function Lab({ session }: { session: string | null }) {
+export function Lab() {
   const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
   useEffect(() => sources.stop, [sources]);
   const composing = useSignal(false);
   const found = sources.state.value;
-  const carried = session && params.value.get("session") ? `session:${session}` : null;
-  const source = params.value.get("source") ?? carried ?? found.value?.sources[0]?.id ?? null;
-  if (found.problem) return <Failed title="Budget lab" text={found.problem} />;
+  const source = params.value.get("source") ?? found.value?.sources[0]?.id ?? null;
+  if (found.problem) return <Failed title="Lab" text={found.problem} />;
   if (!source) return <Waiting />;
   return (
     <>
-      <Head title="Budget lab">
+      <Head title="Lab">
         <button aria-expanded={composing.value} onClick={() => (composing.value = !composing.value)}>
           Compose a request
         </button>
@@ -42,6 +41,22 @@ export function Lab({ session }: { session: string | null }) {
   );
 }
 
+/** The lab beside a step: the prompt of the step at other budgets. */
+export function LabDrawer({ source, close }: { source: string; close: () => void }) {
+  const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
+  useEffect(() => sources.stop, [sources]);
+  return (
+    <section class="panel lab-drawer" role="dialog" aria-label="Try another budget" onKeyDown={(event) => event.key === "Escape" && close()}>
+      <div class="tools">
+        <h2>Try another budget</h2>
+        <a href={link("lab", { source })}>Open in the lab</a>
+        <button onClick={close}>Close</button>
+      </div>
+      <Work key={source} source={source} presets={sources.state.value.value?.presets ?? []} />
+    </section>
+  );
+}
+
 /** The budget in the address, or null. */
 function named(): number | null {
   const loaded = params.value.get("budget");
@@ -52,7 +67,7 @@ function Work({ source, presets }: { source: string; presets: Preset[] }) {
   const loaded = named();
   const beside = params.value.get("beside") ?? "";
   const work = useMemo(
-    () => bench(source, loaded, beside, (budget) => go("lab", { source: params.peek().get("source"), budget: String(budget) }, true)),
+    () => bench(source, loaded, beside, (budget) => go(screen.peek(), { budget: String(budget) }, true)),
     [source],
   );
   // The slider changes the address once it stops; an address that the user changed moves the slider.
@@ -83,6 +98,7 @@ function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[
   return (
     <section class="card knobs" aria-label="Budget">
       <label class="slider">
+        <Curve work={work} most={most} />
         <span class="away">Budget</span>
         <input
           type="range"
@@ -115,8 +131,22 @@ function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[
           </button>
         ))}
       </div>
-      <p class="soft hint">Arrow keys move the budget by 1, with Shift by 128, with Ctrl by 1,024. / searches the pieces.</p>
+      <p class="soft hint">Arrow keys move the budget by 1, with Shift by 128, with Ctrl by 1,024. </p>
     </section>
+  );
+}
+
+/** The tokens that are left out at each budget, behind the slider. */
+function Curve({ work, most }: { work: Bench; most: number }) {
+  const points = work.curve.value;
+  if (points.length < 2) return <></>;
+  const top = Math.max(1, ...points.map(([, lost]) => lost));
+  const path = points.map(([budget, lost], i) => `${i ? "L" : "M"}${((1000 * budget) / most).toFixed(1)} ${(40 - (36 * lost) / top).toFixed(1)}`).join("");
+  const first = points[0]!;
+  return (
+    <svg class="curve" viewBox="0 0 1000 40" preserveAspectRatio="none" role="img" aria-label={`Tokens left out: ${n(first[1])} at a budget of ${n(first[0])}, ${n(points.at(-1)![1])} at ${n(points.at(-1)![0])}`}>
+      <path class="area" d={`${path}V40H${((1000 * first[0]) / most).toFixed(1)}z`} />
+    </svg>
   );
 }
 

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
-import { Head, Long, n, Problem, Waiting } from "./parts";
+import { Long, n, Problem, Waiting } from "./parts";
 import { params, workspace, go } from "./route";
 
 interface Model {
@@ -38,16 +38,15 @@ export function Models() {
   const open = params.value.get("model");
   const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = value.models.filter((model) => (!only.value || model.error || model.measured) && wanted.every((word) => `${model.id} ${model.provider} ${model.aliases.join(" ")}`.toLowerCase().includes(word)));
+  rows.sort((a, b) => Number(!!(b.error || b.measured)) - Number(!!(a.error || a.measured)));
   const one = value.models.find((model) => model.id === open);
   const price = (amount: number | null | undefined) => (amount === null || amount === undefined ? "unknown" : `$${amount}`);
   return (
     <>
-      <Head title="Models">
-        <p class="lead">{n(rows.length)} of {n(value.models.length)}. Prices are US dollars for a million tokens.{workspace.value === "demo" && " The demo's provider counts with the same meter, so its errors are 0."}</p>
-      </Head>
+      <p class="lead">{n(rows.length)} of {n(value.models.length)}. Prices are US dollars for a million tokens.{workspace.value === "demo" && " The demo's provider counts with the same meter, so its errors are 0."}</p>
       <section class="card">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Name or provider  ( / )" aria-label="Search models" value={text} onInput={(event) => go("models", { text: event.currentTarget.value }, true)} />
+          <input type="search" class="grow" data-search placeholder="Name or provider  ( / )" aria-label="Search models" value={text} onInput={(event) => go("settings", { text: event.currentTarget.value }, true)} />
           <label class="check"><input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only measured models</label>
         </div>
         {one && (
@@ -83,10 +82,10 @@ export function Models() {
         )}
         <Long
           items={rows}
-          height={48}
+          height={44}
           label="Models"
           row={(model) => (
-            <button class={`row${open === model.id ? " on" : ""}`} aria-expanded={open === model.id} onClick={() => go("models", { model: open === model.id ? null : model.id }, true)}>
+            <button class={`row${open === model.id ? " on" : ""}`} aria-expanded={open === model.id} onClick={() => go("settings", { model: open === model.id ? null : model.id }, true)}>
               <span class="what">
                 <div>
                   <b>{model.id}</b> {model.error && <span class={`badge ${model.error.p95 > 0.02 ? "warn" : "good"}`}>error {percent(model.error.p95)}</span>}

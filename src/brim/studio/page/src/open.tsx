@@ -65,9 +65,8 @@ export async function follow(id: string, from = 0): Promise<void> {
       if (file.problem) return;
       opening.value = null;
       const none = { session: null, step: null, id: null, diff: null, find: null };
-      if (file.prompts === 1) go("prompt", { ...none, workspace: "mine", session: file.sessions[0]! });
-      else if (file.found === 1) go("timeline", { ...none, workspace: "mine", session: file.sessions[0]! });
-      else go("home", { ...none, workspace: "mine", file: file.name });
+      if (file.found === 1) go("session", { ...none, workspace: "mine", session: file.sessions[0]! });
+      else go("sessions", { ...none, workspace: "mine", file: file.name });
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, 250));

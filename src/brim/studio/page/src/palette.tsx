@@ -1,12 +1,15 @@
-// The command palette: every screen, session and action by its name. Ctrl+K or ? opens it.
+// One box for everything that has a name: screens, sessions, and the words of any text. Ctrl+K or ? opens it.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "./api";
 import { asking } from "./open";
-import { go, SCREENS } from "./route";
-import type { Home } from "./types";
+import { plural } from "./parts";
+import { go, SCREENS, stepLink } from "./route";
+import type { Found, Home, HomeRow } from "./types";
 
 export const palette = signal(false);
+/** Characters from which on texts are searched. */
+const LEAST = 3;
 
 interface Command {
   name: string;
@@ -14,41 +17,63 @@ interface Command {
   run: () => void;
 }
 
+interface Hits {
+  query: string;
+  found: Found[];
+  sent: { session: string; step: number | null; role: string; excerpt: string }[];
+  read: number;
+  of: number;
+}
+
 export function Palette() {
   const words = useSignal("");
   const at = useSignal(0);
-  const sessions = useSignal<string[]>([]);
+  const sessions = useSignal<HomeRow[]>([]);
+  const hits = useSignal<Hits | null>(null);
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (!palette.value) return;
     words.value = "";
     at.value = 0;
+    hits.value = null;
     box.current?.focus();
-    void get<Home>("sessions").then((loaded) => (sessions.value = loaded.sessions.map((row) => row.id)), () => undefined);
+    void get<Home>("sessions").then((loaded) => (sessions.value = loaded.sessions), () => undefined);
   }, [palette.value]);
+  const query = words.value.trim();
+  useEffect(() => {
+    if (query.length < LEAST) {
+      hits.value = null;
+      return;
+    }
+    const timer = setTimeout(() => void get<Hits>("search", { query }).then((loaded) => (hits.value = loaded), () => undefined), 150);
+    return () => clearTimeout(timer);
+  }, [query]);
   if (!palette.value) return <></>;
   const close = () => (palette.value = false);
   const all: Command[] = [
     ...SCREENS.map((each) => ({ name: each.title, about: each.about, run: () => go(each.name) })),
+    ...["flows", "doctor", "models"].map((tab) => ({ name: tab[0]!.toUpperCase() + tab.slice(1), about: "in Settings", run: () => go("settings", { tab }) })),
     { name: "Paste a prompt", about: "Open a request, a log or a receipt from the clipboard.", run: () => (asking.value = true) },
-    { name: "Open the demo", about: "Every screen, filled by a recorded demo.", run: () => go("home", { workspace: "demo", session: null }) },
-    { name: "My project", about: "Your own store, files and settings.", run: () => go("home", { workspace: "mine", session: null }) },
-    ...sessions.value.map((id) => ({ name: id, about: "session", run: () => go("timeline", { session: id }) })),
+    { name: "Demo", about: "Every screen, filled by a recorded demo.", run: () => go("sessions", { workspace: "demo", session: null }) },
+    { name: "My project", about: "Your own store, files and settings.", run: () => go("sessions", { workspace: "mine", session: null }) },
+    ...sessions.value.map((row) => ({ name: row.title ?? row.id, about: `session ${row.id}`, run: () => (location.hash = stepLink(row.id, null)) })),
   ];
-  const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = all.filter((each) => wanted.every((word) => `${each.name} ${each.about}`.toLowerCase().includes(word))).slice(0, 12);
-  const query = words.value.trim();
-  if (query) shown.push({ name: `Search all texts for "${query}"`, about: "in everything that was sent or left out", run: () => go("search", { query }) });
+  const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = all.filter((each) => wanted.every((word) => `${each.name} ${each.about}`.toLowerCase().includes(word))).slice(0, 10);
+  const texts = (hits.value?.query === query && hits.value) || null;
+  const open = (session: string, step: number | null | undefined, tab: string | null) => () => (location.hash = stepLink(session, step ?? null, { find: query, tab }));
+  for (const hit of texts?.found ?? []) shown.push({ name: hit.excerpt, about: `left out of ${hit.session}${hit.step ? `, step ${hit.step}` : ""}`, run: open(hit.session, hit.step, "out") });
+  for (const hit of texts?.sent ?? []) shown.push({ name: hit.excerpt, about: `${hit.role} in ${hit.session}${hit.step ? `, step ${hit.step}` : ""}`, run: open(hit.session, hit.step, null) });
   const chosen = Math.min(at.value, shown.length - 1);
   const run = (command: Command | undefined) => (close(), command?.run());
   return (
     <div class="overlay" onClick={(event) => event.target === event.currentTarget && close()}>
-      <div class="dialog palette" role="dialog" aria-modal="true" aria-label="Commands">
+      <div class="dialog palette" role="dialog" aria-modal="true" aria-label="Search and commands">
         <input
           ref={box}
           type="search"
-          aria-label="Search commands"
-          placeholder="Go to a screen or a session, or search"
+          aria-label="Search and commands"
+          placeholder="A screen, a session, or words of any text"
           aria-controls="commands"
           aria-activedescendant={`command-${chosen}`}
           value={words.value}
@@ -60,15 +85,21 @@ export function Palette() {
             else if (event.key === "Enter") (event.preventDefault(), run(shown[chosen]));
           }}
         />
-        <ul id="commands" role="listbox" aria-label="Commands">
+        <ul id="commands" role="listbox" aria-label="Results">
           {shown.map((each, i) => (
-            <li key={each.name} id={`command-${i}`} role="option" aria-selected={i === chosen} onClick={() => run(each)}>
-              <b>{each.name}</b> <span class="soft">{each.about}</span>
+            <li key={i} id={`command-${i}`} role="option" aria-selected={i === chosen} onClick={() => run(each)}>
+              <b class="clip">{each.name}</b> <span class="soft clip">{each.about}</span>
             </li>
           ))}
         </ul>
+        {query.length >= LEAST && (
+          <p class="soft" role="status">
+            {!texts ? "Searching…" : `${plural(texts.found.length, "text")} left out, ${plural(texts.sent.length, "message")} sent`}
+            {texts && texts.read < texts.of && `; the newest ${texts.read} of ${plural(texts.of, "session")} were read`}
+          </p>
+        )}
         <p class="soft keys">
-          <kbd>/</kbd> search · <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>[</kbd> <kbd>]</kbd> steps · <kbd>Ctrl</kbd>+<kbd>K</kbd> this list
+          <kbd>/</kbd> search here · <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>[</kbd> <kbd>]</kbd> steps · <kbd>1</kbd> to <kbd>4</kbd> tabs
         </p>
       </div>
     </div>

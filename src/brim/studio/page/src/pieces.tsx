@@ -1,12 +1,15 @@
-// The fit at a budget: its sums, the drawing, and every piece with its state.
-import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+// The fit at a budget: its sums, the drawing, and every section or turn with its state.
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { get } from "./api";
 import type { Back, Bench, Shown } from "./bench";
-import { dollars, Long, n, share } from "./parts";
-import { go } from "./route";
+import { dollars, Long, n, plural, share } from "./parts";
+import { go, screen } from "./route";
 import { Saved } from "./saved";
 import { Chip, type Key, keys, Vessel } from "./vessel";
 
+/** What became of a piece, in the words of the other screens. */
+const STATES: Record<string, string> = { dropped: "left out", cut: "shortened", form: "shortened" };
 const words = (text: string) => text.replaceAll("_", " ");
 const change = (value: number) => (value === 0 ? "as recorded" : `${dollars(Math.abs(value))} ${value < 0 ? "less" : "more"} than recorded`);
 
@@ -49,7 +52,7 @@ export function Kept({ work, fit, source, beside }: KeptProps) {
   );
 }
 
-/** Returns the tokens that each group uses, and those that are dropped. */
+/** Returns the tokens that each group uses, and those that are left out. */
 function filled(fit: Shown) {
   const { groups, group, sizes } = fit.pieces;
   const used = new Array<number>(groups.length).fill(0);
@@ -65,7 +68,7 @@ function filled(fit: Shown) {
 
 function Groups({ letters, chosen, choose }: { letters: Map<string, Key>; chosen: string | null; choose: (name: string | null) => void }) {
   return (
-    <div class="presets groups" role="group" aria-label="Groups of pieces">
+    <div class="presets groups" role="group" aria-label="Categories">
       {[...letters].map(([name, key]) => (
         <button key={name} aria-pressed={chosen === name} onClick={() => choose(chosen === name ? null : name)}>
           <Chip at={key} /> {name}
@@ -78,7 +81,7 @@ function Groups({ letters, chosen, choose }: { letters: Map<string, Key>; chosen
 function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside: string }) {
   const named = words(beside.replace(":", " "));
   return (
-    <section class="card strip" aria-label="What this budget keeps">
+    <section class="card fit" aria-label="What this budget keeps">
       <dl class="facts" aria-live="polite">
         <div>
           <dt>Used</dt>
@@ -86,14 +89,22 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
             {n(fit.used)} <small>{share(fit.used, fit.budget)}</small>
           </dd>
         </div>
+        {fit.size && (
+          <div>
+            <dt title="The size of this step on every screen. The lab fits what can be fitted again: its messages, tools and system prompt.">As it was sent</dt>
+            <dd data-sent={fit.size.used}>
+              {n(fit.size.used)} <small>{fit.size.method}</small>
+            </dd>
+          </div>
+        )}
         <div>
-          <dt>Dropped</dt>
+          <dt>Left out</dt>
           <dd>
-            {n(fit.dropped)} <small>of {n(fit.pieces.names.length)} pieces, {n(fit.lost)} {fit.unit} dropped</small>
+            {n(fit.lost)} <small>{fit.unit}: {lossOf(fit)}</small>
           </dd>
         </div>
         <div>
-          <dt title="Leading pieces that are the same in the recorded prompt">Unchanged prefix</dt>
+          <dt title="What stands at the start and is the same as in the recorded prompt">Unchanged prefix</dt>
           <dd>
             {n(fit.prefix)} <small>of {n(fit.prefix_of)}</small>
           </dd>
@@ -115,7 +126,7 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
       </dl>
       {other && (
         <p class="soft beside-sums">
-          With <b>{named}</b>: {n(other.used)} used ({signed(other.used - fit.used)}), {n(other.dropped)} dropped, {n(other.prefix)} of the prefix unchanged, cost {dollars(other.cost_usd)}.
+          With <b>{named}</b>: {n(other.used)} used ({signed(other.used - fit.used)}), {n(other.lost)} left out, {n(other.prefix)} of the prefix unchanged, cost {dollars(other.cost_usd)}.
         </p>
       )}
       {fit.warnings.map((loaded) => (
@@ -125,6 +136,12 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
       ))}
     </section>
   );
+}
+
+/** Says how the tokens that are missing went: whole messages left out, or messages shortened. */
+function lossOf(fit: Shown): string {
+  const told = [fit.dropped && `${n(fit.dropped)} of ${n(fit.pieces.names.length)} left out`, fit.shortened && `${n(fit.shortened)} shortened`].filter(Boolean);
+  return told.join(", ") || "everything fits whole";
 }
 
 const signed = (value: number) => `${value < 0 ? "-" : "+"}${n(Math.abs(value))}`;
@@ -139,6 +156,7 @@ function List({ work, fit, other, source, beside, letters, chosen }: ListProps) 
   const only = useSignal("all");
   const find = useSignal("");
   const saving = useSignal(false);
+  const open = useSignal<number | null>(null);
   const { names, sizes, group, groups, excerpts } = fit.pieces;
   const differs = (i: number) =>
     other !== null && (other.now.used[i] !== fit.now.used[i] || other.now.states[other.now.state[i]!] !== fit.now.states[fit.now.state[i]!]);
@@ -154,12 +172,13 @@ function List({ work, fit, other, source, beside, letters, chosen }: ListProps) 
     rows.push(i);
   }
   const back = work.back.value;
+  const noun = fit.kind === "sections" ? "section" : "turn";
   const problem = work.other.value?.problem;
   return (
     <>
       <div class="tools">
         <h2>
-          {rows.length === names.length ? `${n(names.length)} pieces` : `${n(rows.length)} of ${n(names.length)} pieces`}
+          {rows.length === names.length ? plural(names.length, noun) : `${n(rows.length)} of ${plural(names.length, noun)}`}
         </h2>
         <button aria-expanded={saving.value} onClick={() => (saving.value = !saving.value)}>
           Save as test files
@@ -167,14 +186,14 @@ function List({ work, fit, other, source, beside, letters, chosen }: ListProps) 
       </div>
       {saving.value && <Saved source={source} budget={fit.budget} />}
       <div class="tools">
-        <input type="search" placeholder="Search the pieces  ( / )" aria-label="Search the pieces" data-search value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
+        <input type="search" placeholder="Search  ( / )" aria-label="Search the pieces" data-search value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
         <select aria-label="Which pieces" value={only.value} onChange={(event) => (only.value = event.currentTarget.value)}>
           <option value="all">all</option>
-          <option value="lost">shortened or dropped</option>
-          <option value="dropped">dropped</option>
+          <option value="lost">left out or shortened</option>
+          <option value="dropped">left out</option>
           {other && <option value="differ">different</option>}
         </select>
-        <select aria-label="Compare with another policy" value={beside} onChange={(event) => go("lab", { source, beside: event.currentTarget.value }, true)}>
+        <select aria-label="Compare with another policy" value={beside} onChange={(event) => go(screen.peek(), { beside: event.currentTarget.value }, true)}>
           <option value="">compare with…</option>
           {Object.entries(fit.choices ?? {}).map(([name, values]) =>
             values.map((each) => (
@@ -186,13 +205,14 @@ function List({ work, fit, other, source, beside, letters, chosen }: ListProps) 
         </select>
       </div>
       {problem && <p class="guard">The comparison: {problem}</p>}
+      {open.value !== null && <Whole source={source} name={names[open.value]!} close={() => (open.value = null)} />}
       <Long
         items={rows}
-        height={62}
+        height={52}
         label="Pieces"
-        row={(i) => <Line work={work} fit={fit} other={other && differs(i) ? other : null} i={i} at={letters.get(groups[group[i]!]!)} back={back[names[i]!]} />}
+        row={(i) => <Line work={work} fit={fit} other={other && differs(i) ? other : null} i={i} at={letters.get(groups[group[i]!]!)} back={back[names[i]!]} open={open} />}
       />
-      {!rows.length && <p class="soft">No piece matches.</p>}
+      {!rows.length && <p class="soft">Nothing matches.</p>}
     </>
   );
 }
@@ -204,9 +224,25 @@ interface LineProps {
   i: number;
   at: Key | undefined;
   back: Back[string] | undefined;
+  open: Signal<number | null>;
 }
 
-function Line({ work, fit, other, i, at, back }: LineProps) {
+/** The text of a piece, above the list, so that it is seen where it was opened. */
+function Whole({ source, name, close }: { source: string; name: string; close: () => void }) {
+  const text = useSignal("");
+  useEffect(() => void get<{ text: string }>("piece", { source, name }).then((got) => (text.value = got.text), (error: Error) => (text.value = error.message)), [source, name]);
+  return (
+    <div class="text">
+      <div class="tools">
+        <h3>{name}</h3>
+        <button onClick={close}>Close</button>
+      </div>
+      <pre tabIndex={0}>{text.value || "It has no text."}</pre>
+    </div>
+  );
+}
+
+function Line({ work, fit, other, i, at, back, open }: LineProps) {
   const { names, sizes, priorities, excerpts } = fit.pieces;
   const state = fit.now.states[fit.now.state[i]!]!;
   const reason = fit.now.reasons[fit.now.reason[i]!]!;
@@ -215,11 +251,11 @@ function Line({ work, fit, other, i, at, back }: LineProps) {
       <Chip at={at} />
       <div class="what">
         <div>
-          <b>{names[i]}</b> <span class={`badge ${state}`}>{state}</span>
-          <span class="soft">
-            {" "}
-            {priorities[i]} · {excerpts[i]}
-          </span>
+          <button class="plain" data-row aria-expanded={open.value === i} onClick={() => (open.value = open.value === i ? null : i)}>
+            <b>{fit.kind === "sections" ? names[i] : excerpts[i] || names[i]}</b>
+          </button>{" "}
+          <span class={`badge ${state}`}>{STATES[state] ?? state}</span>
+          <span class="soft"> {fit.kind === "sections" ? `${priorities[i]} · ${excerpts[i] ?? ""}` : names[i]}</span>
         </div>
         <div class="clip soft" title={reason}>
           {back && <Returns name={names[i]!} back={back} work={work} budget={fit.budget} />}
@@ -231,7 +267,7 @@ function Line({ work, fit, other, i, at, back }: LineProps) {
         <small> of {n(sizes[i])}</small>
         {other && (
           <small class="versus">
-            {other.now.states[other.now.state[i]!]} {n(other.now.used[i])}
+            {words(STATES[other.now.states[other.now.state[i]!]!] ?? other.now.states[other.now.state[i]!]!)} {n(other.now.used[i])}
           </small>
         )}
       </span>

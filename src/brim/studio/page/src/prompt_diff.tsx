@@ -2,7 +2,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { n, plural, Problem, Waiting } from "./parts";
-import { promptLink } from "./route";
+import { stepLink } from "./route";
 import { Chip, type Key } from "./vessel";
 
 interface Change {
@@ -46,7 +46,7 @@ export function Difference({ session, step, other, colours }: Props) {
     <section class="card difference" aria-label="Comparison">
       <div class="tools">
         <h2>
-          From <a href={promptLink(before.session, before.step)}>step {before.step}</a> to step {after.step}
+          From <a href={stepLink(before.session, before.step)}>step {before.step}</a> to step {after.step}
         </h2>
         <span class="soft">
           {plural(counts.added!, "part")} added, {n(counts.removed)} gone, {n(counts.changed)} changed · {n(before.used)} to {n(after.used)} {value.unit} ({grew < 0 ? "-" : "+"}

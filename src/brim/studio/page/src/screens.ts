@@ -1,30 +1,9 @@
-// The screens other than home: loaded once home is drawn, or at once if the address names one of them.
-import { CacheDoctor } from "./cache";
-import { ContextNow } from "./context";
-import { Doctor } from "./doctor";
-import { Flows } from "./flows";
-import { Gateway } from "./gateway";
+// The screens other than the list of sessions: loaded once that is drawn, or at once if the address names one of them.
 import { Lab } from "./lab";
-import { Ledger } from "./ledger";
-import { Models } from "./models";
-import { Prompt } from "./prompt";
-import { Receipts } from "./receipts";
-import { Search } from "./search";
-import { Timeline } from "./timeline";
+import { Live } from "./live";
+import { Session } from "./session";
+import { Settings } from "./settings";
 
-export type View = (props: { session: string | null }) => preact.JSX.Element;
+export type View = () => preact.JSX.Element;
 
-export const SCREENS: Record<string, View> = {
-  context: ContextNow,
-  prompt: Prompt,
-  search: Search,
-  lab: Lab,
-  timeline: Timeline,
-  ledger: Ledger,
-  cache: CacheDoctor,
-  receipts: Receipts,
-  flows: Flows,
-  models: Models,
-  gateway: Gateway,
-  doctor: Doctor,
-};
+export const VIEWS: Record<string, View> = { session: Session, lab: Lab, settings: Settings, live: Live };

@@ -31,31 +31,10 @@ export interface Session {
   status: Status;
 }
 
-export interface Piece {
-  /** The index of a message, or the name of a part that is not a message. */
-  at: number | string;
-  category: string;
-  role: string;
-  units: number;
-  age: number;
-  chars: number;
-  text: string;
-  kept: boolean;
-}
-
-export interface Context extends Session {
-  /** Tokens that the provider counted beyond brim's count of the last prompt; null if it reported none. */
-  difference: number | null;
-  rows: { name: string; units: number; cost_usd: number | null; frees: string }[];
-  pieces: Piece[];
-  problem: string | null;
-  settings: { window: { size: number; reserve: number }; keep_turns: number } | null;
-}
-
 export interface Point {
   step: number;
   number: number;
-  at: number;
+  at: number | null;
   used: number;
   budget: number;
   categories: Record<string, number>;
@@ -75,6 +54,8 @@ export interface Mark {
 }
 
 export interface Timeline extends Session {
+  /** The first words of its task. */
+  title?: string;
   points: Point[];
   marks: Mark[];
   lines: { budget: number; window: number; warning: number };
@@ -144,7 +125,9 @@ export interface Fit {
   joins: number;
   wanted: number;
   dropped: number;
+  shortened: number;
   lost: number;
+  size: { used: number; method: string } | null;
   prefix: number | null;
   prefix_of: number | null;
   cost_usd: number | null;
@@ -172,7 +155,9 @@ export interface HomeRow {
   compactions: number;
   overflows: number;
   share: number;
-  problems: string[];
+  title?: string;
+  /** Its worst problem, in a few words; empty if there is none. */
+  problem: string;
   assumed: boolean;
 }
 
@@ -186,12 +171,6 @@ export interface Home {
   totals: { recent: number; warned: number; refused: number; compactions: number; peak: { id: string; peak: number; budget: number; share: number } | null };
   files: { id: string; name: string }[];
   store: string;
-}
-
-export interface ToolUse {
-  tools: { tool: string; tokens: number; share: number; results: number; sessions: number; largest: { tokens: number; session: string; step: number | null } }[];
-  read: number;
-  of: number;
 }
 
 export interface PromptRow {
@@ -225,6 +204,8 @@ export interface Prompt {
   budget: number | null;
   unit: string;
   exact: boolean;
+  /** Who counted it, and what is known besides. */
+  size?: { used: number; exact: boolean; method: string; reported: number | null; unlogged: number | null };
   window: number | null;
   usage: { input: number | null; output: number | null; cached: number | null } | null;
   cost_usd: number | null;
@@ -234,6 +215,19 @@ export interface Prompt {
   marks: { kind: string; text: string }[];
   facts?: Record<string, unknown>;
   replayable: boolean;
+}
+
+export interface Insight {
+  kind: string;
+  title: string;
+  detail: string;
+  tokens: number | null;
+  cost_usd: number | null;
+  step: number | null;
+  do: string;
+  /** The setting that mends it, and its value. */
+  key: string | null;
+  value: string | null;
 }
 
 export interface Preset {
@@ -251,30 +245,6 @@ export interface Export {
   used: number;
   budget: number;
   files: { name: string; text: string; run: string[]; about: string }[];
-}
-
-export interface Receipt {
-  id: string;
-  session: string | null;
-  step: number | null;
-  kind: string;
-  title: string;
-  at: number;
-  used: number | null;
-  budget: number | null;
-  unit: string | null;
-  truncated: boolean;
-  whole: boolean;
-  model: string | null;
-  status: string;
-}
-
-export interface Part {
-  name: string;
-  state: string;
-  size: number | null;
-  used: number | null;
-  reason: string;
 }
 
 export interface Setting {
@@ -298,7 +268,7 @@ export interface Flow {
   description: string;
   where: string;
   own: number;
-  steps: { id: string; agent: string; task: string; own: number }[];
+  steps: { id: string; agent: string; task: string; own: number; receipt: string | null }[];
 }
 
 export interface Flows {

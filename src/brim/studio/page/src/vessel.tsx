@@ -84,7 +84,7 @@ export function Vessel(props: Props) {
   const lost = spilled.reduce((sum, share) => sum + share.units, 0);
   const label =
     `A vessel with ${used.toLocaleString("en")} of ${brim.toLocaleString("en")} ${unit}` +
-    (lost ? `; ${lost.toLocaleString("en")} dropped` : "");
+    (lost ? `; ${lost.toLocaleString("en")} left out` : "");
   const faint = (name: string) => (props.chosen != null && props.chosen !== name ? " faint" : "");
   return (
     <svg class="vessel" viewBox={`0 0 ${total} ${floor + PAD + 8}`} role="img" aria-label={label}>
@@ -114,7 +114,7 @@ export function Vessel(props: Props) {
       ))}
       {side > 0 && (
         <text class="spill-name" x={left} y={floor - Math.ceil(puddle.length / SIDE) * CELL - 6}>
-          dropped {lost.toLocaleString("en")}
+          left out {lost.toLocaleString("en")}
         </text>
       )}
       {side > 0 && <line class="floor" x1={width + 3 * PAD} x2={total} y1={floor + 1} y2={floor + 1} />}

@@ -1,15 +1,15 @@
-// All sessions: the store's, the gateways' and those of opened files, with totals and the tools that take the most.
+// All sessions: the store's, the gateways' and those of opened files, each with its worst problem.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load, post } from "./api";
-import { Bar, dollars, Head, Long, n, plural, Problem, share, Waiting, when } from "./parts";
+import { dollars, Head, Long, n, plural, Problem, share, Waiting, when } from "./parts";
 import { OpenButton } from "./open";
-import { params, go, link, promptLink, workspace } from "./route";
-import type { Home as Loaded, HomeRow, ToolUse } from "./types";
+import { params, go, link, stepLink } from "./route";
+import type { Home as Loaded, HomeRow } from "./types";
 
 type Sparks = Record<string, { shares: number[]; cost_usd: number | null; first: number }>;
 
-export function Home() {
+export function Sessions() {
   const found = useMemo(
     () =>
       load<Loaded>(() => {
@@ -29,17 +29,18 @@ export function Home() {
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   if (value.all === 0 && !value.files.length) return <Welcome />;
-  const set = (change: Record<string, string | null>) => go("home", { start: null, ...change }, true);
+  const set = (change: Record<string, string | null>) => go("sessions", { start: null, ...change }, true);
   const file = params.value.get("file");
   return (
     <>
-      <Head title={file ?? "All sessions"}>
+      <Head title={file ?? "Sessions"}>
         <p class="lead">
           {n(value.found)} of {value.complete ? "" : "more than "}{plural(value.all, "session")}
+          {value.totals.warned > 0 && ` · ${n(value.totals.warned)} of ${n(value.totals.recent)} recent ones reached their warning line`}
+          {value.totals.refused > 0 && ` · ${n(value.totals.refused)} refused as too long`}
         </p>
-        {file && <a href={link("home", { file: null })}>show all</a>}
+        {file && <a href={link("sessions", { file: null })}>show all</a>}
       </Head>
-      {!file && <Totals loaded={value} />}
       <section class="card" aria-label="Sessions">
         <div class="tools">
           <input type="search" class="grow" data-search placeholder="Session, model, file  ( / )" aria-label="Search sessions" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
@@ -57,24 +58,24 @@ export function Home() {
         <div class="columns" aria-hidden="true">
           <span class="what">session</span>
           <span class="spark">fill by step</span>
-          <span class="num">peak of budget</span>
-          <span class="num few">warned</span>
+          <span class="num">fullest step</span>
+          <span class="num few">steps</span>
           <span class="num few">compacted</span>
           <span class="num few">cost</span>
+          <span class="num few date">last step</span>
         </div>
-        <Long items={value.sessions} height={54} label="Sessions" row={(row) => <Row row={row} spark={sparks.value[row.id]} />} />
+        <Long items={value.sessions} height={32} label="Sessions" row={(row) => <Row row={row} spark={sparks.value[row.id]} />} />
         {value.found === 0 && <p class="soft">No session matches.</p>}
         {value.found > value.sessions.length && (
           <div class="tools">
-            <button disabled={value.start === 0} onClick={() => go("home", { start: String(Math.max(0, value.start - 200)) })}>Newer</button>
+            <button disabled={value.start === 0} onClick={() => go("sessions", { start: String(Math.max(0, value.start - 200)) })}>Newer</button>
             <span class="soft">
               {n(value.start + 1)} to {n(value.start + value.sessions.length)} of {n(value.found)}
             </span>
-            <button disabled={value.start + value.sessions.length >= value.found} onClick={() => go("home", { start: String(value.start + 200) })}>Older</button>
+            <button disabled={value.start + value.sessions.length >= value.found} onClick={() => go("sessions", { start: String(value.start + 200) })}>Older</button>
           </div>
         )}
       </section>
-      <Offenders />
     </>
   );
 }
@@ -87,7 +88,7 @@ function Welcome() {
       <p>Drop a file anywhere on this page: a request, a log, a trace, a session of an agent, a receipt. It stays on this machine.</p>
       <div class="tools">
         <OpenButton main />
-        <button onClick={() => go("home", { workspace: "demo" })}>Open the demo</button>
+        <button onClick={() => go("sessions", { workspace: "demo" })}>Open the demo</button>
       </div>
       <p class="soft">
         Or let a program record its sessions: <code>brim.Session(model=…, store=brim.open_store("sqlite:///brim.db"), capture=True)</code>
@@ -96,46 +97,13 @@ function Welcome() {
   );
 }
 
-function Totals({ loaded: { totals } }: { loaded: Loaded }) {
-  const peak = totals.peak;
-  return (
-    <section class="card" aria-label="Totals">
-      <dl class="facts">
-        <div>
-          <dt>Warned</dt>
-          <dd>
-            {n(totals.warned)} <small>of {plural(totals.recent, "recent session")}</small>
-          </dd>
-        </div>
-        <div>
-          <dt>Fullest</dt>
-          <dd>{peak ? <a href={link("timeline", { session: peak.id })}>{share(peak.peak, peak.budget)} <small>{n(peak.peak)} of {n(peak.budget)}</small></a> : "none"}</dd>
-        </div>
-        <div>
-          <dt>Refused as too long</dt>
-          <dd>{plural(totals.refused, "session")}</dd>
-        </div>
-        <div>
-          <dt>Compactions</dt>
-          <dd>{n(totals.compactions)}</dd>
-        </div>
-      </dl>
-    </section>
-  );
-}
-
 function Row({ row, spark }: { row: HomeRow; spark: Sparks[string] | undefined }) {
-  const to = row.kind === "gateway" || row.prompts === 1 ? promptLink(row.id, null) : link("timeline", { session: row.id });
-  const title = row.kind === "file" && row.source && row.id.startsWith(`${row.source}:`) ? `${row.source} · ${row.id.slice(row.source.length + 1)}` : row.id;
   return (
-    <a class="row session" data-row href={to}>
-      <span class="what">
-        <span class="clip">
-          <b>{title}</b> {row.problems.map((each) => <span key={each} class={`badge ${each === "warned" ? "warn" : "dropped"}`}>{each}</span>)}
-        </span>
-        <span class="clip soft">
-          {row.model || "no model named"} · {row.kind === "file" ? "opened file" : row.kind} · {row.prompts === null ? "" : `${plural(row.prompts, "prompt")} · `}
-          {when(row.updated)}
+    <a class="row session" data-row href={stepLink(row.id, null)}>
+      <span class="what clip">
+        <b>{row.title || row.id}</b> {row.problem && <span class="badge dropped">{row.problem}</span>}{" "}
+        <span class="soft">
+          {row.model || "no model named"} · {row.kind === "file" ? row.source : row.title && row.title !== row.id ? row.id : row.kind}
         </span>
       </span>
       <Spark shares={spark?.shares} />
@@ -143,9 +111,10 @@ function Row({ row, spark }: { row: HomeRow; spark: Sparks[string] | undefined }
         {row.budget ? share(row.peak, row.budget) : n(row.peak)}
         <small> {row.budget ? `${n(row.peak)} of ${n(row.budget)}${row.assumed ? "?" : ""}` : row.unit}</small>
       </span>
-      <span class="num few">{n(row.warnings)}</span>
+      <span class="num few">{row.prompts === null ? "" : n(row.prompts)}</span>
       <span class="num few">{n(row.compactions)}</span>
       <span class="num few">{spark ? dollars(spark.cost_usd) : ""}</span>
+      <span class="num few date">{when(row.updated)}</span>
     </a>
   );
 }
@@ -164,43 +133,5 @@ function Spark({ shares }: { shares: number[] | undefined }) {
         <path class="line" d={path} />
       </svg>
     </span>
-  );
-}
-
-/** The tools whose results take the most tokens over the recent sessions. */
-function Offenders() {
-  const found = useMemo(() => load<ToolUse>(() => ({ view: "tool_use" })), []);
-  useEffect(() => found.stop, [found]);
-  const value = found.state.value.value;
-  if (!value?.tools.length) return <></>;
-  return (
-    <section class="card" aria-label="Tools that take the most">
-      <h2>Results that take the most tokens, by tool</h2>
-      <table class="wide">
-        <thead>
-          <tr><th>tool</th><th class="num">tokens</th><th class="num">of all results</th><th /><th class="num">results</th><th class="num">sessions</th><th>largest</th></tr>
-        </thead>
-        <tbody>
-          {value.tools.map((each) => (
-            <tr key={each.tool}>
-              <th scope="row">{each.tool}</th>
-              <td class="num" data-name="tokens">{n(each.tokens)}</td>
-              <td class="num" data-name="of all results">{share(each.share, 1)}</td>
-              <td><Bar part={each.share} whole={1} colour="#d55e00" /></td>
-              <td class="num" data-name="results">{n(each.results)}</td>
-              <td class="num" data-name="sessions">{n(each.sessions)}</td>
-              <td data-name="largest">
-                <a href={promptLink(each.largest.session, each.largest.step)}>
-                  {n(each.largest.tokens)} tokens, step {each.largest.step ?? "?"}
-                </a>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <p class="soft">
-        Counted over {n(value.read)} of {plural(value.of, "recent session")}. A lower <code>tool_limit</code> shortens what is new.{workspace.value === "demo" ? " This is the demo." : ""}
-      </p>
-    </section>
   );
 }

@@ -1,8 +1,8 @@
-// Gateway: the traffic of the gateways that write to this store, read from the store.
+// Live: the traffic of the gateways that write to this store, read from the store.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Bar, Empty, Head, Long, n, plural, Problem, shown, Waiting, when } from "./parts";
-import { params, go, promptLink } from "./route";
+import { go, params, stepLink } from "./route";
 
 interface Request {
   gateway: string;
@@ -40,34 +40,21 @@ interface One {
   overhead_ms: { p50: number | null; p99: number | null };
 }
 
-interface Talk {
-  id: string;
-  key: string;
-  model: string;
-  updated: number;
-  before: number | null;
-  used: number;
-  budget: number | null;
-  window: number | null;
-  cuts: number;
-}
-
 interface Loaded {
   gateways: One[];
   requests: Request[];
-  sessions: Talk[];
   settings: Record<string, unknown>;
 }
 
 const ms = (value: number | null | undefined) => (value === null || value === undefined ? "unknown" : `${value.toFixed(value < 10 ? 2 : 0)} ms`);
 
-export function Gateway() {
+export function Live() {
   const found = useMemo(() => load<Loaded>(() => ({ view: "gateway" })), []);
   useEffect(() => found.stop, [found]);
   const { value, problem } = found.state.value;
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
-  if (!value.gateways.length && !value.sessions.length)
+  if (!value.gateways.length)
     return (
       <Empty>
         <h1>No gateway traffic yet</h1>
@@ -87,17 +74,16 @@ export function Gateway() {
   const one = value.requests.find((each) => each.id === open);
   return (
     <>
-      <Head title="Gateway">
+      <Head title="Live">
         <p class="lead">
           {value.gateways.map((each) => `${each.address} (${each.running ? "running" : "stopped"})`).join(", ") || "a gateway"} · policy {shown(value.settings.policy)}
         </p>
       </Head>
       {value.gateways.map((each) => <Sums one={each} key={each.address} />)}
-      {value.sessions.length > 0 && <Talks talks={value.sessions} />}
       <section class="card" aria-label="Newest requests">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Id, conversation, route, model, status  ( / )" aria-label="Search requests" value={params.value.get("text") ?? ""} onInput={(event) => go("gateway", { text: event.currentTarget.value }, true)} />
-          <select aria-label="Which requests" value={only} onChange={(event) => go("gateway", { only: event.currentTarget.value }, true)}>
+          <input type="search" class="grow" data-search placeholder="Id, conversation, route, model, status  ( / )" aria-label="Search requests" value={params.value.get("text") ?? ""} onInput={(event) => go("live", { text: event.currentTarget.value }, true)} />
+          <select aria-label="Which requests" value={only} onChange={(event) => go("live", { only: event.currentTarget.value }, true)}>
             <option value="">all requests</option>
             <option value="cut">shortened requests</option>
             <option value="wrong">failed requests</option>
@@ -105,23 +91,20 @@ export function Gateway() {
         </div>
         <Long
           items={rows}
-          height={52}
+          height={32}
           label="Requests"
           row={(each) => (
-            <button data-row class={`row${each.id === open ? " on" : ""}`} aria-pressed={each.id === open} onClick={() => go("gateway", { request: each.id === open ? null : each.id }, true)}>
-              <span class="what">
-                <div>
-                  <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span>{" "}
-                  <b>{each.route}</b> {each.model}{" "}
-                  {!!each.edits && <span class="badge warn">{plural(each.edits, "edit")}</span>}{" "}
-                  {!!each.cut && <span class="badge warn">cut {each.cut}</span>}{" "}
-                  {each.stream && <span class="badge">stream</span>}
-                </div>
-                <span class="clip soft">{when(each.at)} · {each.id}{each.overhead_ms !== undefined ? ` · ${ms(each.overhead_ms)} added` : ""}</span>
-              </span>
-              <span class="bars" aria-hidden="true"><Bar part={each.before ?? 0} whole={most} colour="var(--spill)" /><Bar part={each.after ?? 0} whole={most} /></span>
+            <div class={`row${each.id === open ? " on" : ""}`}>
+              <span class="num date">{when(each.at)}</span>
+              <button data-row class="plain what clip" aria-pressed={each.id === open} onClick={() => go("live", { request: each.id === open ? null : each.id }, true)}>
+                <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span> <b>{each.model || "no model named"}</b> {each.route}{" "}
+                {!!each.edits && <span class="badge warn">{plural(each.edits, "edit")}</span>} {each.stream && <span class="badge">stream</span>}{" "}
+                <span class="soft">{each.overhead_ms !== undefined && `${ms(each.overhead_ms)} added`}</span>
+              </button>
+              {each.session && <a class="clip" href={stepLink(each.session, each.step ?? null)}>{short(each.session)}{each.step != null && `, step ${each.step}`}</a>}
+              <Bar part={each.after ?? each.before ?? 0} whole={most} />
               <span class="num">{each.before === undefined || each.before === null ? "not counted" : n(each.before)}<small>{each.edits ? ` to ${n(each.after)}` : ""}</small></span>
-            </button>
+            </div>
           )}
         />
         {rows.length === 0 && <p class="soft">None of the newest {n(value.requests.length)}.</p>}
@@ -150,39 +133,7 @@ function Sums({ one }: { one: One }) {
   );
 }
 
-function Talks({ talks }: { talks: Talk[] }) {
-  return (
-    <section class="card" aria-label="Conversations">
-      <h2>Conversations that were cut</h2>
-      <div class="scroll">
-        <table class="wide">
-          <thead>
-            <tr><th>conversation</th><th>model</th><th class="num">received</th><th class="num">sent</th><th class="num">budget</th><th class="num">window</th><th class="num">cuts</th><th>last request</th></tr>
-          </thead>
-          <tbody>
-            {talks.map((each) => (
-              <tr key={each.id}>
-                <th scope="row">
-                  <a href={promptLink(each.id, null)} title={`The last prompt of ${each.id}`}>{short(each.id)}</a>
-                  {each.key && <span class="soft"> {each.key}</span>}
-                </th>
-                <td data-name="model">{each.model || "unknown"}</td>
-                <td class="num" data-name="received">{n(each.before)}</td>
-                <td class="num" data-name="sent">{n(each.used)}</td>
-                <td class="num" data-name="budget">{n(each.budget)}</td>
-                <td class="num" data-name="window">{n(each.window)}</td>
-                <td class="num" data-name="cuts">{n(each.cuts)}</td>
-                <td data-name="last request">{when(each.updated)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
-  );
-}
-
-const short = (name: string) => (name.length <= 24 ? name : `…${name.slice(-12)}`);
+const short = (name: string) => (name.length <= 28 ? name : `…${name.slice(-16)}`);
 
 function Detail({ each }: { each: Request }) {
   const facts: [string, string][] = [
@@ -209,8 +160,8 @@ function Detail({ each }: { each: Request }) {
     <section class="card panel" aria-label="One request">
       <div class="tools">
         <h2>Request</h2>
-        <button onClick={() => go("gateway", { request: null }, true)}>Close</button>
-        {each.session && each.step != null && <a class="button" href={promptLink(each.session, each.step)}>See its prompt, step {each.step}</a>}
+        <button onClick={() => go("live", { request: null }, true)}>Close</button>
+        {each.session && each.step != null && <a class="button" href={stepLink(each.session, each.step)}>See its prompt, step {each.step}</a>}
       </div>
       {each.session && each.step == null && <p class="soft">Its prompt was not recorded: only requests that are cut are, and their texts only with <code>session.capture: true</code>.</p>}
       <dl class="facts many">{facts.map(([name, loaded]) => <div key={name}><dt>{name}</dt><dd>{loaded}</dd></div>)}</dl>

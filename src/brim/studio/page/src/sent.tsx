@@ -1,0 +1,364 @@
+// What was sent at a step: every part of the prompt in its order, with what was left out dimmed in its place.
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { get } from "./api";
+import { Block, FEW, useBlocks } from "./blocks";
+import { Changed, useChange } from "./change";
+import { Keep } from "./keep";
+import { Copied, dollars, n, plural, share } from "./parts";
+import { go, params } from "./route";
+import type { Prompt as Loaded, PromptRow } from "./types";
+import { Chip, type Key } from "./vessel";
+
+/** Characters of a closed part. */
+const SHORT = 900;
+/** Characters of a line that is long enough to be recognised elsewhere. */
+const SENTENCE = 20;
+/** Characters of an open part in which the words are marked. */
+const MARKED = 200_000;
+
+interface Shown {
+  row: PromptRow;
+  i: number;
+}
+
+/** The height of a part that is not drawn yet, in pixels: its head, and the lines of its text. */
+const guess = ({ row }: Shown): number => (row.sent ? 56 + 21 * Math.min(8, row.text.length / 110) : 44);
+
+/** The name under which a row is summed up: a section by its own name, any other part by its category. */
+export const partOf = (row: PromptRow): string => (row.category === "section" ? row.role : row.category);
+
+export function Sent({ loaded, colours, dated }: { loaded: Loaded; colours: Map<string, Key>; dated: boolean }) {
+  return (
+    <>
+      <Ribbon loaded={loaded} colours={colours} />
+      {loaded.kind === "refitted" && <p class="guard">Only the receipt of this prompt was kept: it is fitted again here, without memory.</p>}
+      {loaded.kind === "sums" && loaded.session && <NoTexts />}
+      <section class="split prompt">
+        <Parts loaded={loaded} colours={colours} />
+        <aside>
+          <Sums loaded={loaded} colours={colours} />
+          {loaded.answer && (
+            <section class="card" aria-label="The answer">
+              <div class="tools">
+                <h2>The answer</h2>
+                <Copied text={loaded.answer.text} />
+              </div>
+              <pre tabIndex={0} class="answer">{loaded.answer.text}</pre>
+            </section>
+          )}
+          <Facts loaded={loaded} dated={dated} />
+        </aside>
+      </section>
+    </>
+  );
+}
+
+export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; colours: Map<string, Key>; changed?: boolean }) {
+  const only = changed ? "changed" : (params.value.get("show") ?? "all");
+  const part = params.value.get("part");
+  const words = params.value.get("find") ?? "";
+  const hit = useSignal(0);
+  const box = useRef<HTMLDivElement>(null);
+  const lower = useMemo(() => {
+    let made: string[] | null = null;
+    return () => (made ??= loaded.rows.map((row) => `${row.role} ${row.name}\n${row.text}`.toLowerCase()));
+  }, [loaded]);
+  useEffect(() => {
+    const idle = requestIdleCallback(lower);
+    return () => cancelIdleCallback(idle);
+  }, [lower]);
+  const shown = useMemo(
+    () =>
+      loaded.rows
+        .map((row, i) => ({ row, i }))
+        .filter(({ row }) => (part === null || partOf(row) === part) && (only === "all" || (only === "sent" ? row.sent : !row.sent || row.taken !== null))),
+    [loaded, part, only],
+  );
+  const elsewhere = useMemo(() => {
+    let sent: string | null = null;
+    return (row: PromptRow) => echoOf(row.text, (sent ??= loaded.rows.filter((each) => each.sent).map((each) => each.text).join("\n")));
+  }, [loaded]);
+  const wanted = words.trim().toLowerCase();
+  const hits = useMemo(() => (wanted ? shown.filter(({ i }) => wanted.split(/\s+/).every((word) => lower()[i]!.includes(word))).map(({ i }) => i) : []), [shown, wanted]);
+  const found = useMemo(() => new Set(hits), [hits]);
+  const blocks = useBlocks(shown);
+  useEffect(() => {
+    hit.value = 0;
+  }, [wanted]);
+  const current = hits[hit.value % Math.max(1, hits.length)];
+  useEffect(() => {
+    if (current === undefined) return;
+    requestAnimationFrame(() => box.current?.querySelector(`[data-part="${current}"]`)?.scrollIntoView({ block: "center" }));
+  }, [current, hits]);
+  const turn = (way: number) => (hit.value = (hit.value + way + hits.length) % Math.max(1, hits.length));
+  const draw = ({ row, i }: Shown) => (
+    <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} found={i === current ? wanted : ""} hit={found.has(i)} whole={only === "all" && !part} elsewhere={elsewhere} />
+  );
+  return (
+    <section class="card parts" aria-label={changed ? "Left out or shortened" : "The prompt"}>
+      <div class="tools">
+        <input
+          type="search"
+          data-search
+          placeholder="Search this prompt  ( / )"
+          aria-label="Search this prompt"
+          value={words}
+          onInput={(event) => go("session", { find: event.currentTarget.value }, true)}
+          onKeyDown={(event) => event.key === "Enter" && hits.length && (event.preventDefault(), turn(event.shiftKey ? -1 : 1))}
+        />
+        {wanted && (
+          <span class="soft" role="status" data-hits={hits.length}>
+            {hits.length ? `${hit.value + 1} of ${plural(hits.length, "message")}` : "not found"}
+          </span>
+        )}
+        {!changed && (
+          <label class="check">
+            <input type="checkbox" checked={only === "all"} onChange={(event) => go("session", { show: event.currentTarget.checked ? null : "sent" }, true)} /> what was left out, in its place
+          </label>
+        )}
+        {part && <button onClick={() => go("session", { part: null }, true)}>all categories</button>}
+      </div>
+      <div class="text-parts" ref={box}>
+        <ol>
+          <Ruler loaded={loaded} after={-1} />
+        </ol>
+        {blocks.map((items, at) => {
+          const marks = items.filter(({ i }) => found.has(i)).map(({ i }) => (i === current ? `${i} ${wanted}` : i));
+          return <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW || items.some(({ i }) => i === current)} state={marks.join()} />;
+        })}
+      </div>
+      {!shown.length && <p class="soft">{changed && !part ? "Everything said so far is in this prompt, whole." : "No message matches."}</p>}
+    </section>
+  );
+}
+
+/** Parts of the bar at most; a thousand of them would be narrower than a pixel. */
+const MOST_RUNS = 300;
+
+interface Run {
+  name: string;
+  units: number;
+  title: string;
+}
+
+/** Returns the parts of a prompt in their order, neighbours of one name joined; many small ones by their largest. */
+function runsOf(rows: readonly PromptRow[]): Run[] {
+  const sent = rows.filter((row) => row.sent && row.units > 0);
+  const joined: Run[] = [];
+  for (const row of sent) {
+    const [last, name] = [joined.at(-1), partOf(row)];
+    if (last?.name === name) last.units += row.units;
+    else joined.push({ name, units: row.units, title: "" });
+  }
+  if (joined.length <= MOST_RUNS) return joined.map((run) => ({ ...run, title: `${run.name}: ${n(run.units)}` }));
+  const size = joined.reduce((sum, run) => sum + run.units, 0) / MOST_RUNS;
+  const runs: Run[] = [];
+  let among: Run[] = [];
+  let units = 0;
+  joined.forEach((run, i) => {
+    among.push(run);
+    units += run.units;
+    if (units < size && i < joined.length - 1) return;
+    const most = among.reduce((best, each) => (each.units > best.units ? each : best));
+    runs.push({ name: most.name, units, title: among.length > 1 ? `${plural(among.length, "part")}: ${n(units)}` : `${most.name}: ${n(units)}` });
+    [among, units] = [[], 0];
+  });
+  return runs;
+}
+
+/** The whole prompt as one bar, part by part in their order. */
+function Ribbon({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
+  const whole = Math.max(1, loaded.budget ?? 0, loaded.used ?? 0);
+  const free = Math.max(0, whole - (loaded.used ?? 0));
+  return useMemo(
+    () => (
+      <div class="ribbon" role="img" aria-label={`${n(loaded.used)} of ${n(loaded.budget)} ${loaded.unit}, in the order of the prompt`}>
+        {runsOf(loaded.rows).map((run, i) => (
+          <span key={i} class={`p${colours.get(run.name)?.pattern ?? 0}`} style={{ flexGrow: run.units, backgroundColor: colours.get(run.name)?.colour ?? "#ffffff" }} title={run.title} />
+        ))}
+        {free > 0 && <span class="free" style={{ flexGrow: free }} title={`free: ${n(free)}`} />}
+      </div>
+    ),
+    [loaded, colours],
+  );
+}
+
+/** A step whose texts were not kept, and the setting that keeps them from now on. */
+function NoTexts() {
+  const change = useChange();
+  return (
+    <div class="guard">
+      <p>
+        The texts of this step were not kept, only their sizes.{" "}
+        <button onClick={() => void change.look("session.capture", "true")}>Keep them from now on…</button>
+      </p>
+      <Changed change={change} />
+    </div>
+  );
+}
+
+/** The tokens by category; they add up to the number in the heading. A category is also a filter. */
+function Sums({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
+  const sums = new Map<string, number>();
+  for (const row of loaded.rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
+  const total = [...sums.values()].reduce((sum, each) => sum + each, 0);
+  const chosen = params.value.get("part");
+  return (
+    <section class="card" aria-label="Tokens by category">
+      <table class="sums">
+        <tbody>
+          {[...sums].map(([name, units]) => (
+            <tr key={name} class={chosen === name ? "on" : ""}>
+              <th scope="row">
+                <button class="plain" aria-pressed={chosen === name} onClick={() => go("session", { part: chosen === name ? null : name }, true)}>
+                  <Chip at={colours.get(name)} /> {name}
+                </button>
+              </th>
+              <td class="num">{n(units)}</td>
+              <td class="num soft">{share(units, loaded.used ?? 0)}</td>
+            </tr>
+          ))}
+          <tr class="sum">
+            <th scope="row">sum</th>
+            <td class="num" data-sum={total}>{n(total)}</td>
+            <td class="num soft">{loaded.unit}</td>
+          </tr>
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Facts({ loaded, dated }: { loaded: Loaded; dated: boolean }) {
+  const facts: [string, string][] = [];
+  if (!dated && loaded.session) facts.push(["when", "not recorded"]);
+  if (loaded.window && loaded.window > (loaded.budget ?? 0)) facts.push(["window of the model", n(loaded.window)]);
+  if (loaded.usage?.input != null) facts.push(["counted by the provider", n(loaded.usage.input)]);
+  if (loaded.usage?.cached != null) facts.push(["read from the cache", `${n(loaded.usage.cached)} (${share(loaded.usage.cached, loaded.usage.input ?? loaded.used ?? 0)})`]);
+  if (loaded.cost_usd !== null) facts.push(["cost", dollars(loaded.cost_usd)]);
+  for (const [name, each] of Object.entries(loaded.facts ?? {})) facts.push([name.replaceAll("_", " "), String(each)]);
+  if (!facts.length && !loaded.marks.length) return <></>;
+  return (
+    <section class="card" aria-label="About this step">
+      <dl class="facts list small">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {loaded.marks.map((mark) => <p key={mark.text} class="soft">{mark.text}.</p>)}
+    </section>
+  );
+}
+
+function Ruler({ loaded, after }: { loaded: Loaded; after: number }) {
+  return (
+    <>
+      {loaded.rulers
+        .filter((each) => each.after === after)
+        .map((each) => (
+          <li key={each.text} class="ruler">
+            <span>{each.text}</span> <b class="num">{n(each.units)}</b>
+          </li>
+        ))}
+    </>
+  );
+}
+
+interface PartProps {
+  row: PromptRow;
+  i: number;
+  loaded: Loaded;
+  at: Key | undefined;
+  found: string;
+  hit: boolean;
+  whole: boolean;
+  elsewhere: (row: PromptRow) => string;
+}
+
+/** Says how much of a text that was left out the prompt still has, in a summary or an excerpt. */
+function echoOf(text: string, sent: string): string {
+  const lines = text.split(/\n|(?<=[.!?])\s+/).map((line) => line.trim()).filter((line) => line.length >= SENTENCE);
+  const kept = lines.filter((line) => sent.includes(line)).length;
+  return !lines.length ? "" : kept === lines.length ? "all of it stands elsewhere in this prompt" : kept ? `${n(kept)} of its ${plural(lines.length, "line")} stand elsewhere in this prompt` : "nothing of it stands elsewhere in this prompt";
+}
+
+function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
+  const open = useSignal(false);
+  const rest = useSignal<string | null>(null);
+  const text = rest.value ?? row.text;
+  const isOpen = open.value || found !== "";
+  const long = text.length > SHORT || text.split("\n", 13).length > 12;
+  const toggle = async () => {
+    open.value = !isOpen;
+    if (open.value && rest.value === null && row.chars > row.text.length && loaded.session)
+      rest.value = await get<{ text: string }>("prompt_part", { session: loaded.session, step: String(loaded.step), at: String(i) }).then((got) => got.text, (error: Error) => error.message);
+  };
+  const closed = !row.sent && !isOpen;
+  return (
+    <>
+      <li class={`part${row.sent ? "" : " out"}${row.taken ? " cut" : ""}${isOpen ? " open" : ""}`} data-part={i} style={{ "--part": at?.colour ?? "var(--glass)" }}>
+        <button class="part-head" data-row aria-expanded={isOpen} onClick={() => void toggle()}>
+          <Chip at={at} />
+          <b>{titled(row)}</b>
+          {row.name && <code class="clip">{row.name}</code>}
+          {!["whole", "system prompt", "memory", "summary"].includes(row.state) && <span class={`badge ${row.sent ? "cut" : "dropped"}`}>{row.state}</span>}
+          {hit && !found && <span class="badge back">found</span>}
+          {closed && <span class="clip soft">{row.text.slice(0, 160)}</span>}
+          <span class="grow" />
+          <span class="num">
+            {n(row.units)}
+            {row.sent && row.was !== null && row.was > row.units && <small> of {n(row.was)}</small>}
+            {!row.sent && <small> not sent</small>}
+          </span>
+        </button>
+        {(isOpen || !row.sent || row.taken) && !closed && (
+          <p class="why">
+            {row.why} {!row.sent && elsewhere(row) && <b>{capital(elsewhere(row))}.</b>}
+          </p>
+        )}
+        {closed ? null : isOpen && row.taken ? (
+          <pre tabIndex={0}>
+            {row.taken.map(([sign, piece], at) => (sign === "-" ? <del key={at}>{piece}</del> : sign === "+" ? <ins key={at}>{piece}</ins> : <span key={at}>{piece}</span>))}
+          </pre>
+        ) : text ? (
+          <pre tabIndex={isOpen ? 0 : undefined} class={isOpen ? "" : "short"}>
+            {found ? <Marked text={text.slice(0, MARKED)} words={found} /> : isOpen ? text : text.slice(0, SHORT)}
+          </pre>
+        ) : null}
+        {isOpen && loaded.session && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
+        {!closed && (long || row.taken) && (
+          <button class="more" onClick={() => void toggle()} tabIndex={-1}>
+            {isOpen ? "Show less" : row.taken ? "Show what was taken out" : `Show all ${n(row.chars)} characters`}
+          </button>
+        )}
+      </li>
+      {whole && <Ruler loaded={loaded} after={i} />}
+    </>
+  );
+}
+
+const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
+const titled = (row: PromptRow): string => (row.category === "summary" || row.category === "memory" ? row.category : row.category === "tool results" || row.role === "tool" ? "tool result" : row.role);
+
+/** A text with the words that were searched marked: the phrase where it stands, or else each of its words. */
+function Marked({ text, words }: { text: string; words: string }) {
+  const parts: (string | preact.JSX.Element)[] = [];
+  const lower = text.toLowerCase();
+  const wanted = lower.includes(words) ? [words] : words.split(/\s+/);
+  const next = (from: number) => wanted.map((word) => [lower.indexOf(word, from), word.length] as const).filter(([at]) => at >= 0).sort((a, b) => a[0] - b[0])[0];
+  let at = 0;
+  for (let found = next(0); found && parts.length < 400; found = next(at)) {
+    parts.push(text.slice(at, found[0]), <mark key={found[0]}>{text.slice(found[0], found[0] + found[1])}</mark>);
+    at = found[0] + found[1];
+  }
+  return (
+    <>
+      {parts}
+      {text.slice(at)}
+    </>
+  );
+}

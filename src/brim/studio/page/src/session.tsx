@@ -1,0 +1,175 @@
+// One session: the strip of its steps, and the selected step below it, by what was sent, what was left out, the cache,
+// and what fills it. Everything follows one selection.
+import { useEffect, useMemo } from "preact/hooks";
+import { load } from "./api";
+import { CacheTab } from "./cache";
+import { keys } from "./categories";
+import { Fills, useInsights } from "./fills";
+import { LabDrawer } from "./lab";
+import { LeftOut } from "./left_out";
+import { Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
+import { Difference } from "./prompt_diff";
+import { Bodies, Share } from "./prompt_share";
+import { go, link, params } from "./route";
+import { partOf, Sent } from "./sent";
+import { Steps, Strip } from "./strip";
+import type { Prompt, Timeline } from "./types";
+
+const TABS = ["sent", "out", "cache", "fills"] as const;
+
+export function Session() {
+  const [id, session, step] = ["id", "session", "step"].map((name) => params.value.get(name));
+  const fields: Record<string, string> | null = id ? { id } : session ? { session, ...(step ? { step } : {}) } : null;
+  const found = useMemo(() => load<Prompt>(() => (fields ? { view: "prompt", fields } : null)), [id, session, step]);
+  useEffect(() => found.stop, [found]);
+  const steps = useMemo(() => load<Timeline>(() => (session && !id ? { view: "timeline", fields: { session } } : null)), [id, session]);
+  useEffect(() => steps.stop, [steps]);
+  const prompt = found.state.value;
+  const timeline = steps.state.value.value;
+  if (!fields)
+    return (
+      <Empty>
+        <h1>No session is selected</h1>
+        <p><a href={link("sessions")}>All sessions</a></p>
+      </Empty>
+    );
+  const at = prompt.value?.step ?? (step ? Number(step) : (timeline?.points.length ?? 1));
+  return (
+    <>
+      <Title session={session ?? id!} timeline={timeline} prompt={prompt.value} />
+      {timeline && timeline.points.length > 0 && <Strip loaded={timeline} step={at} />}
+      {prompt.problem ? <Failed title="This step cannot be shown" text={prompt.problem} /> : prompt.value ? <Selected loaded={prompt.value} timeline={timeline} /> : <Waiting />}
+      {timeline && timeline.points.length > 0 && <Steps loaded={timeline} step={at} />}
+    </>
+  );
+}
+
+function Title({ session, timeline, prompt }: { session: string; timeline: Timeline | null; prompt: Prompt | null }) {
+  const status = timeline?.status;
+  return (
+    <Head title={timeline?.title || session}>
+      <p class="lead">
+        {timeline?.title && timeline.title !== session && <code>{session}</code>} {prompt?.model ?? status?.model ?? "no model named"}
+        {timeline && ` · ${plural(timeline.points.length, "step")} · ${plural(status!.compactions, "compaction")}`}
+        {status && status.sub_ticks > 0 && ` · ${plural(status.sub_ticks, "sub-tick")}`}
+        {timeline?.goal && ` · goal: ${timeline.goal}`}
+        {timeline && timeline.kind === "loop" && (timeline.ended ? ` · ended: ${timeline.ended}` : " · not ended")}
+      </p>
+    </Head>
+  );
+}
+
+function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | null }) {
+  const tab = params.value.get("tab") ?? "sent";
+  const view = params.value.get("view") ?? "";
+  const diff = params.value.get("diff");
+  const colours = useMemo(() => keys([...new Set(loaded.rows.map(partOf))]), [loaded]);
+  const out = useMemo(() => loaded.rows.filter((row) => !row.sent || row.taken), [loaded]);
+  const insights = useInsights(loaded.session);
+  const open = (name: string) => go("session", { tab: name === "sent" ? null : name, diff: null, view: null });
+  useEffect(() => {
+    const turn = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || (event.target instanceof HTMLElement && event.target.matches("input, select, textarea"))) return;
+      const [way, pick] = [event.key === "[" ? -1 : event.key === "]" ? 1 : 0, TABS[Number(event.key) - 1]];
+      const to = (loaded.step ?? 0) + way;
+      if (way && loaded.step && to >= 1 && to <= loaded.steps) go("session", { step: to, part: null });
+      if (pick) open(pick);
+    };
+    addEventListener("keydown", turn);
+    return () => removeEventListener("keydown", turn);
+  }, [loaded]);
+  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", fills: insights.length ? `What fills it (${n(insights.length)})` : "What fills it" };
+  return (
+    <>
+      <div class="step-head">
+        {loaded.step && <StepButtons loaded={loaded} />}
+        <Size loaded={loaded} />
+        <span class="grow" />
+        {loaded.session && loaded.step && loaded.step > 1 && (
+          <button aria-pressed={!!diff} onClick={() => go("session", { diff: diff ? null : String(loaded.step! - 1), view: null })}>Compare</button>
+        )}
+        {loaded.replayable && <button aria-pressed={view === "body"} onClick={() => go("session", { view: view === "body" ? null : "body", diff: null })}>Copy as…</button>}
+        <button aria-pressed={view === "share"} onClick={() => go("session", { view: view === "share" ? null : "share", diff: null })}>Share</button>
+        {loaded.replayable && <button class="main" aria-pressed={view === "lab"} onClick={() => go("session", { view: view === "lab" ? null : "lab", diff: null })}>Try another budget</button>}
+      </div>
+      {diff && loaded.session && loaded.step && (
+        <>
+          <label class="inline">
+            <span>Compare with step</span>
+            <input type="number" min={1} max={loaded.steps} value={diff} aria-label="Compare with step" onChange={(event) => go("session", { diff: event.currentTarget.value || null })} />
+          </label>
+          <Difference session={loaded.session} step={loaded.step} other={diff} colours={colours} />
+        </>
+      )}
+      {view === "body" && <Bodies loaded={loaded} />}
+      {view === "share" && <Share loaded={loaded} />}
+      {view === "lab" && <LabDrawer source={`prompt:${loaded.session}@${loaded.step}`} close={() => go("session", { view: null, budget: null, beside: null })} />}
+      {!diff && (
+        <>
+          <div class="tabs" role="tablist" aria-label="The selected step">
+            {TABS.filter((name) => loaded.session || name === "sent" || name === "out").map((name, i) => (
+              <button key={name} role="tab" id={`tab-${name}`} aria-selected={tab === name} aria-controls="panel" title={`Key ${i + 1}`} onClick={() => open(name)}>
+                {titles[name]}
+              </button>
+            ))}
+          </div>
+          <div id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+            {tab === "out" ? (
+              <LeftOut loaded={loaded} colours={colours} rows={out} />
+            ) : tab === "cache" && loaded.session ? (
+              <CacheTab session={loaded.session} step={loaded.step!} />
+            ) : tab === "fills" && loaded.session ? (
+              <Fills loaded={loaded} colours={colours} insights={insights} />
+            ) : (
+              <Sent loaded={loaded} colours={colours} dated={timeline?.points[loaded.step! - 1]?.at != null} />
+            )}
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function StepButtons({ loaded: { step, steps } }: { loaded: Prompt }) {
+  return (
+    <span class="steps" data-step={step}>
+      <button aria-label="Previous step" title="Previous step  ( [ )" disabled={step! <= 1} onClick={() => go("session", { step: step! - 1, part: null })}>
+        ←
+      </button>
+      <h2>
+        Step {n(step)} <small>of {n(steps)}</small>
+      </h2>
+      <button aria-label="Next step" title="Next step  ( ] )" disabled={step! >= steps} onClick={() => go("session", { step: step! + 1, part: null })}>
+        →
+      </button>
+    </span>
+  );
+}
+
+/** The size of the selected prompt: the one number that all tabs add up to, and who counted it. */
+function Size({ loaded }: { loaded: Prompt }) {
+  const { used, budget, unit, size } = loaded;
+  return (
+    <p class="lead" data-used={used ?? ""}>
+      <b>{n(used)}</b>
+      {budget ? (
+        <>
+          {" "}
+          of <b>{n(budget)}</b> {unit} ({share(used ?? 0, budget)})
+        </>
+      ) : (
+        ` ${unit}`
+      )}{" "}
+      <span class={`badge ${loaded.exact ? "good" : "soft"}`}>{size?.method ?? (loaded.exact ? "counted exactly" : "estimated")}</span>
+      {loaded.usage?.input != null && loaded.usage.input !== used && <span class="soft"> the provider counted {n(loaded.usage.input)}</span>}
+      {used !== null && budget !== null && used > budget && <span class="badge dropped">over its budget</span>}
+      {loaded.marks.map((mark) => (
+        <span key={mark.text} class="badge warn" title={mark.text}>
+          {mark.kind === "warning" ? "reached the warning line" : "compacted here"}
+        </span>
+      ))}
+      {loaded.at !== null && <span class="soft"> {when(loaded.at)}</span>}
+    </p>
+  );
+}
+

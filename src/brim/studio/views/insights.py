@@ -1,0 +1,244 @@
+"""What a session wastes or has lost, each with its tokens, its price and what mends it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from brim.audit.fields import loaded
+from brim.sessions.log.overview import SessionUse
+from brim.store.base import Store
+from brim.studio.costs import cost
+from brim.studio.prompt_rows import tool_name
+from brim.studio.prompt_source import PromptSource, opened_prompt
+from brim.studio.tool_results import ToolResult, meter_of, results_in
+from brim.studio.views import keep
+from brim.studio.views.cache import EXCERPT, cache
+from brim.studio.views.prompt import prompt
+from brim.studio.views.sessions import session_row
+from brim.studio.workspace import Workspace
+
+_LARGE = 0.25
+"""The share of the window from which a result is large."""
+_LEAST = 20
+"""Tokens of a repeated result below which nobody minds."""
+_NOTABLE = 0.01
+"""The share of the window from which unused tools are worth a line."""
+_OFTEN = 0.2
+"""The share of the requests from which a program that leaves messages out breaks the cache too often."""
+_NEAR = 24
+"""Characters shown on each side of a difference."""
+_MOST = 5
+"""Insights of one kind."""
+_CAUSES = {
+    "system": ("The system prompt changed", "Move what changes, such as the time, to the end of the messages."),
+    "tools": ("The tools changed", "Send the same tools in the same order with each request."),
+    "moved": ("The start of the prompt changed", "Append to the history, and change no earlier message."),
+    "compacted": ("Messages were left out", "Let brim make the cut: it holds one as long as the prompt fits."),
+    "expired": ("The cache had expired", "Ask for a longer lifetime of the cache, if the provider has one."),
+}
+"""Why a cache was not found, in words, and what mends it."""
+
+
+@dataclass(slots=True)
+class _Session:
+    """What is known of a session."""
+
+    workspace: Workspace
+    store: Store
+    name: str
+    row: SessionUse
+    last: PromptSource
+    calls: list[dict[str, Any]]
+    """The calls of the view `cache`, the newest first."""
+    results: list[tuple[ToolResult, int, int]]
+    """The results of tools, each with its tokens and its log entry."""
+    called: set[str]
+
+    @property
+    def window(self) -> int:
+        return int(self.row.status.get("window") or 0)
+
+    def percent(self, tokens: int) -> str:
+        """Return tokens as a share of the window."""
+        return f"{100 * tokens / max(1, self.window):.0f} %"
+
+    def each_time(self, tokens: int) -> float | None:
+        """Return what tokens at the start of every prompt cost, as far as they were not cached."""
+        spent = [cost(self.last.model, "tokens", tokens, min(tokens, call["actual"] or 0)) for call in self.calls]
+        known = [each for each in spent if each is not None]
+        return round(sum(known), 6) if len(known) == len(spent) else None
+
+    def insight(self, kind: str, title: str, detail: str, tokens: int, do: str, **more: Any) -> dict[str, Any]:
+        share = round(tokens / self.window, 4) if self.window else None
+        values = {"kind": kind, "title": title, "detail": detail, "tokens": tokens, "share": share, "cost_usd": None}
+        return {**values, "step": None, "do": do, "key": None, "value": None, **more}
+
+
+def insights(workspace: Workspace, session: str) -> dict[str, Any]:
+    """Return what a session wastes or has lost, the most tokens first.
+
+    Raises:
+        UnknownName: there is no such session, or it has no prompt.
+    """
+    store = workspace.store_of(session)
+    newest = store.entries(session, newest=True, limit=1)
+    kept = f"insights {session} {newest[0].number if newest else 0}"
+    known: dict[str, Any] | None = workspace.cached(kept)
+    if known is None:
+        read = _read(workspace, store, session)
+        found = [each for kind in _KINDS for each in [*kind(read)][:_MOST]]
+        known = {"insights": sorted(found, key=lambda each: -each["tokens"])}
+        workspace.cache(kept, known)
+    return known
+
+
+def _read(workspace: Workspace, store: Store, session: str) -> _Session:
+    row, last = session_row(store, session), opened_prompt(workspace, session)
+    scale, calls = meter_of(last.model), dict[str, tuple[str, str]]()
+    results: list[tuple[ToolResult, int, int]] = []
+    for entry in store.entries(session, kinds=["message"]):
+        results += [(result, scale.count(result.text), entry.number) for result in results_in(entry, calls)]
+    called = {name for name, _ in calls.values()}
+    return _Session(workspace, store, session, row, last, cache(workspace, session)["calls"], results, called)
+
+
+def _tools(read: _Session) -> Iterator[dict[str, Any]]:
+    """Yield the tools that were offered and never called."""
+    offered = {name: len(str(tool)) for tool in read.last.tools or () if (name := tool_name(tool))}
+    unused = [name for name in offered if name not in read.called]
+    rows = prompt(read.workspace, read.name)["rows"]
+    whole = sum(row["units"] for row in rows if row["category"] == "tools")
+    tokens = whole * sum(offered[name] for name in unused) // max(1, sum(offered.values()))
+    if not unused or tokens < _NOTABLE * read.window:
+        return
+    used = [name for name in offered if name in read.called]
+    called = f"only {', '.join(used)} {'was' if len(used) == 1 else 'were'} called" if used else "none was called"
+    yield read.insight(
+        "tools",
+        f"{len(unused):,} of {len(offered):,} tools were never called",
+        f"{len(offered):,} tools, {whole:,} tokens, {read.percent(whole)} of the window; {called}",
+        tokens,
+        "Offer only the tools that the task needs; requests that these settings fit choose them by relevance.",
+        cost_usd=read.each_time(tokens),
+        step=read.last.step,
+        key="prompt.tools.keep",
+        value="relevant",
+    )
+
+
+def _repeats(read: _Session) -> Iterator[dict[str, Any]]:
+    """Yield calls that were made again, and answered as before."""
+    found: dict[ToolResult, list[tuple[int, int]]] = defaultdict(list)
+    for result, units, number in read.results:
+        if result.tool and units >= _LEAST:
+            found[result].append((units, number))
+    again = sorted(found.items(), key=lambda each: -each[1][0][0] * (len(each[1]) - 1))
+    for result, times in again:
+        if len(times) < 2:
+            break
+        tokens = times[0][0] * (len(times) - 1)
+        phrase = keep.clipped(f"{result.tool} {result.arguments}".partition("\n")[0])
+        lost = bool(read.row.status.get("compactions"))
+        yield read.insight(
+            "repeat",
+            f"The same result was read {len(times):,} times",
+            f"{_call(result)} returned the same {times[0][0]:,} tokens each time",
+            tokens,
+            "Keep the first result, so that it is not read again." if lost else "Tell the agent what it has read.",
+            cost_usd=cost(read.last.model, "tokens", tokens),
+            step=read.last.prompts.step_after(times[-1][1]),
+            **({"key": keep.KEY, "value": keep.value_with(read.workspace, phrase)} if lost else {}),
+        )
+
+
+def _call(result: ToolResult) -> str:
+    """Return a call in a line: the tool, and the values of its arguments."""
+    given = loaded(result.arguments)
+    values = " ".join(map(str, given.values())) if isinstance(given, Mapping) else result.arguments
+    return " ".join(f"{result.tool} {values}".split())[: keep.LONGEST]
+
+
+def _broken_cache(read: _Session) -> Iterator[dict[str, Any]]:
+    """Yield why the provider's cache was not found, a cause at a time."""
+    for why, (title, do) in _CAUSES.items():
+        calls = [call for call in read.calls if call["why"] == why and call["lost"]]
+        tokens = sum(call["lost"] for call in calls)
+        # A compaction now and then is what keeps the prompt small.
+        if not tokens or (why == "compacted" and len(calls) < _OFTEN * len(read.calls)):
+            continue
+        costs = [call["lost_usd"] for call in calls]
+        places = Counter((call["difference"] or {}).get("offset") for call in calls)
+        where, _ = places.most_common(1)[0]
+        sample = next(call for call in calls if (call["difference"] or {}).get("offset") == where)
+        at = f" at character {where + 1:,}" if where is not None and why in ("system", "tools") else ""
+        yield read.insight(
+            "cache",
+            f"{title}{at} in {len(calls):,} of {len(read.calls):,} requests",
+            f"{tokens:,} tokens could have been cached and were paid in full. {_shown(sample)}",
+            tokens,
+            do,
+            cost_usd=round(sum(costs), 6) if None not in costs else None,
+            step=sample["step"],
+        )
+
+
+def _shown(call: Mapping[str, Any]) -> str:
+    """Return why a call found less, with the place where its prompt begins to differ."""
+    change = call["difference"]
+    if change is None:
+        return str(call["text"])
+    at = min(change["offset"], EXCERPT // 4)
+    before, after = (change[name][max(0, at - _NEAR) : at + _NEAR] for name in ("before", "after"))
+    return f"{call['text']} It had {before!r}, then {after!r}."
+
+
+def _lost_errors(read: _Session) -> Iterator[dict[str, Any]]:
+    """Yield errors that neither a message nor a summary of the last prompt has."""
+    rows = prompt(read.workspace, read.name)["rows"]
+    sent = "\n".join(row["text"] for row in rows if row["sent"]).casefold()
+    for row in rows[::-1]:
+        is_lost = row["state"] == "left out" and row["category"] == "tool results"
+        lines = keep.failures(keep.lines_of(row["text"])) if is_lost else []
+        if not lines or any(line.casefold()[: keep.LONGEST] in sent for line in lines):
+            continue
+        line = keep.clipped(lines[-1])
+        yield read.insight(
+            "lost error",
+            f"The last prompt does not know of an error: {line}",
+            row["why"],
+            row["units"],
+            "Pin its text, so that the message stays whole.",
+            step=read.last.step,
+            key=keep.KEY,
+            value=keep.value_with(read.workspace, line),
+        )
+
+
+def _large_results(read: _Session) -> Iterator[dict[str, Any]]:
+    """Yield results that take a large share of the window."""
+    for result, units, number in sorted(read.results, key=lambda each: -each[1]):
+        if not read.window or units < _LARGE * read.window:
+            break
+        yield read.insight(
+            "large result",
+            f"One result takes {read.percent(units)} of the window",
+            f"{_call(result)} returned {units:,} tokens",
+            units,
+            "Limit the results of tools: brim keeps the parts of a longer one that matter.",
+            cost_usd=cost(read.last.model, "tokens", units),
+            step=read.last.prompts.step_after(number),
+            key="session.tool_limit",
+            value="10%",
+        )
+
+
+_KINDS: Sequence[Callable[[_Session], Iterator[Mapping[str, Any]]]] = (
+    _tools,
+    _repeats,
+    _broken_cache,
+    _lost_errors,
+    _large_results,
+)
