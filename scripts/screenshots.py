@@ -52,7 +52,12 @@ class Shot:
 STEP = {"session": SESSION, "step": "37"}
 SHOTS = (
     Shot(name="studio-session", screen="session", query=STEP, waits=".part"),
-    Shot(name="studio-left-out", screen="session", query={**STEP, "tab": "out", "find": "timed out"}, waits=".part.open"),
+    Shot(
+        name="studio-left-out",
+        screen="session",
+        query={**STEP, "tab": "out", "find": "timed out"},
+        waits=".part.open",
+    ),
     Shot(name="studio-sessions", screen="sessions", waits=".spark svg", height=420),
     Shot(name="studio-lab", screen="lab", query={"budget": "2600"}, waits="[data-used]"),
     Shot(
