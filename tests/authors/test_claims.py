@@ -6,10 +6,9 @@ Each test opens with the sentences of the page that it holds.
 import logging
 
 import pytest
-from typer.testing import CliRunner
 
 import brim
-from brim.cli.config import app as config_app
+from brim import cli
 from brim.errors import SourceError
 from brim.flows.curator import Curator
 from brim.flows.pack import Pack
@@ -153,14 +152,14 @@ def test_ecology_the_profile_has_the_limits_of_the_table_and_4000_without_a_mode
         assert made.value(f"sections.{key}.priority") == priority
 
 
-def test_ecology_foreign_keys_are_listed_by_config_check(tmp_path, monkeypatch):
-    """ "brim does not read them, and `brim config check` lists them"."""
+def test_ecology_foreign_keys_are_listed_by_the_doctor(tmp_path, monkeypatch, capsys):
+    """ "brim does not read them, and `brim doctor` lists them"."""
     written(tmp_path, f"world: {{size: 40}}\nllm: {{default_model: x}}\n{BLOCK}\n")
     monkeypatch.chdir(tmp_path)
-    shown = CliRunner().invoke(config_app, ["check"])
-    assert shown.exit_code == 0, shown.output
-    assert "'world'" in shown.output
-    assert "'llm'" in shown.output
+    assert cli.main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert "'world'" in shown
+    assert "'llm'" in shown
 
 
 def test_ecology_the_last_budget_counts_and_one_that_leaves_no_room_does_not(caplog):

@@ -402,7 +402,7 @@ def test_the_doctors_advice_keeps_as_many_critical_steps():
         return receipt, receipt["context_truncation"]["priority_distribution"]["CRITICAL"]
 
     receipt, before = kept(config)
-    found = diagnose(config, [("", {**receipt, "flow": "f"})], None, None)
+    found = diagnose(config, [("", {**receipt, "flow": "f"})], None)
     flags = {key: value for each in found for key, value in changed(each.changes)}
     assert kept(brim.load_config(environ={}, flags=flags))[1] >= before
     assert not any("history_max_older_chars" in each.do for each in found)

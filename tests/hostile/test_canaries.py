@@ -214,7 +214,6 @@ def yaml_of(key, value):
 COMMANDS = (
     ("config", "show"),
     ("config", "show", "--json"),
-    ("config", "check"),
     ("doctor",),
     ("doctor", "--json"),
     ("gateway", "--check"),

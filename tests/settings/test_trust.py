@@ -121,7 +121,6 @@ COMMANDS = (
     ("status",),
     ("doctor",),
     ("config", "show"),
-    ("config", "check"),
     ("count", "brim.yaml"),
 )
 

@@ -28,7 +28,7 @@ COMMANDS = {
     "audit": "Replay recorded traffic, and report what brim would have changed.",
 }
 """The commands with their summaries, each the `run` of a module of its name, in the order of the help."""
-GROUPS = {"config": "Show, check and change settings.", "flow": "Run flows, and report on their runs."}
+GROUPS = {"config": "Show and change settings.", "flow": "Run flows, and report on their runs."}
 """The groups of commands, each the `app` of a module of its name."""
 
 _EPILOG = (

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from brim.cli import options
-from brim.cli.output import complain, console, emit, emit_text, masked, mute_settings, show, table
+from brim.cli.output import console, emit, emit_text, masked, mute_settings, show, table
 from brim.errors import SourceError
 
 if TYPE_CHECKING:
     from brim.settings.config import Config
     from brim.settings.resolved import Resolved
 
-app = typer.Typer(name="config", help="Show, check and change settings.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True, rich_markup_mode=None)
 
 _Key = Annotated[str, Argument(metavar="KEY", help="The setting, such as context_budget_chars.")]
 _File = Annotated[str | None, Option("--file", metavar="PATH", help="The file, if not the one here.")]
@@ -133,66 +133,6 @@ def _near(where: str) -> str:
         return where
     near = os.path.relpath(where)
     return near if len(near) < len(where) and not near.startswith(os.pardir + os.sep + os.pardir) else where
-
-
-@app.command()
-def check(
-    *,
-    paths: Annotated[
-        list[str] | None,
-        Argument(metavar="PATH", help="Files of settings, flows or profiles, or directories; by default here."),
-    ] = None,
-    json: options.Json = False,
-) -> None:
-    """Check settings files, and list each problem with its line.
-
-    The verdict is that of brim doctor without receipts: the exit code is 2 if a file is invalid, 1 if a setting has no
-    effect or a budget cannot be used as it is written, and 0 otherwise. Warnings do not change it.
-
-    Example: brim config check brim.yaml flows/build.yaml
-    """
-    mute_settings()
-    rows = [masked(_checked(path)) for path in paths or [""]]
-    ok = all(row["ok"] for row in rows)
-    invalid = any(row["error"] for row in rows)
-    if json:
-        emit({"ok": ok, "files": rows})
-    else:
-        for row in rows:
-            _show_check(row)
-    if not ok:
-        raise typer.Exit(2 if invalid else 1)
-
-
-def _checked(path: str) -> dict[str, Any]:
-    from brim.doctor.diagnosis import diagnose
-    from brim.settings import load_config
-
-    row: dict[str, Any] = {"path": path, "ok": True, "error": None, "line": None, "read": [], "warnings": []}
-    row["problems"] = []
-    try:
-        config = load_config(path or None)
-        warnings = config.validate()
-        wrong = [finding for finding in diagnose(config) if finding.level == "wrong"]
-        seen = {finding.seen for finding in wrong}
-        row |= {"ok": not wrong, "problems": [finding.to_dict() for finding in wrong], "read": list(config.files)}
-        return {**row, "warnings": [warning for warning in warnings if warning not in seen]}
-    except SourceError as error:
-        return {**row, "path": error.path, "ok": False, "error": str(error), "line": error.line}
-
-
-def _show_check(row: dict[str, Any]) -> None:
-    if row["error"]:
-        complain(row["error"])
-        return
-    out = console()
-    verdict = "ok" if row["ok"] else "wrong"
-    out.print(f"{verdict}  {', '.join(map(_near, row['read'])) or 'no file'}", soft_wrap=True)
-    for problem in row["problems"]:
-        for line in (f"{problem['check']}: {problem['seen']}", problem["do"], *(f"$ {c}" for c in problem["commands"])):
-            out.print(f"    {line}", soft_wrap=True)
-    for warning in row["warnings"]:
-        out.print(f"    warning: {warning}", soft_wrap=True)
 
 
 @app.command("set")
