@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,7 @@ def api_of(program: Program, window: int, log: RequestLog) -> Api:
     cache: Cache = BreakpointCache() if messages else PrefixCache()
     script = Script(program.task, "toolu_rig_" if messages else "call_rig_")
     upstream = Upstream(script=script, log=log, cache=cache, window=window)
-    apis = {"messages": MessagesApi, "openai": OpenAiApi, "gemini": GeminiApi}
+    apis: dict[str, Callable[[Upstream], Api]] = {"messages": MessagesApi, "openai": OpenAiApi, "gemini": GeminiApi}
     return apis[program.api](upstream)
 
 
