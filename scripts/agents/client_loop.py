@@ -49,9 +49,9 @@ def _openai_client(base: str) -> Any:
 
 
 def _gemini_client(base: str) -> Any:
-    from google import genai
+    from google.genai import Client
 
-    return genai.Client(api_key=_KEY, http_options={"base_url": base})
+    return Client(api_key=_KEY, http_options={"base_url": base})
 
 
 def _messages(client: Any, model: str, task: str) -> str:

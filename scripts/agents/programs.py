@@ -182,13 +182,6 @@ def _vibe(place: Place) -> Launch:
     return Launch(commands=[[str(_python("vibe", "vibe")), "-p", PROMPT, "--yolo", "--trust"]], env=env)
 
 
-def _openhands(place: Place) -> Launch:
-    env = {"LLM_BASE_URL": f"{place.base}/v1", "LLM_API_KEY": _KEY, "LLM_MODEL": f"openai/{place.model}"}
-    env |= {"OPENHANDS_SUPPRESS_BANNER": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    options = ["--headless", "--override-with-envs", "--always-approve"]
-    return Launch(commands=[[str(_python("openhands", "openhands")), *options, "-t", PROMPT]], env=env)
-
-
 def _pi(place: Place) -> Launch:
     model = {"id": place.model}
     provider = {"baseUrl": f"{place.base}/v1", "api": "openai-completions", "apiKey": _KEY, "models": [model]}
@@ -253,7 +246,6 @@ PROGRAMS = (
     Program(name="Continue CLI", launch=_continue, windows=_USUAL, needs=_NODE / "cn"),
     Program(name="kimi-code", launch=_kimi, windows=_USUAL, needs=_NODE / "kimi"),
     Program(name="Mistral Vibe", launch=_vibe, windows=_USUAL, needs=_python("vibe", "vibe")),
-    Program(name="OpenHands", launch=_openhands, windows=_USUAL, needs=_python("openhands", "openhands")),
     Program(name="pi", launch=_pi, windows=_USUAL, needs=_NODE / "pi"),
     Program(name="mini-swe-agent", launch=_mini, windows=_USUAL, needs=_python("mini", "mini")),
     Program(name="aider", launch=_aider, windows=(16_000, 24_000), needs=_python("aider", "aider"), task=_TURNS),
