@@ -73,6 +73,7 @@ _PARTS = (
 )
 """Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
 _INSIDE = {
+    "studio.views.keep.lines_of": "history.compact.secrets.redact",
     "sessions.loop.peer_steps.PeerSteps.notice": "sessions.loop.peer_steps.step_of",
     "gateway.exchange.Exchange.run": "gateway.client.parsed.parse",
     "gateway.exchange.Exchange.parsed": "gateway.client.parsed.parse",

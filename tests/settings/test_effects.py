@@ -421,6 +421,12 @@ PROBES = {
     "history.pin_first_user": Probe(
         long_task, True, lambda before, after: 8_000 < before < 10_000 and after is True, SMALL
     ),
+    "history.pin": Probe(
+        messages(),
+        ["5 the build"],
+        lambda before, after: 5 not in numbers(before) and {5, 15, 25, 35} <= {*numbers(after)},
+        SMALL,
+    ),
     "history.excerpts": Probe(
         messages(), True, lambda before, after: len(after) > len(before) and "omitted]" in str(after), SMALL
     ),

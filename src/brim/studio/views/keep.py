@@ -86,9 +86,9 @@ def failures(lines: Iterable[str]) -> list[str]:
     return [line for line in lines if reports_failure(line) and not is_code(line)]
 
 
-def clipped(line: str) -> str:
+def clipped(words: str) -> str:
     """Return the start of a line, up to the end of a word."""
-    if len(line) <= LONGEST:
-        return line
-    cut = line[:LONGEST]
+    if len(words) <= LONGEST:
+        return words
+    cut = words[:LONGEST]
     return cut.rpartition(" ")[0] if " " in cut[_SHORTEST:] else cut
