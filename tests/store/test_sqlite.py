@@ -98,7 +98,7 @@ def test_a_store_of_a_newer_brim_is_refused(path, url):
 
 @pytest.mark.parametrize("name", ["missing/brim.db", "a\0b.db", "."])
 def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
-    with pytest.raises(StoreError, match="does the folder exist, and may you write there"):
+    with pytest.raises(StoreError, match="does the folder exist, and can you write to it"):
         open_store(f"sqlite:///{tmp_path}/{name}")
 
 

@@ -42,7 +42,7 @@ _ADVICE = {
     "SQLITE_LOCKED": "another statement holds the table: try again",
     "SQLITE_FULL": "the disk is full: free some space; nothing was written",
     "SQLITE_READONLY": _READ_ONLY,
-    "SQLITE_CANTOPEN": "it cannot be opened: does the folder exist, and may you write there?",
+    "SQLITE_CANTOPEN": "it cannot be opened: does the folder exist, and can you write to it?",
     "SQLITE_CORRUPT": "the file is damaged: restore a copy, or save what is left with `sqlite3 FILE .recover`",
     "SQLITE_NOTADB": "it is neither a brim store nor a SQLite file: name another file",
     "SQLITE_IOERR": "the disk cannot be read or written: see the system's log",

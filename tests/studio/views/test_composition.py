@@ -113,8 +113,8 @@ def test_sections_alone_are_a_prompt_and_the_same_texts_are_the_same_source(work
         (REQUEST, "sections: [{name: a, files: '*'}]", "files is read by brim fit"),
         (REQUEST, "{sections: [], messages: {file: /etc/passwd}}", "file is read by brim fit"),
         (REQUEST, "sections: [{name: a, content: b, page: top}]", "page must be one of"),
-        (7, SECTIONS, "a text"),
-        (REQUEST, {"sections": []}, "a text"),
+        (7, SECTIONS, "a string"),
+        (REQUEST, {"sections": []}, "a string"),
     ],
 )
 def test_what_cannot_be_understood_is_refused_with_its_place(workspace, request_, sections, told):

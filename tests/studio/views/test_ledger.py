@@ -57,7 +57,7 @@ def test_a_pin_is_listed_with_its_ledger_and_refused_where_it_is_too_big(alone):
     cut = next(edit for edit in alone.get("ledger", session=SESSION)[1]["edits"] if edit["kind"] == "shortened")
     status, told = alone.post("pin", session=SESSION, handle=cut["texts"][0]["handle"])
     assert status == 400
-    assert "of at most 1,600 tokens" in told["problem"]
+    assert "within 1,600 tokens" in told["problem"]
     assert alone.post("unpin", session=SESSION, handle=found["handle"])[1]["pins"] == []
     assert alone.post("unpin", session=SESSION, handle=found["handle"])[0] == 404
 
