@@ -154,7 +154,7 @@ OTHER = (
 def _audit_default():
     from brim.audit.policy import policies_of
 
-    return [each.name for each in policies_of([], None)]
+    return [each.name for each in policies_of([])]
 
 
 def pages():

@@ -98,6 +98,7 @@ _INSIDE = {
     "history.excerpts.paragraphs": "history.excerpts.by_importance",
     "history.excerpts.value_mark": "history.excerpts.brief_arguments",
     "truncate.failure.is_code": "truncate.parts.TextParts",
+    "receipts.section.Shortens.truncate": "truncate:head",
     "truncate.json_parts.JsonParts": "truncate.json_parts.json_parts",
     "truncate.json_shape.json_cut": "truncate:json",
     "truncate.parts.whole_part": "truncate.parts.TextParts",

@@ -59,7 +59,7 @@ def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_n
         assert shown["over"]["value"] == 12_000
         now = history_of(folder, "review").receipt
         assert (had["budget_chars"], now["budget_chars"]) == (12_000, 15_000)
-        assert had["used_chars"] < now["used_chars"] <= 15_000
+        assert had["used_chars"] + 2_000 < now["used_chars"]
 
         form.get_by_role("button", name="Remove", exact=True).click()
         at.page.wait_for_selector(".diff .minus")

@@ -228,7 +228,7 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
         "unit": "chars",
         "exact": True,
         "used": used,
-        "budget": values.get("budget_chars"),
+        "budget": None,  # `budget_chars` limits the history in it, and is one of the facts.
         "truncated": any(row["state"] != "whole" for row in rows),
         **dict.fromkeys(("window", "usage", "cost_usd", "spent_usd")),
         "rows": rows,

@@ -1,6 +1,6 @@
 // One session: the strip of its steps, and the selected step below it, by what was sent, what was left out, the cache,
 // and what fills it. Everything follows one selection.
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { CacheTab } from "./cache";
 import { keys } from "./categories";
@@ -67,7 +67,7 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
   const out = useMemo(() => loaded.rows.filter((row) => !row.sent || row.taken), [loaded]);
   const insights = useInsights(loaded.session);
   const open = (name: string) => go("session", { tab: name === "sent" ? null : name, diff: null, view: null });
-  useEffect(() => {
+  useLayoutEffect(() => {
     const turn = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || (event.target instanceof HTMLElement && event.target.matches("input, select, textarea"))) return;
       const [way, pick] = [event.key === "[" ? -1 : event.key === "]" ? 1 : 0, TABS[Number(event.key) - 1]];
