@@ -163,7 +163,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         assert at.page.evaluate("window.hit") is None
         at.go("session", workspace="mine", session=name)
         for each in (name, PAYLOADS[-1]):
-            assert each in at.page.locator("main").inner_text()
+            assert each in at.page.locator("main").text_content()
         # A session that is not there is refused by the server, and the browser says so on its console.
         at.wrong[:] = [told for told in at.wrong if "404" not in told]
 
