@@ -45,6 +45,10 @@ def test_histories_that_grow_keep_their_prefix(block):
             raise AssertionError(f"run scripts/prove.py --only 'growing histories' --seed {seed}") from error
 
 
+def test_a_held_cut_beside_which_the_newest_turn_has_no_room_is_made_anew():
+    assert traffic.check_stable(11, traffic.NEW_FORMATS) == "held"
+
+
 @pytest.mark.parametrize("seed", [2373, 13285, 13874, 18524])
 def test_a_cut_whose_line_leaves_no_room_for_turns_is_made_anew(seed):
     assert traffic.check_stable(seed) == "held"

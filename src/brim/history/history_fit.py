@@ -647,9 +647,9 @@ class HistoryFit:
         bound, essential = self.turns.turn_of(self.last.bound - 1) + 1, self.essential()
         frozen = [turn for turn in self.kept_turns() if turn < bound]
         need, stays = self._cost(essential), self._cost({*frozen, *essential})
-        all_ = self._left(room, need, share)
-        left = all_ - (stays - need) - note_units(self.turns, self.kept, self.note)
-        if left < all_ * _FRESH:
+        all_, note = self._left(room, need, share), note_units(self.turns, self.kept, self.note)
+        left = all_ - (stays - need) - note
+        if stays + note > room or left < all_ * _FRESH:
             return False
         self._climb(essential, left, range(bound))
         self.spans = self._with_essential(ranges(sorted({*frozen, *self.kept_turns()})))
