@@ -45,6 +45,11 @@ def test_histories_that_grow_keep_their_prefix(block):
             raise AssertionError(f"run scripts/prove.py --only 'growing histories' --seed {seed}") from error
 
 
+@pytest.mark.parametrize("seed", [330, 423, 497])
+def test_a_history_begins_with_the_user_though_a_program_spoke_first(seed):
+    assert traffic.check_stable(seed, traffic.NEW_FORMATS) == "held"
+
+
 def test_a_held_cut_beside_which_the_newest_turn_has_no_room_is_made_anew():
     assert traffic.check_stable(11, traffic.NEW_FORMATS) == "held"
 

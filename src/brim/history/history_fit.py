@@ -226,8 +226,9 @@ class HistoryFit:
         return sorted(stay)
 
     def task(self) -> set[int]:
-        """Return the turn of the task, if there is one."""
-        return self.turns.at(self.turns.task)
+        """Return the turn of the task, if there is one, and that of the user's first message where it must be first."""
+        turns = self.turns
+        return turns.at(turns.task, turns.spoken[0] if turns.wire.pairs and turns.spoken else None)
 
     def instruction(self) -> set[int]:
         """Return the turn of what the user said last, if there is one."""
