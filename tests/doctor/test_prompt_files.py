@@ -36,7 +36,7 @@ def test_a_file_of_sections_has_its_own_budget_and_may_not_fit():
     verdict = check_files(BudgetRule(files=("prompts/d.yaml",), budget=5)).verdicts[0]
     assert (verdict.ok, verdict.losses) == (True, 1)
     with open("prompts/d.yaml", "w") as file:
-        file.write("meter: chars\nbudget: 5\nsections: [{name: a, text: 0123456789a, priority: required}]\n")
+        file.write("meter: chars\nbudget: 5\nsections: [{name: a, content: 0123456789a, priority: required}]\n")
     verdict = check_files(BudgetRule(files=("prompts/d.yaml",))).verdicts[0]
     assert (verdict.count, verdict.budget, verdict.ok, verdict.unit) == (11, 5, False, "chars")
 

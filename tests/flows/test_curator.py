@@ -173,6 +173,7 @@ def test_a_pack_is_never_over_its_budget_and_always_begins_with_its_notes(data, 
 def test_a_history_is_within_any_room_and_whole_in_just_enough(selection):
     values = {"context_budget_chars": 3_000, "history_max_recent_chars": 400, "history_max_older_chars": 150}
     values |= {"history.selection": selection, "history.within": "newest_first", "history.pin_most_recent": True}
+    values |= {"history.pin": ()}
 
     def settings(*, note=True):  # Smaller than the settings of a file may be.
         return SimpleNamespace(value={**values, "history.note": note}.__getitem__, classes=lambda: DEFAULT)

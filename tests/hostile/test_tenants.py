@@ -283,7 +283,7 @@ def test_no_text_of_a_tenant_reaches_another(made):
     found = found_by_owners(made, OWNERS, routes=["chat"])
     assert found == len(OWNERS) * len(KINDS)
     check_status(made)
-    table += agent_table(made, Owner("passed keys", "bob"), "stdio", OWNERS[2:4])
+    table += agent_table(made, Owner("passed keys", "bob"), OWNERS[2:4])
     table += studio_table(made)
     shown("texts asked for by those who do not own them", table)
     print(f"  found by their owners: {found:,}")

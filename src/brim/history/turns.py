@@ -368,7 +368,7 @@ class Turns:
         first = self.task is None and not message.results and not is_note(message)
         if message.role == "user" and (first or is_spoken(message)) and not self.printed(at):
             self.instruction = at
-            if self.task is None or (self.spoken == [self.task] and not is_spoken(self.messages[self.task])):
+            if self.task is None or (self.spoken == [self.task] and _is_program(self.messages[self.task])):
                 self.task = at
             self.spoken.append(at)
             return
@@ -491,3 +491,9 @@ class Turns:
         """
         if self.repair == "error":
             raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
+
+
+def _is_program(message: Message) -> bool:
+    """Return whether a message of the user is written by a program alone, such as the state of the workspace."""
+    said = "".join(piece.text for piece in message.pieces if piece.kind == "text")
+    return bool(said.strip()) and not is_spoken(message)
