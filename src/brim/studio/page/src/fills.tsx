@@ -93,7 +93,7 @@ function Hint({ insight: each, session }: { insight: Insight; session: string })
           {each.tokens !== null && `${n(each.tokens)} tokens`} {each.cost_usd !== null && `· ${dollars(each.cost_usd)}`}
         </span>
         {each.step !== null && <a href={stepLink(session, each.step)}>step {each.step}</a>}
-        {each.key && <button class="main" onClick={() => void change.look(each.key!, each.value)}>Change it…</button>}
+        {each.key && <button onClick={() => void change.look(each.key!, each.value)}>Change it…</button>}
       </div>
       <p>{each.detail} <span class="soft">{each.do}</span></p>
       <Changed change={change} />
