@@ -146,7 +146,7 @@ def left_by(made, keys):
     return {**left, "brim.db": readable(made.folder / "brim.db")}, names
 
 
-_OF_ONE = ("context", "timeline", "ledger", "search")
+_OF_ONE = ("prompt", "timeline", "ledger", "search")
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def left(tmp_path_factory, request):
     return {**sinks, "brim.db": readable(folder / "brim.db")}, names, tried, shapes
 
 
-_OF_ONE = ("context", "timeline", "ledger", "search")
+_OF_ONE = ("prompt", "timeline", "ledger", "search")
 each_part = pytest.mark.parametrize(
     "left", [FEW[:1], pytest.param(SHAPES, marks=pytest.mark.hostile)], indirect=True, ids=["few", "all"]
 )

@@ -222,7 +222,8 @@ def studio_table(made):
                 table["studio, pin and restore"] += 1
             for view, more in (
                 ("ledger", {}),
-                ("context", {}),
+                ("cache", {}),
+                ("insights", {}),
                 ("prompt", {}),
                 ("timeline", {}),
                 ("search", {"query": "code vault"}),
