@@ -72,6 +72,7 @@ def test_every_event_leads_to_its_step_in_one_click_and_back_returns(chromium, s
         assert len(marks) > 3
         for i, mark in enumerate(marks):
             at.go("session", workspace="demo", session=SESSION, step=1)
+            at.page.wait_for_selector("main > details")
             at.page.evaluate("document.querySelector('main > details').open = true")
             at.page.locator(".marks a").nth(i).click()
             at.page.wait_for_selector(f"[data-step='{mark['step']}']")

@@ -245,6 +245,7 @@ function Whole({ source, name, close }: { source: string; name: string; close: (
 function Line({ work, fit, other, i, at, back, open }: LineProps) {
   const { names, sizes, priorities, excerpts } = fit.pieces;
   const state = fit.now.states[fit.now.state[i]!]!;
+  const isTurn = names[i]!.startsWith("messages[");
   const reason = fit.now.reasons[fit.now.reason[i]!]!;
   return (
     <div class={`piece ${state}${other ? " differs" : ""}`}>
@@ -252,10 +253,10 @@ function Line({ work, fit, other, i, at, back, open }: LineProps) {
       <div class="what">
         <div>
           <button class="plain" data-row aria-expanded={open.value === i} onClick={() => (open.value = open.value === i ? null : i)}>
-            <b>{fit.kind === "sections" ? names[i] : excerpts[i] || names[i]}</b>
+            <b>{isTurn ? excerpts[i] || names[i] : names[i]}</b>
           </button>{" "}
           <span class={`badge ${state}`}>{STATES[state] ?? state}</span>
-          <span class="soft"> {fit.kind === "sections" ? `${priorities[i]} · ${excerpts[i] ?? ""}` : names[i]}</span>
+          <span class="soft"> {isTurn ? names[i] : `${priorities[i]} · ${excerpts[i] ?? ""}`}</span>
         </div>
         <div class="clip soft" title={reason}>
           {back && <Returns name={names[i]!} back={back} work={work} budget={fit.budget} />}
