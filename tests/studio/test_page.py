@@ -26,7 +26,6 @@ MORE = (
     ("session", {"session": "48589b93bc09.code-agent"}),
     ("session", {"session": "48589b93bc09.code-agent", "tab": "out"}),
     ("session", {"session": "orders-recount"}),
-    ("session", {"id": "step:build/code.json"}),
     ("settings", {"flow": "build", "step": "code", "key": "context_budget_chars"}),
     ("settings", {"tab": "doctor"}),
     ("settings", {"tab": "models", "model": "gpt-5"}),
@@ -41,7 +40,8 @@ MORE = (
 def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromium, served, width, scheme):
     axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     with tab(chromium, served, width=width, scheme=scheme) as at:
-        for screen, asked in [*((screen, {}) for screen in SCREENS), *MORE]:
+        pack = served.get("flows")[1]["flows"][0]["steps"][1]["receipt"]
+        for screen, asked in [*((screen, {}) for screen in SCREENS), *MORE, ("session", {"id": pack})]:
             at.go(screen, workspace="demo", **asked)
             assert at.page.locator(".card").count() > 0, screen
             assert at.page.locator(".problem").count() == 0, screen
