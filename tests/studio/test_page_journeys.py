@@ -79,6 +79,7 @@ def claude_code(steps=24):
 def keep_next_time(at, folder, words):
     """Find a text that was left out, keep it, and return the settings file; then undo, and check that it is gone."""
     at.page.get_by_role("tab", name="Left out").click()
+    at.page.wait_for_selector("[data-out]")
     at.page.get_by_label("Search this prompt").fill(words)
     row = at.page.locator(".part.out.open, .part.cut.open").first
     row.wait_for()
