@@ -25,7 +25,7 @@ th:first-child,td:first-child{text-align:left;overflow-wrap:anywhere;min-width:8
 _BAR = "background:linear-gradient(to left,var(--{kind}) {share:.1f}%,transparent 0)"
 _NEXT = (
     "Fit one of these requests: <code>brim fit REQUEST.json --capture --receipt receipt.json</code>. Then open the"
-    " budget lab on it, move the budget and see what drops: <code>brim studio</code>. Let every request fit from now"
+    " lab on it, move the budget and see what drops: <code>brim studio</code>. Let every request fit from now"
     " on: <code>brim gateway --upstream URL</code>, or <code>client = brim.wrap(client)</code>."
 )
 _FULL = 10

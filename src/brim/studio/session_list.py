@@ -92,6 +92,10 @@ class SessionList:
             self._titles[name] = found
         return self._titles[name]
 
+    def shown_title(self, name: str) -> str:
+        """Return the title of a session in small letters, if it was shown; all titles of a large store are not read."""
+        return self._titles.get(name, "").casefold()
+
     def now(self) -> SessionRows:
         """Return the rows, after a look at what was written; not for two threads at once."""
         if monotonic() - self._looked > _FRESH:

@@ -40,6 +40,17 @@ def test_sessions_are_filtered_ordered_and_paged_with_totals_over_the_recent_one
     assert totals["peak"]["share"] > 1
 
 
+def test_the_filter_finds_a_title_that_was_shown(alone):
+    """A person searches for what the list shows, and it shows the task, not the id."""
+    store = brim.open_store(f"sqlite:///{alone.folder}/brim.db")
+    session = brim.Session(window=2_000, model="gpt-5", store=store, id="s")
+    session.add({"role": "user", "content": "The Checkout answers with 500."})
+    session.prompt()
+    assert "Checkout" in alone.get("sessions", "mine")[1]["sessions"][0]["title"]
+    assert alone.get("sessions", "mine", text="checkout")[1]["found"] == 1
+    assert alone.get("sessions", "mine", text="basket")[1]["found"] == 0
+
+
 def test_a_list_in_memory_is_what_the_store_has_whatever_was_written_or_purged(tmp_path, monkeypatch):
     """However sessions come, are written again and go, a look at what is new shows what reading all would show."""
     monkeypatch.setattr(session_list, "_FRESH", -1.0)

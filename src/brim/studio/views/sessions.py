@@ -32,7 +32,7 @@ def sessions(
 
     Args:
         workspace: where they are.
-        text: words that the id or the model has.
+        text: words that the id, the model, the file or the title has.
         file: the opened file that they come from.
         only: `problems` for those that warned, were refused or were over their budget.
         order: `peak`, `warnings` or `compactions` for the largest first.
@@ -46,7 +46,7 @@ def sessions(
     if only == "problems":
         found = [row for row in found if row["problems"]]
     for word in words:
-        found = [row for row in found if word in row["search"]]
+        found = [row for row in found if word in row["search"] or word in workspace.sessions.shown_title(row["id"])]
     if order in ("peak", "warnings", "compactions"):
         found = sorted(found, key=lambda row: -(row["share"] if order == "peak" else row[order]))
     first = int(start) if start is not None and start.isdigit() else 0
