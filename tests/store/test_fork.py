@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import threading
 import time
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ def child(act):
     reading, writing = os.pipe()
     process = os.fork()
     if not process:
-        signal.alarm(5)
+        signal.alarm(30)  # A child that has not hung may be slow on a busy machine.
         try:
             told = str(act())
         except BaseException as error:  # Whatever it is, the parent tells it.
@@ -81,6 +82,25 @@ def test_a_child_of_a_process_whose_thread_writes_can_open_the_file_again(store,
     with writing(store):
         assert child(act) == "1"
     assert [len(store.entries(name)) for name in ("parent", "child")] == [1, 1]
+
+
+def test_a_fork_waits_for_a_connection_that_another_thread_opens(url, monkeypatch):
+    """SQLite locks itself while it opens a file; a child forked in that moment would wait for ever."""
+    connect, opening, opened = sqlite3.connect, threading.Event(), threading.Event()
+
+    def slow(*arguments, **options):
+        opening.set()
+        time.sleep(0.3)
+        made = connect(*arguments, **options)
+        opened.set()
+        return made
+
+    monkeypatch.setattr(sqlite3, "connect", slow)
+    thread = threading.Thread(target=lambda: open_store(url).close())
+    thread.start()
+    opening.wait()
+    assert child(opened.is_set) == "True"
+    thread.join()
 
 
 def test_a_store_that_another_thread_opens_during_a_fork_is_waited_for(store, url):

@@ -99,7 +99,8 @@ class Database(ABC):
         self._closed = False
         with _forking:
             _stores[id(self)] = self
-        self._connection: Any = self._connect()
+        with self._lock:  # A fork waits for it: SQLite has locks of its own, which the child would never see released.
+            self._connection: Any = self._connect()
         try:
             self._acquire(self._set_up)
             self._lock.release()

@@ -1,0 +1,195 @@
+"""Draws mutants of the product at random, and tells which of them the tests of `make test` catch.
+
+    python scripts/mutants.py                      200 mutants; some hours on two cores
+    python scripts/mutants.py --draw 20 --seed 3   another draw
+
+An expression in the body of a function is changed: a comparison, a condition, a sum, a number, a result, a call whose
+result is not used. First all tests run once on a copy in which each place says which test runs it; then each mutant is
+judged by the tests that run its place, the most particular first. A mutant that no test runs, or that all of its tests
+pass, survives. Unlike the faults of scripts/faults.txt, nobody chose these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from faults import ROOT, Copy
+
+_SECONDS = 300
+"""What the tests of one mutant may take; one that they have not caught by then survives."""
+_SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
+    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult},
+}
+_PROBE = """
+import os
+_seen = set()
+def hit(place):
+    key = (place, os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0])
+    if key not in _seen:
+        _seen.add(key)
+        with open(os.path.join(os.environ["BRIM_HITS"], str(os.getpid())), "a") as file:
+            file.write("%d\\t%s\\n" % key)
+"""
+
+
+class Mutant(NamedTuple):
+    """One change of the product."""
+
+    file: Path
+    """Under the root of the project."""
+    line: int
+    start: int
+    """In bytes of the file."""
+    end: int
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {' '.join(self.old.split())[:70]} -> {' '.join(self.new.split())[:70]}"
+
+
+def mutants(file: Path) -> Iterator[Mutant]:
+    """Yield every mutant of one file."""
+    source = (ROOT / file).read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function.name != "__repr__":
+            for statement in function.body:
+                for node, new in _changes(statement):
+                    start = starts[node.lineno - 1] + node.col_offset
+                    end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+                    yield Mutant(file, node.lineno, start, end, source[start:end].decode(), new)
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the expressions in a node that can be changed, each with what takes its place."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr | ast.Raise):
+        return
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in _SWAPS:
+            yield node, ast.unparse(ast.Compare(node.left, [_SWAPS[type(op)]()], node.comparators))
+        case ast.BoolOp() | ast.BinOp() if type(node.op) in _SWAPS:
+            fields = {name: getattr(node, name) for name in node._fields}
+            yield node, ast.unparse(type(node)(**{**fields, "op": _SWAPS[type(node.op)]()}))
+        case ast.Constant(value=bool() | int() as value):
+            yield node, repr(not value if isinstance(value, bool) else value + 1)
+        case ast.UnaryOp(op=ast.Not()):
+            yield node, ast.unparse(node.operand)
+        case ast.IfExp():
+            yield node, ast.unparse(ast.IfExp(node.test, node.orelse, node.body))
+        case ast.If() | ast.While() if not isinstance(node.test, ast.Compare | ast.BoolOp | ast.UnaryOp):
+            yield node.test, f"not ({ast.unparse(node.test)})"
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield value, "None"
+        case ast.Expr(value=ast.Call() as call):
+            yield call, "None"
+    for name, child in ast.iter_fields(node):
+        if name not in ("annotation", "format_spec"):
+            for each in child if isinstance(child, list) else [child]:
+                if isinstance(each, ast.AST):
+                    yield from _changes(each)
+
+
+def draw(count: int, seed: int) -> list[Mutant]:
+    """Return some mutants, no two of them at the same place."""
+    files = sorted(path.relative_to(ROOT) for path in (ROOT / "src").rglob("*.py"))
+    every = [mutant for file in files for mutant in mutants(file)]
+    print(f"{len(every):,} places in {len(files)} files")
+    drawn: list[Mutant] = []
+    for one in random.Random(seed).sample(every, min(len(every), 3 * count)):
+        apart = (one.file != other.file or one.end <= other.start or other.end <= one.start for other in drawn)
+        if len(drawn) < count and all(apart):
+            drawn.append(one)
+    return drawn
+
+
+def _write(folder: Path, chosen: Sequence[tuple[Mutant, str]]) -> None:
+    """Write the files of some mutants with another text at each place."""
+    for file in {one.file for one, _ in chosen}:
+        source = (ROOT / file).read_bytes()
+        for one, new in sorted((each for each in chosen if each[0].file == file), reverse=True):
+            source = source[: one.start] + f"({new})".encode() + source[one.end :]
+        (folder / file).write_bytes(source)
+
+
+def coverage(drawn: Sequence[Mutant], folder: Path) -> dict[int, list[str]]:
+    """Return the tests that run the place of each mutant, those that run the fewest places first."""
+    hits = folder / "hits"
+    hits.mkdir()
+    (folder / "brim_probe.py").write_text(_PROBE)
+    probe = "__import__('brim_probe').hit({}) or ({})"
+    _write(folder, [(one, probe.format(i, one.old)) for i, one in enumerate(drawn)])
+    _pytest(folder, ["-n", "2", "-q"], hits, 7_200)
+    tests: dict[int, set[str]] = defaultdict(set)
+    for path in hits.iterdir():
+        for row in path.read_text().splitlines():
+            place, _, test = row.partition("\t")
+            tests[int(place)].add(test)
+    places = Counter(test for found in tests.values() for test in found)
+    return {i: sorted(found - {""}, key=lambda test: (places[test], test)) for i, found in tests.items()}
+
+
+def _pytest(folder: Path, arguments: Sequence[str], hits: Path | None, seconds: int) -> bool:
+    """Return whether the tests of a copy pass; `False` also for tests that hang."""
+    paths = os.pathsep.join((str(folder / "src"), str(folder / "tests"), str(folder)))
+    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"} | ({"BRIM_HITS": str(hits)} if hits else {})
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    try:
+        ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return ran.returncode == 0
+
+
+def judge(one: Mutant, tests: Sequence[str], folder: Path) -> bool:
+    """Return whether the tests catch a mutant."""
+    _write(folder, [(one, one.new)])
+    try:
+        groups = [tests[:40], tests[40:400]]
+        return any(group and not _pytest(folder, ["-x", "-q", "-p", "no:xdist", *group], None, _SECONDS) for group in groups)
+    finally:
+        (folder / one.file).write_bytes((ROOT / one.file).read_bytes())
+
+
+def main() -> int:
+    """Draw and judge mutants, and print those that survive."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", type=int, default=200, metavar="N", help="how many mutants")
+    parser.add_argument("--seed", type=int, default=46)
+    given = parser.parse_args()
+    drawn = draw(given.draw, given.seed)
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
+        copies = [Copy(Path(name) / each).folder for each in ("a", "b", "probed")]
+        tests = coverage(drawn, copies.pop())
+        jobs = [[(one, tests.get(i, [])) for i, one in enumerate(drawn)][half::2] for half in (0, 1)]
+
+        def work(half: int) -> int:
+            caught = 0
+            for one, found in jobs[half]:
+                verdict = judge(one, found, copies[half])
+                caught += verdict
+                print(f"{'caught' if verdict else 'SURVIVES' if found else 'NOT RUN'} {one} ({len(found)} tests)", flush=True)
+            return caught
+
+        caught = sum(pool.map(work, (0, 1)))
+    print(f"{caught} of {len(drawn)} mutants are caught ({caught / len(drawn):.0%})")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
