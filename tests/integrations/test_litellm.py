@@ -144,7 +144,7 @@ def test_messages_by_place_are_refused_instead_of_passed_over(server):
     registered(WINDOW)
     asked = Loop(server).asked()
     model, messages = asked.pop("model"), asked.pop("messages")
-    with pytest.raises(InvalidType, match="given by name"):
+    with pytest.raises(InvalidType, match="passed by name"):
         asyncio.run(litellm.acompletion(model, messages, **asked))
 
 

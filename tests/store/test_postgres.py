@@ -20,7 +20,7 @@ def test_without_psycopg_the_extra_is_named(monkeypatch):
 @pytest.mark.services
 def test_a_server_that_does_not_answer_is_told_without_the_password():
     with pytest.raises(
-        StoreError, match=r"postgresql://ann@127\.0\.0\.1:1/db: no connection \(.*does the server run"
+        StoreError, match=r"postgresql://ann@127\.0\.0\.1:1/db: no connection \(.*is the server running"
     ) as told:
         open_store("postgresql://ann:geheim@127.0.0.1:1/db")
     assert "geheim" not in str(told.value)

@@ -177,7 +177,7 @@ def _with_model(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     log = kwargs.get("litellm_logging_obj")
     if not any(key in kwargs for key in ("messages", "input")) and getattr(log, "messages", None):
-        raise InvalidType("messages", "passed by position", "passed by name: acompletion(model=..., messages=...)")
+        raise InvalidType("messages", "a positional argument", "passed by name: acompletion(model=..., messages=...)")
     return {"model": getattr(log, "model", None), **kwargs}
 
 

@@ -37,6 +37,7 @@ MESSAGE_LABELS: dict[str, str] = {
 MESSAGE_FIELDS: dict[str, str] = {
     **dict.fromkeys(("signature", "thoughtsignature"), _SEALED),
     "citedtext": "a copy of text that counts where it is quoted from; Anthropic documents that it is not charged",
+    "providerdata": "what the OpenAI Agents SDK notes with an item; it is not sent",
     "logprobs": "the probabilities of an answer's tokens, which the model does not read",
 }
 """Fields anywhere in a message that are not counted, however long."""
