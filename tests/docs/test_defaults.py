@@ -143,8 +143,7 @@ OTHER = (
     "| `defaults` | the table of settings |",
     "`defaults:` and `budget_overrides:`",
     "and the `defaults:` of",
-    "what it takes, its default, what it does",
-    "comes from: defaults, user, project",
+    "a source of settings: defaults, user, project",
     "defaultCompletionOptions",
     "from_defaults(",
 )
