@@ -139,7 +139,7 @@ CLAIMS = {
 OTHER = (
     "`gateway.policy` is the default. Rules override it",
     "the budgets that it does not set have their defaults",
-    "file the settings are the defaults, so `brim.load_config()` always works",
+    "Without a file the settings are the defaults",
     "| `defaults` | the table of settings |",
     "`defaults:` and `budget_overrides:`",
     "and the `defaults:` of",
