@@ -139,12 +139,11 @@ CLAIMS = {
 OTHER = (
     "`gateway.policy` is the default. Rules override it",
     "the budgets that it does not set have their defaults",
-    "file the settings are the defaults, so `brim.load_config()` always works",
+    "Without a file the settings are the defaults",
     "| `defaults` | the table of settings |",
     "`defaults:` and `budget_overrides:`",
     "and the `defaults:` of",
-    "what it takes, its default, what it does",
-    "comes from: defaults, user, project",
+    "a source of settings: defaults, user, project",
     "defaultCompletionOptions",
     "from_defaults(",
 )
