@@ -101,7 +101,7 @@ CLAIMS = {
     ),
     "`tool_limit`, by default all of the budget": lambda: OPTIONS["tool_limit"].default == "100%",
     '| `"cap"` (default) |': lambda: OPTIONS["compact_at"].default == "cap",
-    "`stable=True` is the default of sessions and of the gateway": lambda: (
+    "`stable=True` is the default in sessions and the gateway": lambda: (
         OPTIONS["stable"].default is True and setting("session.stable") is True
     ),
     "a cut leaves (default 0.8)": lambda: brim.Stable().low == 0.8,
