@@ -87,21 +87,18 @@ CLAIMS = {
     "By default nothing is summarised": no_summary,
     "none (the default)": no_summary,
     "by default the model's window from the catalogue": own_window,
-    "by default that of the catalogue": own_window,
-    "by default that of each request's model": own_window,
     "by default that of each deployment's model": own_window,
     "by default that of each model, which is an estimate for Gemini": lambda: (
         own_window() and not brim.meter("gemini-2.5-pro").exact
     ),
     "by default a request continues the conversation whose messages it begins with": recognised,
-    "by default the one whose messages a call begins with": recognised,
     "by default conversations are recognised by their items": recognised,
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
     ),
     "`tool_limit`, by default all of the budget": lambda: OPTIONS["tool_limit"].default == "100%",
     '| `"cap"` (default) |': lambda: OPTIONS["compact_at"].default == "cap",
-    "`stable=True` is the default of sessions and of the gateway": lambda: (
+    "`stable=True` is the default in sessions and the gateway": lambda: (
         OPTIONS["stable"].default is True and setting("session.stable") is True
     ),
     "a cut leaves (default 0.8)": lambda: brim.Stable().low == 0.8,
