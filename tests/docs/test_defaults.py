@@ -103,7 +103,7 @@ CLAIMS = {
     ),
     "a cut leaves (default 0.8)": lambda: brim.Stable().low == 0.8,
     "is cut (default 1.0)": lambda: brim.Stable().high == 1.0,
-    "The newest turns, by default": lambda: fitted_by(select="recency"),
+    "By default, as much as fits": lambda: fitted_by(select="recency"),
     '`select="recency"`, the default': lambda: fitted_by(select="recency"),
     "By default a receipt contains no text": lambda: (
         "of the log" not in brim.fit_messages(history(9), 300, model="gpt-5").receipt.to_json()
