@@ -22,17 +22,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from faults import ROOT, Copy
+if TYPE_CHECKING:
+    from scripts.faults import ROOT, Copy
+else:
+    from faults import ROOT, Copy
 
 _SECONDS = 300
 """What the tests of one mutant may take; one that they have not caught by then survives."""
-_SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
-    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
-    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult},
-}
+_SWAPS: dict[type[ast.AST], Any] = dict(
+    [
+        *[(ast.Lt, ast.LtE), (ast.LtE, ast.Lt), (ast.Gt, ast.GtE), (ast.GtE, ast.Gt), (ast.Eq, ast.NotEq)],
+        *[(ast.NotEq, ast.Eq), (ast.Is, ast.IsNot), (ast.IsNot, ast.Is), (ast.In, ast.NotIn), (ast.NotIn, ast.In)],
+        *[(ast.And, ast.Or), (ast.Or, ast.And), (ast.Add, ast.Sub), (ast.Sub, ast.Add), (ast.Mult, ast.FloorDiv)],
+        *[(ast.FloorDiv, ast.Mult), (ast.Div, ast.Mult)],
+    ]
+)
 _PROBE = """
 import os
 _seen = set()
@@ -76,7 +82,7 @@ def mutants(file: Path) -> Iterator[Mutant]:
                     yield Mutant(file, node.lineno, start, end, source[start:end].decode(), new)
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+def _changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:  # noqa: PLR0912 - one branch for each change
     """Yield the expressions in a node that can be changed, each with what takes its place."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.JoinedStr | ast.Raise):
         return
@@ -147,7 +153,7 @@ def coverage(drawn: Sequence[Mutant], folder: Path) -> dict[int, list[str]]:
 def _pytest(folder: Path, arguments: Sequence[str], hits: Path | None, seconds: int) -> bool:
     """Return whether the tests of a copy pass; `False` also for tests that hang."""
     paths = os.pathsep.join((str(folder / "src"), str(folder / "tests"), str(folder)))
-    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"} | ({"BRIM_HITS": str(hits)} if hits else {})
+    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "BRIM_HITS": str(hits)}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     try:
         ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=seconds, check=False)
@@ -160,8 +166,8 @@ def judge(one: Mutant, tests: Sequence[str], folder: Path) -> bool:
     """Return whether the tests catch a mutant."""
     _write(folder, [(one, one.new)])
     try:
-        groups = [tests[:40], tests[40:400]]
-        return any(group and not _pytest(folder, ["-x", "-q", "-p", "no:xdist", *group], None, _SECONDS) for group in groups)
+        groups = filter(None, (tests[:40], tests[40:400]))
+        return not all(_pytest(folder, ["-x", "-q", "-p", "no:xdist", *group], None, _SECONDS) for group in groups)
     finally:
         (folder / one.file).write_bytes((ROOT / one.file).read_bytes())
 
@@ -183,7 +189,8 @@ def main() -> int:
             for one, found in jobs[half]:
                 verdict = judge(one, found, copies[half])
                 caught += verdict
-                print(f"{'caught' if verdict else 'SURVIVES' if found else 'NOT RUN'} {one} ({len(found)} tests)", flush=True)
+                state = "caught" if verdict else "SURVIVES" if found else "NOT RUN"
+                print(f"{state} {one} ({len(found)} tests)", flush=True)
             return caught
 
         caught = sum(pool.map(work, (0, 1)))

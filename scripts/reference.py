@@ -25,8 +25,9 @@ _HEAD = """\
 
 <!-- Written by scripts/reference.py from the commands' own help; do not edit. -->
 
-Every command has `--help`, and every command that prints a result has `--json`. The result goes to standard output, everything else to standard error. Invalid
-input is reported in one line that starts with `brim:` and names the value and its place, never as a traceback.
+Every command has `--help`, and `--json` if it prints a result. The result goes to standard output, everything else
+to standard error. Invalid input is reported in one line that starts with `brim:` and names the value and its place,
+never as a traceback.
 
 | exit code | means |
 |---|---|

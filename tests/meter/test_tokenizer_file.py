@@ -153,3 +153,19 @@ def test_a_vocabulary_of_rare_words_is_accepted(tmp_path):
     rare = Tokenizer(models.BPE({"ж": 0, "ѱ": 1, "ѱж": 2}, [("ѱ", "ж")]))
     rare.save(str(tmp_path / "tokenizer.json"))
     assert brim.meter(str(tmp_path / "tokenizer.json")).count("ѱжѱ") == 2
+
+
+def test_a_history_fits_a_server_that_renders_it_by_a_chat_template(tmp_path):
+    """`400 request (1231 tokens) exceeds the available context size (1024 tokens)`, of a prompt that counted 970."""
+    tokenizer = Tokenizer.from_str(byte_level(truncation=None, padding=None, post_processor=None))
+    tokenizer.add_special_tokens(["<|im_start|>", "<|im_end|>"])
+    tokenizer.add_tokens(["system", "user", "assistant"])
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(str(path))
+    said = [{"role": ("user", "assistant")[i % 2], "content": f"ship {i} passed"} for i in range(200)]
+    fitted = brim.fit_messages([{"role": "system", "content": "the fox"}, *said], 1_000, meter=str(path))
+
+    rendered = "".join(f"<|im_start|>{each['role']}\n{each['content']}<|im_end|>\n" for each in fitted.messages)
+    size = len(tokenizer.encode(rendered + "<|im_start|>assistant\n").ids)
+    assert 800 < size <= fitted.used <= 1_000
+    assert not fitted.receipt.exact

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol, SupportsIndex, runtime_checkable
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
+from brim.meter.catalogue import Framing
 from brim.meter.chat import RequestCounter, framing_of, request_counts
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
@@ -53,6 +54,8 @@ class BaseMeter(ABC):
     """The unit of a count."""
     model: str | None = None
     """The model whose rules for framing, tools and images apply; `None` if the meter belongs to no model."""
+    template: Framing | None = None
+    """The overhead of the model's chat template, if the meter is a tokenizer file, which does not have it."""
     slack: int = 0
     """Tokens that `upper` adds once to a text, whatever its length."""
     overhead: int = 0
@@ -124,7 +127,9 @@ class BaseMeter(ABC):
         """
         framing = framing_of(self.unit, provider, self.model)
         overhead = self.overhead if count is None else 0
-        return RequestCounter(count or self.load, provider, framing, self.model, overhead=overhead)
+        return RequestCounter(
+            count or self.load, provider, framing, self.model, overhead=overhead, template=self.template
+        )
 
     def upper(self, text: str) -> int:
         """Return an upper bound on the true count of a text; for an exact meter, the count itself."""

@@ -26,6 +26,9 @@ FRAMING = Framing(per_message=3, per_name=1, reply=3)
 """OpenAI's published overhead; a role counts as text. For other providers it is an estimate."""
 PLAIN = Framing(per_message=3, per_name=1, reply=0)
 """For tokens of no model: roles, calls and the start of the reply have no overhead."""
+TEMPLATE = Framing(per_message=4, per_name=1, reply=4)
+"""For the tokenizer file of a local model: two marks and two line breaks for each message besides its role, as the
+templates ChatML, Llama 3 and Gemma have them, and a token that begins the text."""
 BARE = Framing(per_message=0, per_name=0, reply=0)
 """For units other than tokens: the texts alone."""
 
@@ -50,21 +53,22 @@ class RequestCounter:
         model: str | None = None,
         *,
         overhead: int = 0,
+        template: Framing | None = None,
     ) -> None:
         self.text = count
         """Returns the tokens of a text."""
         self.provider = provider
-        plain = framing or (PLAIN if model is None else FRAMING)
+        plain = template or framing or (PLAIN if model is None else FRAMING)
         self.framing = replace(plain, reply=plain.reply + overhead) if overhead else plain
         """The overhead of the chat format; that of the meter counts once, with the start of the reply."""
         self.model = model
-        self.maker = provider if model is None else find(model).provider or "other"
+        self.maker = "other" if template else provider if model is None else find(model).provider or "other"
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
-        self._tuned = model is not None and self.framing.per_message > 0
+        self._tuned = (model is not None or template is not None) and self.framing.per_message > 0
         self.call = _CALL if self._tuned else 0
         self.ids = self._tuned and self.maker != "openai"
         """Whether ids count: only OpenAI's format is known to leave them out."""
-        self.estimated = framing is None
+        self.estimated = framing is None or template is not None
         """Whether any count so far, the framing included, is an estimate."""
         self.uncounted = False
         """Whether any part so far takes tokens that only the provider knows, as a document by its address."""

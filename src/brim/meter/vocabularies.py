@@ -13,6 +13,7 @@ from threading import RLock
 
 from brim.errors import BrimError
 from brim.meter.base import BaseMeter, check_counts
+from brim.meter.chat import TEMPLATE
 from brim.meter.engines import (
     ApartEngine,
     ClassesEngine,
@@ -217,6 +218,6 @@ def file_vocabulary(path: str) -> Vocabulary:
     """
     engine = FileEngine(path)
     made = Vocabulary(path, [("tokenizers", lambda: engine), (CLASSES, ClassesEngine)])
-    made.source = (file_vocabulary, (path,))
+    made.source, made.template = (file_vocabulary, (path,)), TEMPLATE
     check_counts(made, engine.pieces())
     return made
