@@ -27,7 +27,7 @@ from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.files.text_digest import text_digest
 from brim.gateway.client import names as identity
-from brim.gateway.client.body import check_values, decompressed, json_value, repeats_key
+from brim.gateway.client.body import check_values, decompressed, json_value
 from brim.gateway.fit import added_sections
 from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
@@ -258,7 +258,6 @@ READERS: dict[str, Read] = {
     "gateway.client.body.decompressed": lambda text: decompressed(_stream(text), "gzip", 1 << 20),
     "gateway.client.body.json_value": lambda text: json_value(_stream(text)),
     "gateway.client.body.check_values": lambda text: check_values(_stream(text), 1_000),
-    "gateway.client.body.repeats_key": lambda text: repeats_key(_stream(text), text),
     "gateway.client.parsed.parse": lambda text: parsed("chat", _body(text)),
     "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text), 1_000),
     "gateway.http.admitted": _admitted,

@@ -17,7 +17,7 @@ import uvicorn
 
 from brim.errors import BrimError
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.http.protocol import BoundedProtocol
+from brim.gateway.http.protocol import MOST_HEAD, BoundedProtocol
 from brim.gateway.http.workers import Workers, shared_store
 from brim.gateway.report.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
@@ -124,6 +124,7 @@ def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=BoundedProtocol,
+        h11_max_incomplete_event_size=MOST_HEAD,
         access_log=False,
         log_level="critical",
         lifespan="on",
