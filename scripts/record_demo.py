@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import brim
-from brim.gateway.fit.rules import RequestRule
+from brim.gateway.settings import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.report.traffic import KIND

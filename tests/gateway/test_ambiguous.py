@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.gateway.client.body import decoded
-from brim.gateway.fit.rules import RequestRule, ruled
+from brim.gateway.fit.planned import ruled
+from brim.gateway.settings import RequestRule
 from gateway.conftest import asked, conversation, get, post
 from model_server import completion
 

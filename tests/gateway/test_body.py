@@ -12,6 +12,7 @@ from brim.gateway.http.problem import HttpProblem
 from brim.gateway.upstream.answered import EventStream
 from gateway.conftest import counted
 
+
 @given(st.text('ab,[{}]\\"\n '), st.integers(0, 12))
 def test_only_the_signs_outside_of_strings_count(text, most):
     raw = text.encode()

@@ -7,8 +7,8 @@ import pytest
 
 from brim.gateway import state
 from brim.gateway.client.parsed import parse
+from brim.gateway.report.activity import GatewayMetrics
 from brim.gateway.report.lines import line_of
-from brim.gateway.report.metrics import GatewayMetrics
 from brim.gateway.settings import GatewaySettings
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import admitted, asked, conversation, get, post

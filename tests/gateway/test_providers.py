@@ -8,10 +8,9 @@ import urllib.request
 
 import pytest
 
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.gateway.upstream.answered import _usage_at_end as usage_at_end
 from brim.wire.overflow import is_overflow
 from model_server import running

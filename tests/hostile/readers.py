@@ -33,9 +33,8 @@ from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall import calls as recall
-from brim.gateway.recall import offer as recall_offer
-from brim.gateway.upstream.server_event import events_of
-from brim.gateway.upstream.stream_start import StreamStart
+from brim.gateway.recall import calls as recall_offer
+from brim.gateway.upstream.server_event import StreamStart, events_of
 from brim.history import envelopes, excerpts, names
 from brim.history.compact import lines, mark, summary
 from brim.history.compact.continuation import continuation
@@ -272,10 +271,10 @@ READERS: dict[str, Read] = {
     "gateway.recall.calls.assembled": lambda text: [
         recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")
     ],
-    "gateway.recall.offer.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
-    "gateway.recall.offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
+    "gateway.recall.calls.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
+    "gateway.recall.calls.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
     "gateway.upstream.server_event.events_of": lambda text: events_of(_stream(text)),
-    "gateway.upstream.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
+    "gateway.upstream.server_event.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,
     "history.envelopes.heard": envelopes.heard,

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 from brim.errors import DoesNotFit
 from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.fit import added_sections
-from brim.gateway.fit.added_sections import AddedSections
-from brim.gateway.fit.held_sections import HeldSections
-from brim.gateway.fit.planned import Planned
-from brim.gateway.fit.rules import CUTS, REFUSE, WARN
+from brim.gateway.fit.added_sections import AddedSections, HeldSections
+from brim.gateway.fit.planned import CUTS, REFUSE, WARN, Planned
 from brim.gateway.http.problem import HttpProblem, overflow
-from brim.gateway.recall.offer import offered
+from brim.gateway.recall.calls import offered
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
 

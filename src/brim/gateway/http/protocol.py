@@ -1,7 +1,7 @@
 """The server's HTTP protocol, with limits on the time that a head takes and on the connections that are open.
 
-It is uvicorn's protocol on h11, which limits the size of a head, drops trailers, and reads a request that offers another
-protocol, as the client of Java does, as if it offered none. httptools does none of this, and saves 0.26 ms.
+It is uvicorn's protocol on h11, which limits the size of a head, drops trailers, and reads a request that offers
+another protocol, as the client of Java does, as if it offered none. httptools does none of this, and saves 0.26 ms.
 """
 
 from __future__ import annotations

@@ -14,9 +14,15 @@ from brim.gateway.fit.learned import with_usage
 from brim.gateway.http.connection import ClientConnection, Headers
 from brim.gateway.http.problem import GEMINI
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream.address import address, returned_headers, sent_headers
-from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer, UpstreamClient
-from brim.gateway.upstream.stream_start import StreamStart
+from brim.gateway.upstream.client import (
+    BrokenAnswer,
+    UpstreamAnswer,
+    UpstreamClient,
+    address,
+    returned_headers,
+    sent_headers,
+)
+from brim.gateway.upstream.server_event import StreamStart
 from brim.wire.overflow import Overflow, is_overflow
 
 LOG = logging.getLogger("brim.gateway")
