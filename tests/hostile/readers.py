@@ -64,9 +64,8 @@ from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
 from brim.settings.spec import is_spec, read_spec
 from brim.settings.yaml_editor import with_value
-from brim.store.address import without_secrets
 from brim.store.texts import handle_of, texts_of
-from brim.store.values import decode_body, encode_body
+from brim.store.values import decode_body, encode_body, without_secrets
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
 from brim.studio.views.sessions import readable
@@ -78,8 +77,7 @@ from brim.truncate.parts import TextParts
 from brim.truncate.records import Records
 from brim.truncate.shape import kind_of
 from brim.wire import wire
-from brim.wire.base import Format
-from brim.wire.deferred_tools import loaded_tools
+from brim.wire.base import Format, loaded_tools
 from brim.wire.message import Message, Piece
 from brim.wire.overflow import is_overflow
 from gateway.conftest import parsed
@@ -315,7 +313,7 @@ READERS: dict[str, Read] = {
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.names.has_value": names.has_value,
     "history.names.single_places": lambda text: [*names.single_places(text, text.split()[:99])],
-    "wire.deferred_tools.loaded_tools": lambda text: loaded_tools(
+    "wire.base.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
     ),
     "history.priority.words": words,
@@ -339,7 +337,7 @@ READERS: dict[str, Read] = {
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
     "sessions.log.memory_log.MemoryLog": _in_memory,
-    "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
+    "store.values.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.texts.handle_of": handle_of,
     "store.texts.texts_of": lambda text: [*texts_of("message", {"message": {"role": "user", "content": text}})],
     "store.values": lambda text: decode_body("here", encode_body("body", {"$bytes": text, "more": [text]})),

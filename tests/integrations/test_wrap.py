@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import brim
 from brim.cli import main
 from brim.errors import DoesNotFit, InvalidType
-from brim.integrations.client_call import ClientCall
+from brim.integrations.calls import ClientCall
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.beginning import bare
 from properties import examples

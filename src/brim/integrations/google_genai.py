@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from copy import copy
 from typing import Any, Self
 
-from brim.integrations.calls import arun, run, stream
-from brim.integrations.client_call import ClientCall
+from brim.integrations.calls import ClientCall, arun, run, stream
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.usage import usage_in
 
