@@ -484,15 +484,6 @@ def test_threads_that_compare_and_swap_never_both_win(store):
     assert store.load("count", "1").body == {"n": 20}
 
 
-def test_everything_is_there_after_opening_again(store, url, clock):
-    store.append("a", [("message", {"n": 1}), ("text", {"text": "kept text"})])
-    store.save("loop", "1", {"n": 1}, version=0)
-    before = (store.sessions(), store.entries("a"), store.search("kept"), store.load("loop", "1"))
-    store.close()
-    with open_store(url, clock=clock) as again:
-        assert (again.sessions(), again.entries("a"), again.search("kept"), again.load("loop", "1")) == before
-
-
 def test_a_store_without_a_clock_tells_the_time_of_day(url):
     import time
 
