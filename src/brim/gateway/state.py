@@ -127,11 +127,6 @@ class GatewayState:
             log_error("a job after an answer", error)
             self.activity.fault(None, "other", error, kind="fault", became="pass")
 
-    @property
-    def pending(self) -> int:
-        """How many such jobs are not done."""
-        return len(self._tasks)
-
     async def problem(self) -> str:
         """Return why no request can be served now; empty if all is well. Upstream is asked at most every 5 seconds."""
         if not self.ready:

@@ -10,18 +10,15 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit, SourceError
 from brim.files.json_body import body_of
 from brim.gateway.http.problem import HttpProblem
-from brim.history.stable import Stable
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part
 from brim.requests.fit import fit_request
-from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.recall.recall_tool import tool
 from brim.settings.spec import Spec, read_spec
@@ -167,10 +164,6 @@ def _prompt(wire: Wire, system: Any, text: str) -> Any:
     return wire.append(system, text)
 
 
-_TRIES = 3
-"""How often sections are chosen for less, if the messages do not fit beside them."""
-
-
 class HeldChoice(NamedTuple):
     """The sections of the newest prompt of a conversation."""
 
@@ -190,47 +183,6 @@ class HeldSections:
         self._most = most
         self._held: OrderedDict[str, HeldChoice] = OrderedDict()
         self._lock = threading.Lock()
-
-    def fit(
-        self,
-        name: str,
-        target: int,
-        fits: int | None,
-        size: int,
-        *,
-        stable: bool,
-        choose: Callable[[int], AddedSections],
-        recount: Callable[[AddedSections], AddedSections],
-        fit: Callable[[AddedSections], FittedRequest],
-    ) -> tuple[FittedRequest, AddedSections]:
-        """Return a request of a conversation with the sections that share its budget, and these.
-
-        Args:
-            name: the name of the conversation.
-            target: tokens that it may take.
-            fits: tokens that it may take with the sections that its last prompt had; `None` chooses anew.
-            size: tokens of the request as it came.
-            stable: whether the next prompts are to begin with the same bytes.
-            choose: returns the sections for a budget.
-            recount: returns sections of an earlier request, counted for this one.
-            fit: returns the request beside sections.
-
-        Raises:
-            DoesNotFit: what has to stay is too long.
-        """
-        held = self.get(name, size, target, fits) if stable and fits is not None else None
-        chosen = None if held is None else recount(held)
-        for _ in range(_TRIES):
-            chosen = chosen or _chosen(choose, target, stable=stable)
-            try:
-                made = fit(chosen)
-            except DoesNotFit as error:  # What was reported for the last prompt may leave less than was counted.
-                chosen, target = None, target - max(1, error.needed - error.available)
-                continue
-            self.put(name, HeldChoice(chosen, size, made.used or 0, target))
-            return made, chosen
-        chosen = _chosen(choose, target, stable=stable)
-        return fit(chosen), chosen
 
     def get(self, name: str, size: int, target: int, fits: int) -> AddedSections | None:
         """Return the sections of a conversation, if what is new fits beside what was sent; `None` if not."""
@@ -252,15 +204,3 @@ class HeldSections:
         """Forget all: the settings have changed."""
         with self._lock:
             self._held.clear()
-
-
-def _chosen(choose: Callable[[int], AddedSections], target: int, *, stable: bool) -> AddedSections:
-    """Return the sections for a budget: in stable mode for less of it, so that the next prompts only append.
-
-    Raises:
-        DoesNotFit: what has to stay is too long.
-    """
-    if stable:
-        with suppress(DoesNotFit):
-            return choose(int(target * Stable().low))
-    return choose(target)
