@@ -16,11 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import brim
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.report.traffic import KIND
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.studio.demo import turn
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,8 +22,7 @@ from brim.gateway.http.app import GatewayApp
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.settings import settings_of
-from brim.gateway.upstream.address import address, sent_headers
-from brim.gateway.upstream.client import UpstreamClient
+from brim.gateway.upstream.client import UpstreamClient, address, sent_headers
 from brim.hosts import Access, Secrets
 from gateway.conftest import admitted
 

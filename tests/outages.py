@@ -23,10 +23,9 @@ import openai
 import brim
 from brim.errors import StoreError
 from brim.gateway import state as gateway_state
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server as gateway_server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.sessions import Session
 from brim.sessions.loop import Loop, Step
 from brim.testing import MemoryStore

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from brim.errors import SourceError
-from brim.hosts import allowed_hosts, is_ip, is_loopback, listener, split_host
+from brim.hosts import Access, is_ip, is_loopback, listener, split_host
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,10 @@ def test_an_ip_address_is_told_from_a_name():
 
 
 def test_a_server_answers_to_this_machine_its_own_host_and_the_listed_names():
-    machine = {"127.0.0.1", "localhost", "::1"}
-    assert allowed_hosts("0.0.0.0", ()) == machine | {"0.0.0.0"}
-    assert allowed_hosts("127.0.0.1", ("Brim.Internal",)) == machine | {"brim.internal"}
+    own = Access("127.0.0.1", ["Brim.Internal"])
+    assert all(map(own.is_named, ("127.0.0.1", "LOCALHOST:80", "[::1]:8088", "brim.internal")))
+    assert not any(map(own.is_named, ("10.0.0.1", "evil.example", "")))
+    assert Access("0.0.0.0").is_named("0.0.0.0")
 
 
 def test_a_port_that_is_taken_is_an_error_that_names_it():

@@ -52,12 +52,6 @@ def split_host(header: str) -> tuple[str, int | None]:
     return found[1].strip("[]").lower(), int(found[2]) if found[2] else None
 
 
-@lru_cache(maxsize=8)
-def allowed_hosts(host: str, extra: tuple[str, ...]) -> frozenset[str]:
-    """Return the names by which a server may be called: this machine's, the host on which it listens, and `extra`."""
-    return frozenset((*LOOPBACK, host.lower(), *(name.lower() for name in extra)))
-
-
 def listener(host: str, port: int, *, shared: bool = False, listens: bool = True) -> socket.socket:
     """Return a socket of an address.
 
@@ -111,7 +105,7 @@ class Access:
             once: further headers that must not be repeated.
         """
         self._host, self._port = host, port
-        self._names = tuple(names)
+        self._names = {name.lower() for name in names}
         self._once = frozenset((*_ONCE, *once))
 
     def refusal(self, headers: Iterable[tuple[str, str]], *, pages: bool = True) -> Refusal | None:
@@ -133,7 +127,8 @@ class Access:
     def is_named(self, host: str) -> bool:
         """Return whether a Host header names this server."""
         name, port = split_host(host)
-        known = name in allowed_hosts(self._host, self._names) or (is_ip(name) and not is_loopback(self._host))
+        own = name in (*LOOPBACK, self._host.lower(), *self._names)
+        known = own or (is_ip(name) and not is_loopback(self._host))
         return known and (self._port is None or port in (None, self._port))
 
     def _is_own(self, origin: str) -> bool:
@@ -145,7 +140,7 @@ class Access:
             return False
         if self._port is not None:
             return parts.scheme == "http" and "@" not in parts.netloc and self.is_named(parts.netloc)
-        return name in LOOPBACK or name in {each.lower() for each in self._names}
+        return name in LOOPBACK or name in self._names
 
 
 class Secrets:

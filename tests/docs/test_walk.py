@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 
 import brim
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from checkout import ROOT
 from gateway.conftest import asked, conversation, post
 from model_server import ModelServer, running

@@ -9,11 +9,10 @@ import openai
 import pytest
 
 from brim.gateway.client.parsed import parse
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.admitted import admit
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.hosts import Access, Secrets
 from brim.sessions.learning.scope import LearningScope
 from model_server import ModelServer, running

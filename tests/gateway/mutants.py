@@ -7,7 +7,7 @@ from brim.errors import InvalidValue
 from brim.gateway.http.problem import CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
 from brim.gateway.recall import calls as recall
 from brim.gateway.upstream.answered import EventStream
-from brim.gateway.upstream.stream_start import StreamStart
+from brim.gateway.upstream.server_event import StreamStart
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.usage import usage_in
 from brim.wire.overflow import is_overflow

@@ -10,10 +10,9 @@ import pytest
 import brim
 from brim.errors import SourceError
 from brim.gateway.fit.added_sections import inserted, read_sections, recounted, whole
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings, settings_of
+from brim.gateway.settings import GatewaySettings, RequestRule, settings_of
 from brim.sessions.learning.meters import Meters
 from brim.sessions.learning.request_input import RequestInput
 from brim.settings import load_config

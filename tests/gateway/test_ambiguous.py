@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.gateway.client.body import decoded, repeats_key
-from brim.gateway.fit.rules import RequestRule, ruled
+from brim.gateway.client.body import decoded
+from brim.gateway.fit.planned import ruled
+from brim.gateway.settings import RequestRule
 from gateway.conftest import asked, conversation, get, post
 from model_server import completion
 
@@ -75,10 +76,10 @@ def spelt(value, quote, indent=None):
 @given(st.dictionaries(_TEXTS, _VALUES), st.sampled_from(['\\"', "\\u0022"]), st.sampled_from([None, 3]))
 def test_no_body_without_a_repeated_key_is_taken_for_one_and_every_repeated_key_is_found(values, quote, indent):
     raw = spelt(values, quote, indent).encode()
-    assert not repeats_key(raw, decoded(raw))
+    assert not decoded(raw)[1]
     for key in values:
         again = raw[:-1] + f", {spelt(key, quote)}: 1}}".encode()
-        assert repeats_key(again, decoded(again))
+        assert decoded(again)[1]
 
 
 PATHS = {
@@ -205,89 +206,3 @@ def test_lists_under_several_keys_are_counted_all(gateway, upstream):
             body = {"model": "gpt-4o", "max_tokens": 9, first: SHORT, other: SHORT, long: LONG}
             assert post(url, json.dumps(body).encode(), path)[0] == 400, (path, long)
     assert upstream.bodies == []
-
-
-TOOL = {"type": "object", "properties": {"path": {"type": "string", "description": 'A "path" \\ with escapes'}}}
-BODIES = {
-    "OpenAI's client": (
-        "/v1/chat/completions",
-        {
-            "model": "gpt-4o",
-            "messages": [{"role": "user", "content": [{"type": "text", "text": 'Say "hi" in C:\\new\\"'}]}],
-            "tools": [{"type": "function", "function": {"name": "f", "parameters": TOOL, "strict": True}}],
-            "stream_options": {"include_usage": True},
-            "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": TOOL}},
-        },
-    ),
-    "Claude Code": (
-        "/v1/messages?beta=true",
-        {
-            "model": "claude-sonnet-4-5-20250929",
-            "max_tokens": 100,
-            "system": [{"type": "text", "text": "You are Claude Code.", "cache_control": {"type": "ephemeral"}}],
-            "messages": [{"role": "user", "content": [{"type": "text", "text": '<system-reminder>\n"x"\n'}]}],
-            "tools": [{"name": "Bash", "description": "Runs.\n\t`a \\\\ b`", "input_schema": {**TOOL, "$schema": "x"}}],
-            "metadata": {"user_id": "user_1_account__session_2"},
-            "thinking": {"type": "enabled", "budget_tokens": 50},
-        },
-    ),
-    "Codex": (
-        "/v1/responses",
-        {
-            "model": "gpt-5-codex",
-            "instructions": "You are Codex.",
-            "input": [
-                {
-                    "type": "message",
-                    "role": "user",
-                    "content": [{"type": "input_text", "text": "<environment_context>"}],
-                }
-            ],
-            "tools": [{"type": "function", "name": "shell", "parameters": TOOL, "strict": False}],
-            "tool_choice": "auto",
-            "reasoning": {"effort": "medium", "summary": "auto"},
-            "store": False,
-            "include": ["reasoning.encrypted_content"],
-            "prompt_cache_key": "0199-aa",
-        },
-    ),
-    "Gemini's client": (
-        "/v1beta/models/gemini-2.5-pro:generateContent",
-        {
-            "contents": [{"role": "user", "parts": [{"text": "Hi \u2028 there"}]}],
-            "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}]},
-            "generationConfig": {"temperature": 1.0, "topP": 0.95, "responseSchema": TOOL},
-        },
-    ),
-    "Bedrock's client": (
-        "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
-        {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {"maxTokens": 9}},
-    ),
-    "Azure's client": (
-        "/openai/deployments/my-gpt-4o/chat/completions?api-version=2025-04-01-preview",
-        {"model": "my-gpt-4o", "messages": SHORT},
-    ),
-}
-ENCODERS = {
-    "Python": json.dumps,
-    "compact": lambda values: json.dumps(values, separators=(",", ":"), ensure_ascii=False),
-    "indented": lambda values: json.dumps(values, indent=2, ensure_ascii=False),
-    "Go": lambda values: json.dumps(values).replace("<", "\\u003c").replace(">", "\\u003e"),
-    ".NET": lambda values: spelt(values, "\\u0022").replace("<", "\\u003C").replace("'", "\\u0027"),
-}
-
-
-@pytest.mark.parametrize("policy", ["fit", "refuse"])  # "native" adds the provider's own compaction to it.
-@pytest.mark.parametrize("client", BODIES)
-def test_what_ordinary_clients_send_passes_byte_for_byte(gateway, upstream, client, policy):
-    url, _ = gateway(policy=policy, window=100_000)
-    path, values = BODIES[client]
-    for name, encoded in ENCODERS.items():
-        body = encoded(values).encode()
-        assert json.loads(body) == values, name
-        upstream.script = [(200, {"ok": True})]
-        before = len(upstream.bodies)
-        status, headers, answer = post(url, body, path)
-        assert status in (200, 404), (name, answer)  # The server has no such path of other providers.
-        assert upstream.bodies[before:] == [body], name
-        assert headers.get("x-brim-edits") == "0"

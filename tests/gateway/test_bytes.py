@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import socket
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gateway.bodies import bodies
@@ -62,21 +60,3 @@ def test_headers_of_the_client_go_on_and_those_for_this_hop_do_not(gateway, upst
     assert sent["authorization"] == "Bearer sk-own"
     assert sent["x-custom"] == "kept"
     assert not {"x-gone", "x-brim-session-id", "cookie", "x-forwarded-host"} & set(sent)
-
-
-@pytest.mark.parametrize("cut", [1, 7, 64])
-def test_a_stream_keeps_the_bytes_of_upstream_wherever_they_are_split(gateway, upstream, cut):
-    url, _ = gateway()
-    body = asked(conversation(1), stream=True)
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as link:
-        head = (
-            f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-        )
-        for at in range(0, len(body), 300 * cut):
-            link.sendall((head if at == 0 else b"") + body[at : at + 300 * cut])
-        said = b""
-        while not said.endswith(b"0\r\n\r\n"):
-            said += link.recv(65_536)
-    assert said.count(b"data: ") == 7
-    assert b"data: [DONE]\n\n" in said

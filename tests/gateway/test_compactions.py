@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from brim.gateway.fit import compactions
-from brim.gateway.fit.rules import RequestRule
+from brim.gateway.settings import RequestRule
 from gateway.conftest import metric, post
 from model_server import running
 

@@ -54,15 +54,6 @@ def test_conversations_that_begin_alike_and_then_part_are_two(gateway, upstream)
         assert sum(same == whole for same, whole in shared(side)) >= 4
 
 
-def test_a_header_of_one_client_is_no_way_into_the_conversation_of_another(gateway, upstream, monkeypatch):
-    monkeypatch.setenv("TEAM_A", "key-a")
-    monkeypatch.setenv("TEAM_B", "key-b")
-    url, app = gateway(keys=("TEAM_A", "TEAM_B"))
-    for key in ("key-a", "key-b"):
-        post(url, asked(conversation(50)), authorization=f"Bearer {key}", x_brim_session_id="same")
-    assert len(app.state.conversations) == 2
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_two_gateways_on_one_store_cut_alike(gateway, upstream, tmp_path, named):
     store = f"sqlite:///{tmp_path}/brim.db"

@@ -8,17 +8,14 @@ import pytest
 from brim.errors import BrimError, StoreError
 from brim.gateway.client import parsed as client_request
 from brim.gateway.fit import fitted, planned
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.recall import offer as recall_offer
-from brim.gateway.settings import GatewaySettings
-from brim.sessions.context import Context
+from brim.gateway.recall import calls as recall_offer
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.conversation import Conversation
 from brim.sessions.learning.meters import Meters
 from brim.sessions.learning.scope import LearningScope
-from brim.sessions.learning.windows import Room, Windows
+from brim.sessions.learning.windows import Windows
 from brim.sessions.recall import recall_tool as session_recall
 from gateway.conftest import asked, conversation, metric, post
 from model_server import running
@@ -40,29 +37,17 @@ PLACES = {
     "whole": (fitted, SHORT),
     "written": (fitted, LONG),
     "conversation_name": (planned, LONG),
-    "at_most": (Room, BOTH),
     "plan": (Conversations, BOTH),
     "count": (Conversations, BOTH),
     "fit": (Conversations, LONG),
-    "_find": (Conversations, LONG),
-    "_continued_name": (Conversations, LONG),
-    "_note_newest": (Conversations, LONG),
-    "_add": (Conversation, LONG),
-    "_cut": (Conversation, LONG),
-    "_log_cut": (Conversation, LONG),
     "room": (Windows, BOTH),
-    "learned": (Windows, BOTH),
     "meter": (Meters, BOTH),
-    "ready": (Meters, SHORT),
-    "counter": (Meters, SHORT),
-    "correction": (Conversation, LONG),
     "tool": (session_recall, LONG),
     "body_of": (recall_offer, LONG),
-    "left_out": (Context, LONG),
     "request_of": (client_request, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""
-PROOF = ("at_most", "plan", "room", "learned", "meter")
+PROOF = ("plan", "room", "meter")
 """Places without which nobody knows how many tokens a body takes, or may take."""
 
 

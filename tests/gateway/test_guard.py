@@ -4,7 +4,6 @@ import contextlib
 import gzip
 import http.client
 import json
-import logging
 import socket
 import time
 import zlib
@@ -261,27 +260,6 @@ def test_a_number_too_large_for_a_float_is_passed_on_unchanged(gateway, upstream
     body = SHORT.replace(b'"model"', b'"seed": 1e400, "model"')
     assert post(url, body)[0] == 200
     assert upstream.bodies[-1] == body
-
-
-def test_no_answer_log_or_metric_contains_a_key(locked, upstream, caplog, capfd):
-    url, app = locked
-    key = {"authorization": "Bearer correct horse"}
-    with caplog.at_level(logging.DEBUG):
-        upstream.script = [(401, {"error": {"message": f"Incorrect API key provided: {SECRET}"}})]
-        answers = [post(url, SHORT, **key)]
-        upstream.script = [(500, f"failed with {SECRET}".encode())]
-        answers.append(post(url, asked(conversation(60), stream=True), **key))
-        answers += [
-            post(url, SHORT, "/v1/chat/completions?key=" + SECRET),
-            post(url, b"{", **key),
-            post(url, SHORT, **key),
-        ]
-        answers.append(post(url, SHORT, authorization=f"Bearer {SECRET}"))
-    told = caplog.text + "".join(capfd.readouterr()) + app.state.metrics.metrics.text() + repr(app.state.settings)
-    told += "".join(str(headers) + body.decode("utf-8", "replace") for _, headers, body in answers)
-    assert SECRET not in told
-    assert "correct horse" not in told
-    assert "why the build is slow" not in told
 
 
 def test_a_secret_in_the_settings_is_not_repeated_by_the_error():

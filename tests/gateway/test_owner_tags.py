@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from brim.gateway.client.owner_tags import OwnerTags
+from brim.gateway.client.names import owner_salt, owner_tag
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.store import open_store
 from gateway.conftest import admitted, asked, conversation, get, post
@@ -22,8 +22,8 @@ def url(tmp_path):
 
 def test_processes_that_share_a_store_agree_on_a_tag_and_others_do_not(url, tmp_path):
     with open_store(url) as one, open_store(url) as two, open_store(f"sqlite:///{tmp_path}/other.db") as other:
-        tags = [OwnerTags(TolerantStore(each)) for each in (one, two, other, None, None)]
-        ada, bob = ([each.tag([key]) for each in tags] for key in KEYS)
+        salts = [owner_salt(TolerantStore(each)) for each in (one, two, other, None, None)]
+        ada, bob = ([owner_tag([key], salt) for salt in salts] for key in KEYS)
     for found in (ada, bob):
         assert found[0] == found[1]
         assert len(set(found)) == 4
@@ -31,10 +31,9 @@ def test_processes_that_share_a_store_agree_on_a_tag_and_others_do_not(url, tmp_
 
 
 def test_a_tag_is_that_of_all_keys_in_any_order():
-    tags = OwnerTags(TolerantStore(None))
-    assert tags.tag([]) == ""
-    assert tags.tag(["a", "b"]) == tags.tag(["b", "a", "a"])
-    assert len({tags.tag(keys) for keys in (["a"], ["b"], ["a", "b"], ["ab"], ["a\udcff"])}) == 5
+    assert owner_tag([], b"salt") == ""
+    assert owner_tag(["a", "b"], b"salt") == owner_tag(["b", "a", "a"], b"salt")
+    assert len({owner_tag(keys, b"salt") for keys in (["a"], ["b"], ["a", "b"], ["ab"], ["a\udcff"])}) == 5
 
 
 def test_threads_that_begin_at_once_agree_on_the_salt(url):
@@ -42,9 +41,8 @@ def test_threads_that_begin_at_once_agree_on_the_salt(url):
 
     def begin():
         with open_store(url) as store:
-            tags = OwnerTags(TolerantStore(store))
             ready.wait()
-            found.append(tags.tag([KEYS[0]]))
+            found.append(owner_salt(TolerantStore(store)))
 
     threads = [threading.Thread(target=begin) for _ in range(4)]
     for each in threads:

@@ -6,8 +6,7 @@ import pytest
 
 import brim
 from brim.gateway.fit.planned import plan
-from brim.gateway.fit.rules import RequestRule
-from brim.gateway.settings import settings_of
+from brim.gateway.settings import RequestRule, settings_of
 from brim.sessions.conversations import Conversations
 from gateway.conftest import asked, conversation, parsed, post
 

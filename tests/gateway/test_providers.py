@@ -8,10 +8,9 @@ import urllib.request
 
 import pytest
 
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.gateway.upstream.answered import _usage_at_end as usage_at_end
 from brim.wire.overflow import is_overflow
 from model_server import running
@@ -168,18 +167,3 @@ def test_the_usage_at_the_end_of_a_stream_without_events_is_read():
     assert usage_at_end(array) == {"promptTokenCount": 9}
     assert usage_at_end(b'\x00{"usage":{"inputTokens":5}}\x01') == {"inputTokens": 5}
     assert usage_at_end(b'{"usage') is usage_at_end(b"") is usage_at_end(b'"usage": {') is None
-
-
-@pytest.mark.parametrize("route", PATHS)
-def test_clients_of_other_keys_share_no_conversation(started, route):
-    _, _, url = started()
-    ways = [
-        {"x_goog_api_key": "key-of-ada-1"},
-        {"x_goog_api_key": "key-of-bob-2"},
-        {"authorization": "Bearer key-of-eve-3"},
-    ]
-    for sent in [*ways, *ways]:
-        assert post(url, PATHS[route][0], body(route, 60), x_brim_session_id="talk", **sent)[0] == 200
-    with urllib.request.urlopen(url + "/brim/status", timeout=30) as answer:
-        rows = json.loads(answer.read())["conversations"]
-    assert len({row["id"] for row in rows}) == 3

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.gateway.recall.calls import assembled
-from brim.gateway.recall.offer import offered
+from brim.gateway.recall.calls import assembled, offered
 from gateway.test_providers import PATHS, WINDOW, body, post, started
 from model_server import sse
 from properties import examples

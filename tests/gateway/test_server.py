@@ -131,6 +131,6 @@ def test_without_its_packages_it_says_how_to_install_them(monkeypatch, tmp_path,
     monkeypatch.chdir(tmp_path)
     for name in [name for name in sys.modules if name.startswith("brim.gateway")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "httptools", None)
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
     assert main(["gateway", "--upstream", "http://127.0.0.1:9/v1"]) == 2
     assert "pip install 'brim[gateway]'" in capsys.readouterr().err

@@ -1,10 +1,9 @@
 """What a gateway keeps from request to request, and for whom."""
 
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.report.traffic import KIND as TRAFFIC
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from gateway.conftest import asked, conversation, post
 from model_server import running
 

@@ -60,10 +60,9 @@ def test_each_request_is_stored_with_its_numbers_and_without_its_text(gateway, c
 def test_the_last_requests_are_written_at_the_end_and_the_next_gateway_starts_anew(
     chat, upstream, served_model, tmp_path
 ):
-    from brim.gateway.fit.rules import RequestRule
     from brim.gateway.http import server
     from brim.gateway.http.app import GatewayApp
-    from brim.gateway.settings import GatewaySettings
+    from brim.gateway.settings import GatewaySettings, RequestRule
     from model_server import running
 
     url = f"sqlite:///{tmp_path}/brim.db"

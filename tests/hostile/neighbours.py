@@ -17,10 +17,9 @@ from functools import cache
 from typing import Any
 from unittest import mock
 
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from model_server import completion, running, say
 
 KEYS = {

@@ -27,15 +27,14 @@ from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.files.text_digest import text_digest
 from brim.gateway.client import names as identity
-from brim.gateway.client.body import check_values, decompressed, json_value, repeats_key
+from brim.gateway.client.body import check_values, decompressed, json_value
 from brim.gateway.fit import added_sections
 from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall import calls as recall
-from brim.gateway.recall import offer as recall_offer
-from brim.gateway.upstream.server_event import events_of
-from brim.gateway.upstream.stream_start import StreamStart
+from brim.gateway.recall import calls as recall_offer
+from brim.gateway.upstream.server_event import StreamStart, events_of
 from brim.history import envelopes, excerpts, names
 from brim.history.compact import lines, mark, summary
 from brim.history.compact.continuation import continuation
@@ -65,9 +64,8 @@ from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
 from brim.settings.spec import is_spec, read_spec
 from brim.settings.yaml_editor import with_value
-from brim.store.address import without_secrets
 from brim.store.texts import handle_of, texts_of
-from brim.store.values import decode_body, encode_body
+from brim.store.values import decode_body, encode_body, without_secrets
 from brim.store.words import excerpt, query_words, text_words
 from brim.studio.prompt_rows import taken
 from brim.studio.views.sessions import readable
@@ -79,8 +77,7 @@ from brim.truncate.parts import TextParts
 from brim.truncate.records import Records
 from brim.truncate.shape import kind_of
 from brim.wire import wire
-from brim.wire.base import Format
-from brim.wire.deferred_tools import loaded_tools
+from brim.wire.base import Format, loaded_tools
 from brim.wire.message import Message, Piece
 from brim.wire.overflow import is_overflow
 from gateway.conftest import parsed
@@ -258,7 +255,6 @@ READERS: dict[str, Read] = {
     "gateway.client.body.decompressed": lambda text: decompressed(_stream(text), "gzip", 1 << 20),
     "gateway.client.body.json_value": lambda text: json_value(_stream(text)),
     "gateway.client.body.check_values": lambda text: check_values(_stream(text), 1_000),
-    "gateway.client.body.repeats_key": lambda text: repeats_key(_stream(text), text),
     "gateway.client.parsed.parse": lambda text: parsed("chat", _body(text)),
     "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text), 1_000),
     "gateway.http.admitted": _admitted,
@@ -273,10 +269,10 @@ READERS: dict[str, Read] = {
     "gateway.recall.calls.assembled": lambda text: [
         recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")
     ],
-    "gateway.recall.offer.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
-    "gateway.recall.offer.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
+    "gateway.recall.calls.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
+    "gateway.recall.calls.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
     "gateway.upstream.server_event.events_of": lambda text: events_of(_stream(text)),
-    "gateway.upstream.stream_start.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
+    "gateway.upstream.server_event.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,
     "history.envelopes.heard": envelopes.heard,
@@ -317,7 +313,7 @@ READERS: dict[str, Read] = {
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.names.has_value": names.has_value,
     "history.names.single_places": lambda text: [*names.single_places(text, text.split()[:99])],
-    "wire.deferred_tools.loaded_tools": lambda text: loaded_tools(
+    "wire.base.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
     ),
     "history.priority.words": words,
@@ -341,7 +337,7 @@ READERS: dict[str, Read] = {
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
     "sessions.log.memory_log.MemoryLog": _in_memory,
-    "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
+    "store.values.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.texts.handle_of": handle_of,
     "store.texts.texts_of": lambda text: [*texts_of("message", {"message": {"role": "user", "content": text}})],
     "store.values": lambda text: decode_body("here", encode_body("body", {"$bytes": text, "more": [text]})),

@@ -85,7 +85,7 @@ _INSIDE = {
     "gateway.client.names.has_key": "gateway.client.names.cleaned",
     "gateway.client.names.model_name": "gateway.client.names.cleaned",
     "gateway.client.paths.is_pattern": "gateway.http.admitted",
-    "gateway.upstream.address.address": "gateway.http.admitted",
+    "gateway.upstream.client.address": "gateway.http.admitted",
     "gateway.upstream.server_event.EventReader.feed": "gateway.upstream.server_event.events_of",
     "history.compact.summary.condensed": "history.compact.summary.summarise",
     "history.compact.summary.index_of": "history.compact.summary.summarise",

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.history.compact import model_summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.plan import apply, plan

@@ -98,20 +98,6 @@ def test_a_refusal_is_answered_by_a_smaller_request_once(upstream, stream):
     assert (status.overflows, status.reported) == (server.refused, server.sizes[-1])
 
 
-def test_another_error_of_the_model_goes_through(upstream):
-    server = upstream(window=3_000)
-    server.script = [(401, {"error": {"message": "no such key", "type": "invalid_request_error"}})] * 3
-    with pytest.raises(Exception, match="no such key"):
-        asyncio.run(agent(server, BrimCompaction(window=3_000)).run(TASK))
-    server.script = [(401, {"error": {"message": "no such key", "type": "invalid_request_error"}})] * 3
-
-    async def run():
-        return [part async for part in agent(server, BrimCompaction(window=3_000)).run(TASK, stream=True)]
-
-    with pytest.raises(Exception, match="no such key"):
-        asyncio.run(run())
-
-
 def test_the_session_of_the_agent_names_that_of_brim(upstream, tmp_path):
     server = upstream(window=3_000, calls=40)
     url = f"sqlite:///{tmp_path / 'brim.db'}"

@@ -101,13 +101,6 @@ def test_a_refusal_is_answered_by_a_smaller_request_once(upstream):
     assert mine.conversations.sessions[-1].budget <= 3_000
 
 
-def test_another_error_of_the_model_goes_through(upstream):
-    server = upstream(window=3_000)
-    server.script = [(401, {"error": {"message": "no such key", "type": "invalid_request_error"}})]
-    with pytest.raises(Exception, match="no such key"):
-        agent(server, BrimMiddleware(window=3_000)).invoke(*asked())
-
-
 def test_the_thread_names_the_session_and_the_next_process_goes_on_with_it(upstream, tmp_path):
     server = upstream(window=3_000, calls=40)
     store = f"sqlite:///{tmp_path / 'brim.db'}"

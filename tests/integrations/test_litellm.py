@@ -272,13 +272,6 @@ def test_a_session_that_the_call_names_is_kept_in_the_store(server, tmp_path):
         assert [row.id for row in store.sessions()] == ["nightly"]
 
 
-def test_other_errors_are_litellms_own(server):
-    server.script.append((401, {"error": {"message": "no such key", "type": "invalid_request_error"}}))
-    with pytest.raises(litellm.AuthenticationError):
-        BrimHook(WINDOW).completion(**Loop(server).asked())
-    assert len(server.bodies) == 1
-
-
 def contents():
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}}
     parts = st.lists(st.sampled_from([{"type": "text", "text": "é 日本"}, image]), min_size=1, max_size=3)

@@ -113,13 +113,6 @@ def test_sync_calls_are_fitted_and_tried_again(upstream, streaming):
     assert len(messages) == 62
 
 
-def test_a_refusal_for_another_reason_goes_on(upstream):
-    server = upstream(WINDOW)
-    server.script = [(401, {"error": {"message": "no such key", "code": "invalid_api_key"}})]
-    with pytest.raises(Exception, match="no such key"):
-        BrimLLM(llm_of(server), WINDOW).chat([ChatMessage(content=GOAL)])
-
-
 def test_tools_are_counted(upstream):
     server = upstream(WINDOW)
     llm = BrimLLM(llm_of(server), WINDOW)

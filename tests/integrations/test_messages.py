@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.integrations.content import read_block, write_block
 from brim.integrations.messages import (
     FrameworkMessage,
     KeptPart,
@@ -18,7 +17,9 @@ from brim.integrations.messages import (
     Translation,
     format_for,
     from_wire,
+    read_block,
     to_wire,
+    write_block,
     write_parts,
 )
 from brim.sessions.conversations import Conversations

@@ -14,10 +14,9 @@ from google import genai
 from google.genai import errors, types
 
 import brim
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server as gateway_server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from model_server import running
 from provider_server import ProviderServer
 

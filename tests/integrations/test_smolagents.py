@@ -117,14 +117,6 @@ def test_a_refused_call_is_made_once_more_and_smaller(upstream):
     assert agent.model.conversations.sessions[-1].status().overflows == server.refused
 
 
-def test_another_error_goes_on(upstream):
-    server = upstream(WINDOW)
-    agent = fit_steps(writing(server), WINDOW)
-    server.script = [(401, {"error": {"message": "no such key", "code": "invalid_api_key"}})]
-    with pytest.raises(Exception, match="no such key"):
-        agent.run(GOAL)
-
-
 def test_plans_and_the_last_answer_fit_too(upstream, tmp_path):
     server = upstream(WINDOW)
     store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import brim
 from brim.cli import main
 from brim.errors import DoesNotFit, InvalidType
-from brim.integrations.client_call import ClientCall
+from brim.integrations.calls import ClientCall
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.beginning import bare
 from properties import examples
@@ -423,17 +423,6 @@ def test_what_the_provider_holds_is_passed_on(upstream, key):
     wrapped = brim.wrap(made("responses", server), WINDOW)
     wrapped.responses.create(model="gpt-5", input="Go on.", **{key: "resp_1"})
     assert server.requests[0]["input"] == "Go on."
-    assert len(wrapped.brim) == 0
-
-
-def test_a_thread_that_the_provider_holds_is_passed_on(upstream):
-    server = upstream(WINDOW)
-    server.script.append((200, {"type": "message", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}}))
-    wrapped = brim.wrap(made("messages", server), WINDOW)
-    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": seen(1) * 90}]}
-    thread = {"type": "continue", "previous_message_id": "msg_1"}
-    wrapped.beta.messages.create(model="claude-sonnet-5", max_tokens=9, messages=[result], thread=thread)
-    assert json.loads(server.bodies[0])["messages"] == [result]
     assert len(wrapped.brim) == 0
 
 

@@ -4,13 +4,10 @@ import json
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import brim
 from brim.errors import InvalidValue
 from brim.meter.calibration import MILLION, Calibrated, Calibration, CallSize
-from properties import examples
 from talk import calling, loop, system, user
 
 QUARTERS = brim.meter("chars/4")
@@ -207,12 +204,3 @@ def test_fixed_tokens_are_not_learned_from():
 def test_the_name_tells_how_many_answers_were_recorded():
     known = Calibrated(QUARTERS).calibration.record(100, 500)
     assert Calibrated(QUARTERS, known).name == "chars/4, calibrated by 1 calls"
-
-
-@examples(60)
-@given(st.text(), st.integers(0, 60))
-def test_cuts_are_never_over_the_limit(text, limit):
-    meter = Calibrated(QUARTERS)
-    assert meter.count(meter.head(text, limit)) <= limit
-    assert meter.count(meter.tail(text, limit)) <= limit
-    assert (meter.count(text) == 0) == (text == "")

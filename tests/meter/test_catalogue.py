@@ -439,40 +439,12 @@ def test_a_long_chain_is_refused_before_the_stack_is():
         find("m0")
 
 
-def test_a_directory_in_place_of_the_file_is_refused():
-    Path("brim.models.yaml").mkdir()
-    with pytest.raises(SourceError, match="a directory, not a file"):
-        find("gpt-5")
-
-
-def test_what_is_not_utf_8_is_refused_with_its_line():
-    Path("brim.models.yaml").write_bytes(b"models:\n  caf\xe9: {window: 1}\n")
-    with pytest.raises(SourceError, match=r"brim\.models\.yaml:2: not UTF-8 text"):
-        find("gpt-5")
-
-
 def test_a_path_that_leads_in_a_circle_or_holds_a_nul_is_refused():
     Path("brim.models.yaml").symlink_to("brim.models.yaml")
     with pytest.raises(SourceError, match="symbolic links"):
         find("gpt-5")
     with pytest.raises(SourceError, match="null"):
         declared(project="a\0b")
-
-
-def test_plain_values_are_those_of_yaml_1_2():
-    project("models: {a: {window: 8, prices: {input: 1e-6}}, b: {shared: yes}}")
-    with pytest.raises(SourceError, match=r"models\.b\.shared must be true or false, not 'yes'"):
-        find("a")
-    project("models: {a: {window: 8, prices: {input: 1e-6}}}")
-    assert find("a").prices == Prices(input=1e-6)
-
-
-def test_what_an_alias_stands_for_is_checked_on_the_line_of_the_alias():
-    project("models:\n  a: {prices: &p {input: 1, output: 2}}\n  b: {prices: *p, guess: true, window: 9}\n")
-    assert find("a").prices == find("b").prices == Prices(input=1, output=2)
-    project("models:\n  a: {prices: &p {input: 1}}\n  b:\n    cache: *p\n")
-    with pytest.raises(SourceError, match=r"yaml:4: models\.b\.cache has no key 'input'"):
-        find("a")
 
 
 def test_a_home_that_may_not_be_read_or_is_no_directory_says_nothing(tmp_path, monkeypatch):

@@ -7,11 +7,9 @@ import pytest
 import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.meter import meter_for
-from brim.meter.chat import BARE, FRAMING, PLAIN, RequestCounter, framing_of
 from brim.meter.media import count_media
 from brim.meter.schemas import tool_counts
 from brim.testing import CharMeter, PieceMeter
-from brim.wire import wire
 from talk import (
     Dumped,
     answer,
@@ -81,67 +79,38 @@ def test_no_message_at_all_counts_nothing_and_with_a_model_what_primes_the_reply
     assert brim.meter("gpt-4o").count_messages([]) == REPLY
 
 
-def test_each_message_is_framed():
-    assert PIECES.count_messages([user("hello there")]) == PER_MESSAGE + words("hello there")
-    both = [system("be brief"), user("hello there")]
-    assert PIECES.count_messages(both) == 2 * PER_MESSAGE + words("be brief", "hello there")
+COUNTED = {
+    "a message": ([user("hello there")], ["hello there"], 0),
+    "two messages": ([system("be brief"), user("hello there")], ["be brief", "hello there"], 0),
+    "each by itself, not as one text": ([user("thirteenlette"), user("rs")], ["thirteenlette", "rs"], 0),
+    "no content": ([{"role": "assistant", "content": None}], [], 0),
+    "an empty text": ([{"role": "assistant", "content": ""}], [], 0),
+    "an empty list": ([{"role": "assistant", "content": []}], [], 0),
+    "a name and one token for it": ([{**user("hi"), "name": "ann"}], ["hi", "ann"], 1),
+    "parts": ([gives(text("one"), text("two"))], ["one", "two"], 0),
+    "a call": ([calling("call_1", text="so", arguments='{"x":1}')], ["so", "f", '{"x":1}'], 0),
+    "two calls": ([calling("call_1", "call_2", arguments='{"x":1}')], ["f", '{"x":1}'] * 2, 0),
+    "a result": ([result("call_1", "fine")], ["fine"], 0),
+    "a refusal": ([{"role": "assistant", "content": None, "refusal": "no way"}], ["no way"], 0),
+    "thinking in a field": ([{**model("so"), "reasoning_content": "let me see"}], ["so", "let me see"], 0),
+    "something unknown as its JSON": ([gives({"type": "odd", "x": 1})], ['{"type":"odd","x":1}'], 0),
+    "control strings": ([user("<|endoftext|><|im_start|>")], ["<|endoftext|><|im_start|>"], 0),
+    "half of a surrogate pair": ([user("a\ud800b")], ["a\ud800b"], 0),
+    "blocks": (
+        [says(thinking("let me see"), text("so"), use("toolu_1", x=1))],
+        ["let me see", "so", "f", '{"x":1}'],
+        0,
+    ),
+    "a result of blocks": ([gives(answer("toolu_1", [text("a"), text("b")]), text("go on"))], ["a", "b", "go on"], 0),
+    "sealed thinking by its length": ([says(sealed("x" * 41))], [], 11),
+    "items": ([item_call("c", '{"x":1}'), item_output("c", "fine")], ["f", '{"x":1}', "fine"], 0),
+    "reasoning": ([reasoning("let me see")], ["let me see"], 0),
+}
 
 
-def test_messages_are_counted_one_by_one_and_not_as_one_text():
-    halves = [user("thirteenlette"), user("rs")]
-    assert PIECES.count_messages(halves) == 2 * PER_MESSAGE + words("thirteenlette", "rs")
-
-
-@pytest.mark.parametrize("content", [None, "", []])
-def test_a_message_that_says_nothing_has_its_framing(content):
-    assert PIECES.count_messages([{"role": "assistant", "content": content}]) == PER_MESSAGE
-
-
-def test_a_name_costs_itself_and_one_unit():
-    named = {"role": "user", "content": "hi", "name": "ann"}
-    assert PIECES.count_messages([named]) == PER_MESSAGE + words("hi") + words("ann") + 1
-
-
-def test_parts_are_counted_each():
-    parts = {"role": "user", "content": [text("one"), text("two")]}
-    assert PIECES.count_messages([parts]) == PER_MESSAGE + words("one", "two")
-
-
-def test_a_call_costs_its_name_and_its_arguments():
-    call = calling("call_1", text="so", arguments='{"x":1}')
-    expected = PER_MESSAGE + words("so", "f", '{"x":1}')
-    assert PIECES.count_messages([call]) == expected
-    two = calling("call_1", "call_2", text="so", arguments='{"x":1}')
-    assert PIECES.count_messages([two]) == expected + words("f", '{"x":1}')
-
-
-def test_a_result_costs_what_it_says():
-    assert PIECES.count_messages([result("call_1", "fine")]) == PER_MESSAGE + words("fine")
-
-
-def test_what_is_beside_the_content_is_counted():
-    refused = {"role": "assistant", "content": None, "refusal": "no way"}
-    assert PIECES.count_messages([refused]) == PER_MESSAGE + words("no way")
-    thought = {"role": "assistant", "content": "so", "reasoning_content": "let me see"}
-    assert PIECES.count_messages([thought]) == PER_MESSAGE + words("so", "let me see")
-
-
-def test_something_unknown_counts_as_its_json():
-    odd = {"role": "user", "content": [{"type": "odd", "x": 1}]}
-    assert PIECES.count_messages([odd]) == PER_MESSAGE + words('{"type":"odd","x":1}')
-
-
-def test_special_tokens_and_lone_surrogates_are_text():
-    for said in ("<|endoftext|><|im_start|>", "a\ud800b"):
-        assert PIECES.count_messages([user(said)]) == PER_MESSAGE + words(said)
-        assert brim.meter("gpt-4o").count_messages([user(said)]) > PER_MESSAGE + ROLE + REPLY
-
-
-def test_a_real_vocabulary_is_framed_the_same():
-    meter = brim.meter("o200k_base")
-    messages = [system("You are brief."), {**user("What is up?"), "name": "ann"}]
-    texts = ("You are brief.", "What is up?", "ann")
-    assert meter.count_messages(messages) == 2 * PER_MESSAGE + sum(map(meter.count, texts)) + 1
+@pytest.mark.parametrize(("messages", "texts", "more"), COUNTED.values(), ids=COUNTED)
+def test_messages_count_their_texts_and_a_frame_each(messages, texts, more):
+    assert PIECES.count_messages(messages) == PER_MESSAGE * len(messages) + words(*texts) + more
 
 
 # --- a model's own
@@ -239,25 +208,6 @@ def test_a_function_of_the_caller_s_is_no_model_s_meter():
 # --- the other shapes
 
 
-def test_the_blocks_of_anthropic_are_counted_each():
-    said = says(thinking("let me see"), text("so"), use("toolu_1", x=1))
-    expected = PER_MESSAGE + words("let me see", "so", "f", '{"x":1}')
-    assert PIECES.count_messages([said]) == expected
-    given = gives(answer("toolu_1", [text("a"), text("b")]), text("go on"))
-    assert PIECES.count_messages([given]) == PER_MESSAGE + words("a", "b", "go on")
-
-
-def test_sealed_thinking_is_about_as_long_as_what_it_stands_for():
-    assert PIECES.count_messages([says(sealed("x" * 41))]) == PER_MESSAGE + 11
-
-
-def test_items_are_counted_each():
-    items = [item_call("call_1", '{"x":1}'), item_output("call_1", "fine")]
-    expected = 2 * PER_MESSAGE + words("f", '{"x":1}', "fine")
-    assert PIECES.count_messages(items) == expected
-    assert PIECES.count_messages([reasoning("let me see")]) == PER_MESSAGE + words("let me see")
-
-
 def test_the_objects_of_a_client_library_count_like_their_fields():
     call = Dumped(id="a", type="function", function=Dumped(name="f", arguments="{}"))
     raw = Dumped(role="assistant", content=None, refusal=None, tool_calls=[call])
@@ -296,15 +246,6 @@ def test_units_of_four_characters_are_framed_like_the_tokens_that_they_stand_for
 @pytest.mark.parametrize(("detail", "units"), [("low", 85), ("high", 85 + 4 * 170), (None, 85 + 4 * 170)])
 def test_an_image_costs_what_its_provider_publishes(detail, units):
     assert brim.meter("gpt-4o").count_messages([pictured(detail)]) == PER_MESSAGE + ROLE + units + REPLY
-
-
-@pytest.mark.parametrize("name", ["gpt-4o", "gpt-4o-mini", "gpt-5"])
-def test_an_image_costs_what_it_costs_the_model(name):
-    source = pictured("high")["content"][0]["image_url"]["url"]
-    expected = count_media("image", source, "high", model=name).units
-    total = PER_MESSAGE + ROLE + expected + REPLY
-    assert brim.fit_messages([pictured("high")], 100_000, model=name).used == total
-    assert brim.meter(name).count_messages([pictured("high")]) == total
 
 
 def test_an_image_of_anthropic_costs_by_its_blocks_of_pixels():
@@ -349,17 +290,6 @@ def test_no_tools_cost_nothing(none):
     assert PIECES.count_messages([user()], tools=none) == PIECES.count_messages([user()])
 
 
-@pytest.mark.parametrize("name", ["gpt-4", "gpt-3.5-turbo", "gpt-4o", "gpt-5", "claude-opus-4-5", "claude-sonnet-5"])
-def test_tools_cost_what_they_cost_the_model(name):
-    meter = meter_for(None, name)
-    count = meter.load
-    provider = "anthropic" if name.startswith("claude") else "openai"
-    told = [FLAT] if provider == "openai" else [{"name": "f", "input_schema": {"type": "object"}}]
-    expected = tool_counts(told, count, provider, model=name).total
-    fitted = brim.fit_messages([system(), user()], 100_000, model=name, tools=told)
-    assert fitted.receipt.part("tools").used == expected
-
-
 def test_tools_are_counted_by_the_rule_of_the_models_maker_whatever_shape_the_messages_are_in():
     meter = meter_for(None, "claude-opus-4-5")
     expected = tool_counts([FLAT], meter.load, "anthropic", model="claude-opus-4-5").total
@@ -394,20 +324,6 @@ def exact(messages, tools=None, **chosen):
 )
 def test_a_count_is_exact_only_where_the_frame_is_published(name, published):
     assert exact([user("hello")], model=name) is published
-
-
-def test_the_frame_of_a_model_is_the_one_that_is_published_for_it():
-    assert framing_of("tokens", "openai", "gpt-4o") == FRAMING
-    assert framing_of("tokens", "openai", None) == PLAIN
-    assert framing_of("tokens", "openai", "gpt-5") is framing_of("tokens", "anthropic", None) is None
-    assert framing_of("chars", "openai", "gpt-5") == framing_of("chars", "anthropic", None) == BARE
-
-
-def test_without_a_published_frame_the_same_sums_serve_as_an_estimate():
-    chat = RequestCounter(PIECES.count, "openai", None, "gpt-5")
-    assert (chat.framing, chat.estimated) == (FRAMING, True)
-    chat = RequestCounter(PIECES.count, "anthropic", None)
-    assert (chat.framing, chat.estimated) == (PLAIN, True)
 
 
 def test_anthropic_publishes_no_frame_so_its_messages_are_an_estimate_whatever_meter_counts():
@@ -484,10 +400,3 @@ def test_tools_that_cannot_be_are_named(tools, place):
 def test_a_shape_that_cannot_be_is_refused(format):
     with pytest.raises(InvalidValue, match="^format must be one of"):
         PIECES.count_messages([user()], format=format)
-
-
-@pytest.mark.parametrize(("name", "role"), [(None, 0), ("claude-sonnet-4-5", PIECES.count("assistant"))])
-def test_the_units_of_a_message_are_those_of_its_pieces(name, role):
-    chat = RequestCounter(PIECES.count, "anthropic", None, name)
-    message = wire("anthropic").read(says(thinking(), text("so"), use("a", x=1), picture()), 0)
-    assert chat.units(message) == PER_MESSAGE + role + sum(map(chat.piece, message.pieces))

@@ -18,7 +18,7 @@ from brim.meter.base import Meter
 from brim.meter.engines import ClassesEngine, classes
 from brim.meter.estimate import SLACK, Estimate, estimate_for
 from brim.meter.vocabularies import VOCABULARIES, vocabulary
-from brim.testing import CharMeter, PieceMeter
+from brim.testing import CharMeter
 from properties import examples
 from talk import calling, result, system, user
 
@@ -180,14 +180,6 @@ def test_loads_add_up_to_no_less_than_the_whole(family, parts):
 def test_one_character_more_costs_hardly_less(family, text):
     counts = [meter(family).measure(text[:end]) for end in range(min(len(text), 60))]
     assert all(after >= before - 3 for before, after in pairwise(counts))
-
-
-@examples(60)
-@given(family=families, text=strategies.long_texts, limit=st.integers(0, 60))
-def test_cuts_are_never_over(family, text, limit):
-    made = Estimate(family, PieceMeter())
-    assert made.count(made.head(text, limit)) <= limit
-    assert made.count(made.tail(text, limit)) <= limit
 
 
 def slowly(text):

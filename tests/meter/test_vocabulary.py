@@ -254,28 +254,11 @@ for i in range(60):
 print((resident() - before) // 2**20)
 """
 
-_AFTER_A_FORK = """
-import os, signal
-import brim
-meter = brim.meter("qwen3.5")
-meter.count("before the fork")
-child = os.fork()
-if child == 0:
-    signal.alarm(30)
-    os._exit(0 if meter.measure("after the fork, in the child") > 3 else 1)
-print(os.waitpid(child, 0)[1])
-"""
-
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_vocabularies_that_take_turns_do_not_grow_without_end():
     """toktok allocates anew at every call where three vocabularies take turns in one thread: 50 MB a round."""
     assert int(subprocess.run([sys.executable, "-c", _TAKING_TURNS], capture_output=True, check=True).stdout) < 100
-
-
-def test_a_meter_with_a_thread_of_its_own_counts_after_a_fork():
-    command = [sys.executable, "-W", "ignore", "-c", _AFTER_A_FORK]
-    assert int(subprocess.run(command, capture_output=True, check=True).stdout) == 0
 
 
 _HELD = """

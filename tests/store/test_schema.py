@@ -10,7 +10,7 @@ import pytest
 import brim
 from brim.errors import StoreError
 from brim.store import open_store
-from brim.store.schema import VERSION, statements
+from brim.store.database import VERSION, statements
 from brim.store.texts import handle_of
 from store.golden.make import ODD, SYSTEM, asked, step
 

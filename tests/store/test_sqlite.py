@@ -87,15 +87,6 @@ def test_the_database_of_another_program_is_refused(path, url):
         open_store(url)
 
 
-def test_a_store_of_a_newer_brim_is_refused(path, url):
-    open_store(url).close()
-    with sqlite3.connect(path) as other:
-        other.execute("UPDATE brim_store SET version = 99")
-    other.close()
-    with pytest.raises(StoreError, match=r"tables of version 99; this one knows \d+\): update brim"):
-        open_store(url)
-
-
 @pytest.mark.parametrize("name", ["missing/brim.db", "a\0b.db", "."])
 def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
     with pytest.raises(StoreError, match="does the folder exist, and can you write to it"):
@@ -158,15 +149,6 @@ def test_a_transaction_that_was_left_open_by_an_interruption_is_undone(url):
         store._rows("INSERT INTO brim_documents VALUES ('loop', '1', 1, 0, x'7b7d')")
         assert store.append("a", [("note", {})]) == 1
         assert store.ids("loop") == []
-
-
-def test_a_child_process_does_not_use_the_connection_of_its_parent(url, monkeypatch):
-    with open_store(url) as store:
-        with monkeypatch.context() as elsewhere:
-            elsewhere.setattr(os, "getpid", lambda: -1)
-            with pytest.raises(StoreError, match="opened by the parent of this process: open it again in the child"):
-                store.append("a", [("note", {})])
-        assert store.append("a", [("note", {})]) == 1
 
 
 def test_a_body_that_somebody_else_wrote_is_told(url, path):

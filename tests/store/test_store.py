@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from brim.errors import Conflict, InvalidType, InvalidValue, StoreError
 from brim.receipts.receipt import handle
-from brim.store import LogEntry, Purged, SessionRow, open_store
+from brim.store import Purged, SessionRow, open_store
 from brim.store.values import decode_body, encode_body
 from properties import examples
 
@@ -38,28 +38,6 @@ def keep(store, session, *texts):
     return store.append(session, [("text", {"text": text}) for text in texts])
 
 
-def test_entries_are_numbered_from_one_without_gaps(store, clock):
-    assert store.append("a", [("message", {"n": 1}), ("usage", {"n": 2})]) == 2
-    clock.pass_(5)
-    assert store.append("a", [("message", {"n": 3})]) == 3
-    assert store.append("b", [("message", {"n": 1})]) == 1
-    assert store.entries("a") == [
-        LogEntry("a", 1, "message", 1_000_000.0, {"n": 1}),
-        LogEntry("a", 2, "usage", 1_000_000.0, {"n": 2}),
-        LogEntry("a", 3, "message", 1_000_005.0, {"n": 3}),
-    ]
-
-
-def test_entries_are_chosen_by_kind_number_and_limit(store):
-    store.append("a", [("message" if i % 2 else "note", {"n": i}) for i in range(1, 11)])
-    assert bodies(store, "a", kinds=["note"]) == [{"n": i} for i in (2, 4, 6, 8, 10)]
-    assert bodies(store, "a", kinds=["note", "message"], after=7) == [{"n": 8}, {"n": 9}, {"n": 10}]
-    assert bodies(store, "a", kinds=["message"], after=3, limit=2) == [{"n": 5}, {"n": 7}]
-    assert bodies(store, "a", kinds=[]) == []
-    assert bodies(store, "a", limit=0) == []
-    assert bodies(store, "nobody") == []
-
-
 def test_a_writer_that_has_not_seen_the_last_entry_is_refused_and_writes_nothing(store, second):
     store.append("a", [("message", {"n": 1})], after=0)
     with pytest.raises(Conflict, match=r"session 'a' is at 1, not at 0: somebody else wrote") as refused:
@@ -68,21 +46,6 @@ def test_a_writer_that_has_not_seen_the_last_entry_is_refused_and_writes_nothing
     assert second.append("a", [("message", {"n": 2})], after=1) == 2
     assert bodies(store, "a") == [{"n": 1}, {"n": 2}]
     assert store.sessions()[0].meta == {}
-
-
-def test_a_refused_writer_leaves_no_session_behind(store):
-    with pytest.raises(Conflict):
-        store.append("new", [("message", {})], after=3)
-    assert store.sessions() == []
-
-
-def test_appending_nothing_writes_nothing_and_tells_the_last_number(store):
-    assert store.append("a", []) == 0
-    assert store.sessions() == []
-    store.append("a", [("note", {})])
-    assert store.append("a", [], after=1) == 1
-    with pytest.raises(Conflict):
-        store.append("a", [], after=0)
 
 
 @pytest.mark.parametrize("text", HARD, ids=ascii)
@@ -181,16 +144,6 @@ def test_sessions_come_newest_first_with_their_meta_and_page_by_page(store, cloc
     assert store.sessions(limit=2) == rows[:2]
     assert store.sessions(before=rows[1]) == rows[2:]
     assert [row.id for row in store.sessions(before=1_000_001.0)] == ["b"]
-
-
-def test_a_text_that_many_said_is_found_once(store, clock):
-    for session in ("a", "b", "a"):
-        keep(store, session, "the build broke")
-        clock.pass_(1)
-    assert store.text(handle("the build broke")) == "the build broke"
-    assert store.text("b2:unknown") is None
-    assert [(hit.session, hit.number) for hit in store.search("build")] == [("a", 2)]
-    assert [(hit.session, hit.number) for hit in store.search("build", session="b")] == [("b", 1)]
 
 
 def test_a_text_is_returned_only_to_a_session_whose_log_has_it(store):
@@ -432,15 +385,6 @@ def test_entries_are_read_from_any_number_on(store, clock):
     assert store.purge(session="a").entries == 6
 
 
-def test_a_purge_of_one_session_leaves_the_others(store, clock):
-    for name in ("a", "b"):
-        keep(store, name, f"text of {name}")
-    assert store.purge(session="a", before=1_000_000) == Purged(0, 0, 0)
-    assert store.purge(session="a") == Purged(1, 1, 0)
-    assert store.purge(session="a") == Purged(0, 0, 0)
-    assert [row.id for row in store.sessions()] == ["b"]
-
-
 def test_a_purge_is_no_part_of_a_transaction(store):
     store.append("a", [("message", {})])
     with pytest.raises(StoreError, match="cannot be part of a transaction"), store.transaction():
@@ -482,15 +426,6 @@ def test_threads_that_compare_and_swap_never_both_win(store):
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(raise_by_one, range(20))) == list(range(1, 21))
     assert store.load("count", "1").body == {"n": 20}
-
-
-def test_everything_is_there_after_opening_again(store, url, clock):
-    store.append("a", [("message", {"n": 1}), ("text", {"text": "kept text"})])
-    store.save("loop", "1", {"n": 1}, version=0)
-    before = (store.sessions(), store.entries("a"), store.search("kept"), store.load("loop", "1"))
-    store.close()
-    with open_store(url, clock=clock) as again:
-        assert (again.sessions(), again.entries("a"), again.search("kept"), again.load("loop", "1")) == before
 
 
 def test_a_store_without_a_clock_tells_the_time_of_day(url):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from brim.meter.words import terms
 from brim.store import words
-from brim.store.address import shown_url
 from brim.store.postgres import _vector
+from brim.store.values import shown_url
 from brim.store.words import excerpt, query_words, text_words
 from properties import examples
 

@@ -6,10 +6,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from model_server import ModelServer, running
 from studio.browser import tab
 

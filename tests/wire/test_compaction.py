@@ -4,7 +4,7 @@ import pytest
 
 import brim
 from brim.wire import wire
-from brim.wire.compaction import still_read
+from brim.wire.base import still_read
 
 LONG = "the log says that all is well " * 500
 ITEM = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAB" * 751}

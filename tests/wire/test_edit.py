@@ -10,11 +10,6 @@ from brim.wire.base import GONE, changed, without
 from talk import Dumped, answer, calling, gives, picture, result, says, text, thinking, use, user
 
 
-def pieces_of(format, raw, *kinds, ids=None):
-    message = wire(format).read(raw, 0)
-    return message, [p for p in message.pieces if p.kind in kinds and (ids is None or p.id in ids)]
-
-
 def test_only_the_place_that_is_named_changes():
     raw = {"role": "user", "content": "long", "name": "ann", "metadata": {"step": 1}}
     edited = changed(raw, {("content",): "short"})
@@ -33,25 +28,20 @@ def test_the_way_to_the_place_is_copied_and_what_stands_beside_it_is_not():
     assert cut["content"] == "long"
 
 
-def test_several_places_of_a_list_can_go_at_once():
-    raw = says(text("a"), text("b"), text("c"), text("d"))
-    edited = changed(raw, {("content", 0): GONE, ("content", 2): GONE})
-    assert edited == says(text("b"), text("d"))
-    assert len(raw["content"]) == 4
+CHANGES = {
+    "several places go": (says(text("a"), text("b"), text("c")), {("content", 0): GONE, ("content", 2): GONE}, says(text("b"))),
+    "one goes, a later one changes": (says(text("a"), text("b")), {("content", 0): GONE, ("content", 1, "text"): "B"}, says(text("B"))),
+    "a key goes": (calling("a", text="so"), {("tool_calls",): GONE}, {"role": "assistant", "content": "so"}),
+    "tuples and other mappings": (MappingProxyType({"role": "user", "content": (text("a"), text("b"))}), {("content", 1, "text"): "B"},
+                                  gives(text("a"), text("B"))),
+    "a null stays": ({**calling("a"), "audio": None}, {("tool_calls", 0, "function", "arguments"): "[]"},
+                     {**calling("a", arguments="[]"), "audio": None}),
+}  # fmt: skip
 
 
-def test_one_place_can_go_and_a_later_one_change():
-    edited = changed(says(text("a"), text("b")), {("content", 0): GONE, ("content", 1, "text"): "B"})
-    assert edited == says(text("B"))
-
-
-def test_a_key_can_go():
-    assert changed(calling("a", text="so"), {("tool_calls",): GONE}) == {"role": "assistant", "content": "so"}
-
-
-def test_tuples_and_mappings_of_any_kind_can_be_changed():
-    raw = MappingProxyType({"role": "user", "content": (text("a"), text("b"))})
-    assert changed(raw, {("content", 1, "text"): "B"}) == gives(text("a"), text("B"))
+@pytest.mark.parametrize(("raw", "edits", "expected"), CHANGES.values(), ids=CHANGES)
+def test_places_go_or_change_and_the_rest_stays(raw, edits, expected):
+    assert changed(raw, edits) == expected
 
 
 def test_the_object_of_a_client_library_comes_back_as_its_fields_without_those_that_are_unset():
@@ -81,81 +71,42 @@ def test_a_null_that_was_said_stays():
     assert edited == says(text("short"), use("a", x=None, y="long"))
 
 
-def test_what_a_caller_set_to_null_in_a_plain_message_stays_null():
-    raw = {"role": "assistant", "content": None, "tool_calls": calling("a")["tool_calls"], "audio": None}
-    edited = changed(raw, {("tool_calls", 0, "function", "arguments"): "[]"})
-    assert (edited["content"], edited["audio"]) == (None, None)
-
-
 def test_a_block_that_is_an_object_stays_the_callers_own_where_it_is_not_changed():
     block = Dumped(type="text", text="so", citations=None)
     raw = {"role": "assistant", "content": [block, use("a", x=1)]}
     assert changed(raw, {("content", 1, "input"): {}})["content"][0] is block
 
 
-def test_a_call_is_taken_out_and_the_others_stay():
-    message, gone = pieces_of("openai", calling("a", "b", "c"), "call", ids="b")
-    assert without(message, gone) == calling("a", "c")
+OLD = {"role": "assistant", "content": None, "function_call": {"name": "old", "arguments": "{}"}}
+SO = {"role": "assistant", "content": "so"}
+RESULTS = gives(answer("a", [text("x"), picture()]), answer("b"), text("go on"))
+NOVELTY = {"type": "novelty", "x": 1}
+REMOVALS = {
+    "one of several calls": ("openai", calling("a", "b", "c"), "call", "b", calling("a", "c")),
+    # '[] is too short - messages.1.tool_calls', answers the provider to an empty list.
+    "the list of calls with the last": ("openai", calling("a", "b", text="so"), "call", None, SO),
+    "a message that only called": ("openai", {**calling("a"), "content": None}, "call", None, None),
+    "and had an empty text": ("openai", {**calling("a"), "content": ""}, "call", None, None),
+    "and had an empty list": ("openai", {**calling("a"), "content": []}, "call", None, None),
+    "a call in the old way": ("openai", OLD, "call", None, None),
+    "and what was said stays": ("openai", {**OLD, "content": "so"}, "call", None, SO),
+    "a result with its message": ("openai", result("a"), "result", None, None),
+    "a result with all that is in it": ("anthropic", RESULTS, "result", "a", gives(answer("b"), text("go on"))),
+    "all results": ("anthropic", RESULTS, "result", None, gives(text("go on"))),
+    "a picture is something to say": ("anthropic", gives(answer("a"), picture()), "result", None, gives(picture())),
+    "thinking": ("anthropic", says(thinking(), text("so"), use("a")), "thinking", None, says(text("so"), use("a"))),
+    "thinking that was all": ("anthropic", says(thinking()), "thinking", None, None),
+    "thinking alone is nothing to say": ("anthropic", says(thinking(), use("a")), "call", None, None),
+    "something unknown is": ("anthropic", says(NOVELTY, use("a")), "call", None, says(NOVELTY)),
+    "unknown fields stay": ("openai", {**calling("a", "b"), "m": {"n": 1}}, "call", "a", {**calling("b"), "m": {"n": 1}}),
+}  # fmt: skip
 
 
-def test_a_list_of_calls_goes_with_its_last_call():
-    """'[] is too short - messages.1.tool_calls', answers the provider to an empty list."""
-    message, gone = pieces_of("openai", calling("a", "b", text="so"), "call")
-    assert without(message, gone) == {"role": "assistant", "content": "so"}
-
-
-@pytest.mark.parametrize("content", [None, "", []])
-def test_nothing_is_left_of_a_message_that_only_called(content):
-    message, gone = pieces_of("openai", {**calling("a"), "content": content}, "call")
-    assert without(message, gone) is None
-
-
-def test_nothing_is_left_of_a_message_that_only_called_in_the_old_way():
-    raw = {"role": "assistant", "content": None, "function_call": {"name": "old", "arguments": "{}"}}
-    message, gone = pieces_of("openai", raw, "call")
-    assert without(message, gone) is None
-    message, gone = pieces_of("openai", {**raw, "content": "so"}, "call")
-    assert without(message, gone) == {"role": "assistant", "content": "so"}
-
-
-def test_a_result_goes_with_its_message():
-    message, gone = pieces_of("openai", result("a"), "result")
-    assert without(message, gone) is None
-
-
-def test_a_result_goes_with_all_that_is_in_it_and_the_words_beside_it_stay():
-    raw = gives(answer("a", [text("x"), picture()]), answer("b"), text("go on"))
-    message, gone = pieces_of("anthropic", raw, "result", ids="a")
-    assert without(message, gone) == gives(answer("b"), text("go on"))
-    message, gone = pieces_of("anthropic", raw, "result")
-    assert without(message, gone) == gives(text("go on"))
-    assert len(raw["content"]) == 3
-
-
-def test_a_picture_is_something_to_say():
-    message, gone = pieces_of("anthropic", gives(answer("a"), picture()), "result")
-    assert without(message, gone) == gives(picture())
-
-
-def test_thinking_goes_and_what_was_said_stays():
-    message, gone = pieces_of("anthropic", says(thinking(), text("so"), use("a")), "thinking")
-    assert without(message, gone) == says(text("so"), use("a"))
-    message, gone = pieces_of("anthropic", says(thinking()), "thinking")
-    assert without(message, gone) is None
-    message, gone = pieces_of("anthropic", says(thinking(), use("a")), "call")
-    assert without(message, gone) is None, "thinking alone is nothing to say"
-
-
-def test_something_unknown_is_something_to_say():
-    raw = says({"type": "novelty", "x": 1}, use("a"))
-    message, gone = pieces_of("anthropic", raw, "call")
-    assert without(message, gone) == says({"type": "novelty", "x": 1})
-
-
-def test_fields_that_nobody_knows_stay():
-    raw = {**calling("a", "b"), "metadata": {"step": 1}}
-    message, gone = pieces_of("openai", raw, "call", ids="a")
-    assert without(message, gone) == {**calling("b"), "metadata": {"step": 1}}
+@pytest.mark.parametrize(("format", "raw", "kind", "ids", "expected"), REMOVALS.values(), ids=REMOVALS)
+def test_a_piece_goes_with_all_that_it_needs(format, raw, kind, ids, expected):
+    message = wire(format).read(raw, 0)
+    gone = [piece for piece in message.pieces if piece.kind == kind and (ids is None or piece.id in ids)]
+    assert without(message, gone) == expected
 
 
 @pytest.mark.parametrize(

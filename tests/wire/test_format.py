@@ -8,7 +8,7 @@ import pytest
 import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.testing import CharMeter
-from brim.wire import FORMATS, format_of, wire
+from brim.wire import format_of, wire
 from talk import (
     Dumped,
     answer,
@@ -78,16 +78,8 @@ ANY = [user("x"), model("x"), {"role": "user", "content": [text("x")]}, {"role":
 def test_one_message_that_only_one_shape_has_is_enough(format, raw):
     assert format_of([raw]) == format
     assert format_of([*ANY, raw, *ANY]) == format
-
-
-@pytest.mark.parametrize(("format", "raw"), TELLING, ids=[f"{format}-{i}" for i, (format, _) in enumerate(TELLING)])
-def test_a_system_message_before_it_is_no_evidence_since_every_shape_has_one(format, raw):
-    assert format_of([system(), user(), raw]) == format
-
-
-@pytest.mark.parametrize("raw", [item_call("a"), reasoning(), item_output("a")], ids=lambda raw: raw["type"])
-def test_a_developer_message_before_it_is_no_evidence_against_items(raw):
-    assert format_of([system("rules", role="developer"), user(), raw]) == "responses"
+    for role in ("system", "developer"):  # Every shape has one.
+        assert format_of([system(role=role), user(), raw]) == format
 
 
 @pytest.mark.parametrize("messages", [[], [user()], ANY])
@@ -124,10 +116,6 @@ def test_only_a_list_of_messages_has_a_shape(value):
 def test_a_name_that_is_none_of_the_shapes_is_refused_and_the_shapes_are_listed(name):
     with pytest.raises(InvalidValue, match=r"^format must be one of 'openai', 'responses', 'anthropic'"):
         wire(name)
-
-
-def test_every_shape_has_its_name():
-    assert [wire(name).name for name in FORMATS] == list(FORMATS)
 
 
 @dataclass

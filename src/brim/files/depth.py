@@ -11,26 +11,17 @@ from typing import Any
 MOST_DEPTH = 100
 """Maximum levels of untrusted input: more than any tool schema has, and far below the recursion limit."""
 
-_HOLDERS = (dict, list, tuple, Mapping)
 _LEAVES = frozenset((str, int, float, bool, type(None)))
 
 
 def is_deep(value: Any) -> bool:
-    """Return whether JSON values are nested deeper than `MOST_DEPTH`.
-
-    Most values of a request are texts; only those that hold others are followed.
-    """
-    level = [value] if isinstance(value, _HOLDERS) else []
-    for _ in range(MOST_DEPTH):
-        level = [
-            item
-            for each in level
-            for item in (each.values() if type(each) is dict else each if type(each) is list else _children(each))
-            if type(item) not in _LEAVES and isinstance(item, _HOLDERS)
-        ]
+    """Return whether JSON values are nested deeper than `MOST_DEPTH`."""
+    level = [value]
+    for _ in range(MOST_DEPTH + 1):
+        level = [item for each in level if type(each) not in _LEAVES for item in _children(each)]
         if not level:
             return False
-    return any(map(len, level))
+    return True
 
 
 def levels(value: Any) -> Iterator[list[Any]]:

@@ -22,10 +22,7 @@ MOST_BYTES = 100_000_000
 """Providers accept at most 50 million."""
 _MOST_DIGITS = 400
 """Digits of a whole number: no float has more, and the time to read one grows with their square."""
-_SHORT = 100_000
-"""Characters of a message whose brackets are counted: that costs less than to look for nested values."""
 _BLANK = re.compile(r"[ \t\n\r]*")
-_COMMA = re.compile(r"(?<![ \t\n\r])[ \t\n\r]*+,[ \t\n\r]*+")
 
 Span = tuple[int, int]
 """A position in the text: its start and end."""
@@ -177,20 +174,11 @@ class _Reader:
         items: list[Any] = []
         spans: list[Span] = []
         at, more = self._after(start + 1, "]", first=True)
-        text, comma = self.text, _COMMA.match
         while more:
-            try:
-                value, end = _DECODER.raw_decode(text, at)
-                known = text.count("{", at, (short := min(end, at + _SHORT))) + text.count("[", at, short) <= MOST_DEPTH
-                known = (known and short == end) or not is_deep(value)
-            except (ValueError, RecursionError):
-                known = False
-            if not known:  # This says what is wrong, and where.
-                value, end = self._value(at, f"{key or 'messages'}[{len(items)}]")
+            value, end = self._value(at, f"{key or 'messages'}[{len(items)}]")
             items.append(value)
             spans.append((at, end))
-            following = comma(text, end)
-            at, more = (following.end(), True) if following else self._after(end, "]")
+            at, more = self._after(end, "]")
         return items, spans, at
 
     def _key(self, at: int) -> tuple[str, int]:

@@ -18,8 +18,7 @@ from brim.gateway.http.connection import Headers
 from brim.gateway.http.key_mask import is_secret
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream.address import VERSION, address
-from brim.gateway.upstream.client import UpstreamClient
+from brim.gateway.upstream.client import VERSION, UpstreamClient, address
 from brim.sessions.learning.windows import listed
 from brim.store import open_store
 

@@ -15,18 +15,16 @@ from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import Parsed, parse, unread
 from brim.gateway.fit import learned
 from brim.gateway.fit.fitted import FittedBody, doubt, passed
-from brim.gateway.fit.planned import Planned, plan, rule_of
-from brim.gateway.fit.rules import NATIVE, PASS, RequestRule
+from brim.gateway.fit.planned import NATIVE, PASS, Planned, plan, rule_of
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall.calls import assembled, calls
 from brim.gateway.recall.round import MOST_ROUNDS, again, without_recall
-from brim.gateway.settings import GatewaySettings, root
+from brim.gateway.settings import GatewaySettings, RequestRule, root
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream.address import VERSION, address, sent_headers
 from brim.gateway.upstream.answered import Answered, pass_back
-from brim.gateway.upstream.client import BrokenAnswer
+from brim.gateway.upstream.client import VERSION, BrokenAnswer, address, sent_headers
 from brim.gateway.upstream.sent import Sent, send
 from brim.observe.uncaught import log_error
 from brim.sessions.learning.scope import LearningScope
@@ -34,8 +32,6 @@ from brim.sessions.learning.windows import source
 from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")
-INLINE = 16_384
-"""Bytes of a body that is read and counted on the event loop, since handing it to a thread would cost more."""
 _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of an answer that is kept back because the model may recall something."""
 _LATER = {"retry-after": "1"}
@@ -100,9 +96,8 @@ class Exchange:
         Raises:
             HttpProblem: it cannot be read.
         """
-        job = partial(parse, self._admitted, self._route, raw, self._settings, self._state.secrets)
         try:
-            return job() if len(raw) <= INLINE else await self._state.work(job)
+            return await self._state.work(parse, self._admitted, self._route, raw, self._settings, self._state.secrets)
         except HttpProblem as problem:
             parsed = unread(self._admitted, self._route, raw, problem.message)
             if rule_of(parsed, self._settings)[1] != PASS:
@@ -126,11 +121,7 @@ class Exchange:
             if parsed.request is None:
                 why = parsed.problem
                 return await self._faulty(parsed, policy, "unreadable", ValueError(why), HttpProblem(400, why))
-            scope = self._scope(parsed)
-            is_ready = self._state.conversations.meters.ready(scope, rule.meter)
-            inline = len(parsed.body) <= INLINE and not self._state.keeps and is_ready
-            job = partial(self._planned_and_fitted, parsed)
-            return job() if inline else await self._state.work(job)
+            return await self._state.work(self._planned_and_fitted, parsed)
         except HttpProblem:
             raise
         except InvalidValue as error:

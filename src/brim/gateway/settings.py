@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from brim.errors import HIDDEN, InvalidValue
 from brim.gateway.client.paths import EXPECTED, SAFE, is_pattern
-from brim.gateway.fit.rules import RequestRule
 from brim.hosts import is_loopback
 from brim.settings.keys import SETTINGS
 
@@ -34,6 +33,25 @@ _SHARED = {
 """Settings that are not the gateway's alone, by field."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL = "a URL such as https://api.openai.com/v1, without a user, a query or a fragment"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestRule:
+    """Settings for the requests that match; a condition that is `None` matches every request."""
+
+    model: str | None = None
+    """A pattern such as `gpt-5*`. Names are compared as the catalogue does: `GPT-5` and `openai/gpt-5` match too."""
+    key: str | None = None
+    """The name of the environment variable with the client's key."""
+    route: str | None = None
+    policy: str | None = None
+    window: int | None = None
+    """The context window of the model, in tokens."""
+    meter: str | None = None
+    recall: bool | None = None
+    """Whether the model is offered `brim_recall`."""
+    sections: str | None = None
+    """The file with the sections that are added to system prompts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

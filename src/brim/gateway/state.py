@@ -7,19 +7,17 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from brim.gateway.client.owner_tags import OwnerTags
+from brim.gateway.client.names import owner_salt, owner_tag
+from brim.gateway.fit.added_sections import HeldSections
 from brim.gateway.fit.compactions import KeptCompactions
 from brim.gateway.fit.fitted import Fitter
-from brim.gateway.fit.held_sections import HeldSections
 from brim.gateway.http.admitted import ONCE, Admitted
 from brim.gateway.http.key_mask import spellings
 from brim.gateway.http.problem import HttpProblem
-from brim.gateway.report.activity import Activity
-from brim.gateway.report.metrics import GatewayMetrics
+from brim.gateway.report.activity import Activity, GatewayMetrics
 from brim.gateway.report.traffic import Traffic
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream.address import address
-from brim.gateway.upstream.client import UpstreamClient
+from brim.gateway.upstream.client import UpstreamClient, address
 from brim.hosts import Access, Secrets
 from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
@@ -65,7 +63,8 @@ class GatewayState:
             capture=settings.capture,
         )
         """The engine: windows, meters, conversations."""
-        self._owners = OwnerTags(self.conversations.store)
+        self._salt = b""
+        """By which clients are told apart; read from the store once."""
         self.fitter = Fitter(
             engine=self.conversations,
             sections=HeldSections(settings.sessions),
@@ -128,11 +127,6 @@ class GatewayState:
             log_error("a job after an answer", error)
             self.activity.fault(None, "other", error, kind="fault", became="pass")
 
-    @property
-    def pending(self) -> int:
-        """How many such jobs are not done."""
-        return len(self._tasks)
-
     async def problem(self) -> str:
         """Return why no request can be served now; empty if all is well. Upstream is asked at most every 5 seconds."""
         if not self.ready:
@@ -158,7 +152,7 @@ class GatewayState:
 
         What it teaches, and its conversation, are that owner's alone.
         """
-        tag = self._owners.tag(admitted.credentials)
+        tag = owner_tag(admitted.credentials, self._salt)
         return (admitted.key, route, tag) if tag else (admitted.key, route)
 
     def status(self, key: str) -> dict[str, Any]:
@@ -170,7 +164,7 @@ class GatewayState:
         """Load what counting needs."""
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
-        await self.work(self._owners.tag, ["any"])  # The salt is read from the store once.
+        self._salt = await self.work(owner_salt, self.conversations.store)
         if self.keeps:
             self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
         self.ready = True

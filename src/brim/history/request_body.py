@@ -22,9 +22,7 @@ from brim.history.turns import Turns
 from brim.meter import DEFAULT, BaseMeter, meter, meter_for
 from brim.meter.window import Window
 from brim.wire import FORMATS, KEY_FORMATS, Format, format_of
-from brim.wire.base import MESSAGE_KEYS, answer_limits, value_at, without_fields
-from brim.wire.compaction import still_read
-from brim.wire.deferred_tools import loaded_tools
+from brim.wire.base import MESSAGE_KEYS, answer_limits, loaded_tools, still_read, value_at, without_fields
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "fields", "framing")

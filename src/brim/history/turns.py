@@ -24,9 +24,7 @@ from brim.history.rules import Pairs, earliest_bond, rules_of
 from brim.history.spans import Span
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, plain, wire
-from brim.wire.base import without
-from brim.wire.compaction import still_read
-from brim.wire.deferred_tools import loaded_tools
+from brim.wire.base import loaded_tools, still_read, without
 from brim.wire.message import Message
 
 RepairMode = Literal["drop", "error"]

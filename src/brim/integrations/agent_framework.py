@@ -13,8 +13,7 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import FittedCalls, TranslatedCall, arun, astream, usage_of
-from brim.integrations.content import json_text
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
+from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, json_text, write_parts
 
 try:
     from agent_framework import ChatMiddleware, Content, Message, ResponseStream

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from typing import Any
 
-from brim.integrations.calls import run
-from brim.integrations.client_call import ClientCall
+from brim.integrations.calls import ClientCall, run
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.usage import usage_in
 

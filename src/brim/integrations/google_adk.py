@@ -15,8 +15,16 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import FittedCalls, TranslatedCall, usage_of
-from brim.integrations.content import data_uri, json_text
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, json_values, write_parts
+from brim.integrations.messages import (
+    FrameworkMessage,
+    KeptPart,
+    MessagePart,
+    Translation,
+    data_uri,
+    json_text,
+    json_values,
+    write_parts,
+)
 from brim.meter.window import Window
 
 try:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from copy import copy
 from typing import Any, Self
 
-from brim.integrations.calls import arun, run, stream
-from brim.integrations.client_call import ClientCall
+from brim.integrations.calls import ClientCall, arun, run, stream
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.usage import usage_in
 
@@ -30,8 +29,7 @@ def is_client(client: Any) -> bool:
 
 def wrapped(client: Any, conversations: Conversations, session: str | None) -> Any:
     """Return a client whose requests fit; it shares the connections of the original."""
-    fitting = _Fitting(client._api_client, conversations, session)
-    made = _copied(client, client._api_client, fitting.api)
+    made = _copied(client, client._api_client, _fitted_api(client._api_client, conversations, session))
     made.brim, made._brim_original = conversations, client  # The original closes the connections when it is gone.
     return made
 
@@ -58,8 +56,6 @@ def _shared(part: Any) -> Any:
 class GeminiCall(ClientCall):
     """A call of `generateContent`."""
 
-    model_key = "model"
-
     @classmethod
     def at(cls, path: str, values: Any, conversations: Conversations, session: str | None) -> Self | None:
         """Return a call that fits; `None` if the path calls no model, or the body has no messages."""
@@ -80,6 +76,9 @@ class GeminiCall(ClientCall):
         return {key: value for key, value in self.fields.items() if key != "model" or self._named}
 
 
+CallOf = Callable[[str, Any], GeminiCall | None]
+
+
 def _usage(answer: Any) -> Any:
     """Return the usage of an answer, or of a piece of a stream."""
     try:
@@ -88,68 +87,48 @@ def _usage(answer: Any) -> Any:
         return None
 
 
-class _Fitting:
-    """An API client that fits what it sends."""
+def _fitted_api(api: Any, conversations: Conversations, session: str | None) -> Any:
+    """Return an API client that fits what it sends."""
 
-    def __init__(self, api: Any, conversations: Conversations, session: str | None) -> None:
-        self._conversations, self._session = conversations, session
-        # A client that is wrapped again is not fitted twice.
-        self._plain = {name: getattr(getattr(api, name), "plain", getattr(api, name)) for name in _NEEDED}
-        self.api = _shared(api)
-        for name in _NEEDED:
-            fitted = getattr(self, name)(self._plain[name])
-            fitted.plain = self._plain[name]
-            setattr(self.api, name, fitted)
+    def call_of(path: str, values: Any) -> GeminiCall | None:
+        return GeminiCall.at(path, values, conversations, session)
 
-    def _call(self, path: str, values: Any) -> GeminiCall | None:
-        return GeminiCall.at(path, values, self._conversations, self._session)
+    made = _shared(api)
+    for name in _NEEDED:
+        plain = getattr(
+            getattr(api, name), "plain", getattr(api, name)
+        )  # One that is wrapped again is not fitted twice.
+        fitted = (_async if name.startswith("async") else _sync)(plain, call_of, streams=name.endswith("streamed"))
+        fitted.plain = plain  # type: ignore[attr-defined]
+        setattr(made, name, fitted)
+    return made
 
-    def request(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method that sends a request."""
 
-        def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
-            call = self._call(path, values)
-            if call is None:
-                return plain(method, path, values, *more, **fields)
-            return run(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
+def _sync(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Callable[..., Any]:
+    """Return the method that sends a request, and returns the answer or the pieces of it."""
 
-        return fitted
+    def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
+        call = call_of(path, values)
+        if call is None:
+            return plain(method, path, values, *more, **fields)
+        return (stream if streams else run)(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
 
-    def request_streamed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method that sends a request and yields the pieces of the answer."""
+    return fitted
 
-        def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Iterator[Any]:
-            call = self._call(path, values)
-            if call is None:
-                yield from plain(method, path, values, *more, **fields)
-                return
-            yield from stream(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
 
-        return fitted
+def _async(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Callable[..., Any]:
+    """Return the asynchronous method that sends a request, and returns the answer or the pieces of it."""
 
-    def async_request(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the asynchronous method that sends a request."""
+    async def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
+        call = await asyncio.to_thread(call_of, path, values)
+        if call is None:
+            return await plain(method, path, values, *more, **fields)
+        # A refusal comes with the call, before the first piece.
+        usage = None if streams else _usage
+        answer = await arun(call, lambda call: plain(method, path, call.body, *more, **fields), usage)
+        return _reported(call, answer) if streams else answer
 
-        async def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
-            call = await asyncio.to_thread(self._call, path, values)
-            if call is None:
-                return await plain(method, path, values, *more, **fields)
-            return await arun(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
-
-        return fitted
-
-    def async_request_streamed(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the asynchronous method that sends a request and returns the pieces of the answer."""
-
-        async def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
-            call = await asyncio.to_thread(self._call, path, values)
-            if call is None:
-                return await plain(method, path, values, *more, **fields)
-            # A refusal comes with the call, before the first piece.
-            pieces = await arun(call, lambda call: plain(method, path, call.body, *more, **fields))
-            return _reported(call, pieces)
-
-        return fitted
+    return fitted
 
 
 async def _reported(call: GeminiCall, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:

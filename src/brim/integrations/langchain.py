@@ -13,8 +13,17 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import FittedCalls, TranslatedCall, arun, function_tool, run, usage_of
-from brim.integrations.content import read_block, read_call, write_block
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, joined_text, write_parts
+from brim.integrations.messages import (
+    FrameworkMessage,
+    KeptPart,
+    MessagePart,
+    Translation,
+    joined_text,
+    read_block,
+    read_call,
+    write_block,
+    write_parts,
+)
 
 try:
     from langchain.agents.middleware import AgentMiddleware, ModelRequest

@@ -17,8 +17,7 @@ from uuid import uuid4
 
 from brim.errors import InvalidType
 from brim.integrations import missing
-from brim.integrations.calls import arun, configured, run
-from brim.integrations.client_call import ClientCall
+from brim.integrations.calls import ClientCall, arun, configured, run
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest

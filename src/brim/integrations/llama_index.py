@@ -15,8 +15,15 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import TranslatedCall, arun, astream, configured, run, stream
-from brim.integrations.content import data_uri, json_text
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, write_parts
+from brim.integrations.messages import (
+    FrameworkMessage,
+    KeptPart,
+    MessagePart,
+    Translation,
+    data_uri,
+    json_text,
+    write_parts,
+)
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.wire import plain

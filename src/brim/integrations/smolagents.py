@@ -15,8 +15,16 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import TranslatedCall, configured, function_tool, run, stream, usage_of
-from brim.integrations.content import read_block, write_block
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, joined_text, write_parts
+from brim.integrations.messages import (
+    FrameworkMessage,
+    KeptPart,
+    MessagePart,
+    Translation,
+    joined_text,
+    read_block,
+    write_block,
+    write_parts,
+)
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 

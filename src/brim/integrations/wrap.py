@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from brim.errors import InvalidType
 from brim.integrations import bedrock, google_genai
-from brim.integrations.calls import arun, configured, run
-from brim.integrations.client_call import ClientCall
+from brim.integrations.calls import ClientCall, arun, configured, run
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.usage import usage_in

@@ -12,9 +12,8 @@ from brim.errors import InvalidType, UnknownName
 from brim.meter.adapters import Foreign, Tuned, Upper
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
-from brim.meter.ollama import family_vocabulary
 from brim.meter.units import UNITS
-from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
+from brim.meter.vocabularies import VOCABULARIES, family_vocabulary, file_vocabulary, vocabulary
 
 __all__ = ["DEFAULT", "BaseMeter", "Meter", "meter", "meter_for"]
 

@@ -16,8 +16,7 @@ from brim.meter.catalogue import Framing, find
 from brim.meter.media import count_media
 from brim.meter.schemas import ToolCounts, tool_counts
 from brim.wire import format_of, instructions, wire
-from brim.wire.compaction import still_read
-from brim.wire.deferred_tools import loaded_tools
+from brim.wire.base import loaded_tools, still_read
 from brim.wire.message import MEDIA, Message, Piece
 from brim.wire.remainder import LABEL, adds_unseen, shown_fields
 from brim.wire.values import json_of

@@ -11,17 +11,13 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby, islice
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Protocol
 from unicodedata import normalize
 
 from brim.errors import SourceError
 from brim.files.source import text_of
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 
 class Engine(Protocol):
@@ -42,6 +38,9 @@ class Engine(Protocol):
 _THREADED = 1_000_000
 """Characters from which on a text is counted in a thread that ends: toktok keeps in each thread as much working memory
 as its longest text took, some bytes for each character."""
+_APART = ("qwen3.5",)
+"""Vocabularies of which all texts are counted so: toktok keeps working memory for two vocabularies in each thread; a
+third one makes it allocate at every call, slowly and without bound."""
 
 
 class ToktokEngine:
@@ -67,40 +66,12 @@ class ToktokEngine:
 
     def _truncated(self, text: str, limit: int) -> tuple[str, int]:
         """Return the first `limit` tokens of a text, and how many it has; a long text in a thread of its own."""
-        if len(text) <= _THREADED:
+        if len(text) <= _THREADED and self._vocabulary not in _APART:
             return self._truncate(text, limit, self._vocabulary)
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="brim-count") as own:
             return own.submit(self._truncate, text, limit, self._vocabulary).result()
-
-
-class ApartEngine:
-    """Another engine, in a thread of its own.
-
-    toktok keeps working memory for two vocabularies in each thread; a third one makes it allocate at every call, slowly
-    and without bound. Vocabularies other than the two most used are counted here.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self.name = engine.name
-        self.exact = engine.exact
-        self._engine = engine
-        self._worker: tuple[int, ThreadPoolExecutor] | None = None
-        self._lock = Lock()
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of a text."""
-        return self._thread().submit(self._engine.count, text).result()
-
-    def _thread(self) -> ThreadPoolExecutor:
-        """Return the thread of this process: a thread does not survive a fork."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        with self._lock:
-            if self._worker is None or self._worker[0] != os.getpid():
-                self._worker = (os.getpid(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="brim-count"))
-            return self._worker[1]
 
 
 class TiktokenEngine:
@@ -135,10 +106,6 @@ _MARKUP = {
     "gemma3": re.compile(f"</?(?:{_TAGS}|{_MORE_TAGS})>"),
 }
 """Tags that are one token each and split the text around them; they are not control strings."""
-
-_ORDINARY_ONLY = frozenset({"gemma2"})
-"""Vocabularies where splintr's fast call also matches tags and unlisted control strings, and takes quadratic time on
-whitespace: 25 seconds for 200,000 characters."""
 
 _BEFORE_WORD = re.compile(r"(?<=\S)(?= )")
 """Where every vocabulary with word patterns begins a new word: a text may be split there."""
@@ -187,12 +154,10 @@ class SplintrEngine:
         except ImportError as error:
             raise ImportError(f"{vocabulary} is counted by splintr: pip install 'brim[open]'") from error
         self._composed = vocabulary in _COMPOSED
-        self._ordinary_only = vocabulary in _ORDINARY_ONLY
         self._markup = _MARKUP.get(vocabulary)
         self._boundary = _BOUNDARIES.get(vocabulary, _BEFORE_WORD)
         self._longest = _LONGEST if vocabulary in _BOUNDARIES else None
         self._tokenizer = Tokenizer.from_pretrained(_SPLINTR_NAMES.get(vocabulary, vocabulary))
-        self._reserved = _patterns(self._tokenizer.special_tokens())
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, which holds no lone surrogates."""
@@ -200,23 +165,7 @@ class SplintrEngine:
             text = normalize("NFC", text)
         spans = self._markup.split(text) if self._markup else [text]
         blocks = [block for span in spans for block in _blocks(span, self._boundary, self._longest)]
-        return len(spans) - 1 + sum(self._size(block) + extra for block, extra in blocks)
-
-    def _size(self, text: str) -> int:
-        """Return the count of a text by one call of splintr."""
-        if self._ordinary_only or any(pattern.search(text) for pattern in self._reserved):
-            return len(self._tokenizer.encode_ordinary(text))
-        # A buffer of ids, four bytes each, is 1.5 times as fast as a list, but control strings match.
-        return len(self._tokenizer.encode_flat(text)) // 4
-
-
-def _patterns(reserved: Iterable[str]) -> list[re.Pattern[str]]:
-    """Return patterns that together find any reserved string.
-
-    There is one for each first character: a pattern that begins with a literal is searched ten times as fast.
-    """
-    by_first = groupby(sorted(reserved), key=lambda string: string[0])
-    return [re.compile("|".join(map(re.escape, strings))) for _, strings in by_first]
+        return len(spans) - 1 + sum(len(self._tokenizer.encode_ordinary(block)) + extra for block, extra in blocks)
 
 
 def _blocks(text: str, boundary: re.Pattern[str], longest: int | None) -> Iterator[tuple[str, int]]:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from brim.errors import InvalidType, InvalidValue
 from brim.meter.catalogue import fold, spellings
 from brim.wire import definitions
-from brim.wire.base import CACHE_MARKS
-from brim.wire.deferred_tools import NAMESPACE, is_deferred
+from brim.wire.base import CACHE_MARKS, NAMESPACE, is_deferred
 from brim.wire.remainder import LABEL
 from brim.wire.values import json_of, plain
 

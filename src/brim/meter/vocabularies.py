@@ -15,7 +15,6 @@ from brim.errors import BrimError
 from brim.meter.base import BaseMeter, check_counts
 from brim.meter.chat import TEMPLATE
 from brim.meter.engines import (
-    ApartEngine,
     ClassesEngine,
     Engine,
     FileEngine,
@@ -75,8 +74,7 @@ codellama, glm4 and both kimi there was no second library: the numbers only dete
 _SAME = {"o200k_harmony": "o200k_base"}
 """Vocabularies that differ only in their special tokens, which ordinary text never contains."""
 _TOKTOK = ("o200k_base", "cl100k_base", "qwen3.5")
-_APART = ("qwen3.5",)
-"""Vocabularies of toktok that are counted in a thread of their own; splintr does not have it."""
+_NO_SPLINTR = ("qwen3.5",)
 
 CLASSES = "character classes"
 """The vocabulary of no model: an estimate from character classes, which needs no library."""
@@ -195,17 +193,13 @@ def vocabulary(name: str) -> Vocabulary:
         return vocabulary(_SAME[name])
     engines: list[tuple[str, Callable[[], Engine]]] = []
     if name in _TOKTOK:
-        engines += [("toktok", partial(_toktok, name)), ("tiktoken", partial(TiktokenEngine, name))]
-    if name in VOCABULARIES and name not in _APART:
+        engines += [("toktok", partial(ToktokEngine, name)), ("tiktoken", partial(TiktokenEngine, name))]
+    if name in VOCABULARIES and name not in _NO_SPLINTR:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append((CLASSES, ClassesEngine))
     made = Vocabulary(name, engines, vectors=tuple(zip(_PROBES, VOCABULARIES.get(name, ()), strict=False)))
     made.source = (vocabulary, (name,))
     return made
-
-
-def _toktok(name: str) -> Engine:
-    return ApartEngine(ToktokEngine(name)) if name in _APART else ToktokEngine(name)
 
 
 @cache
@@ -221,3 +215,37 @@ def file_vocabulary(path: str) -> Vocabulary:
     made.source, made.template = (file_vocabulary, (path,)), TEMPLATE
     check_counts(made, engine.pieces())
     return made
+
+
+_FAMILIES = {
+    "codellama": "codellama",
+    "gemma2": "gemma2",
+    "gemma3": "gemma3",
+    "gemma3n": "gemma3",
+    "gemma4": "gemma4",
+    "glm4": "glm4",
+    "gpt-oss": "o200k_harmony",
+    "llama2": "llama2",
+    "llama3": "llama3",
+    "llama3.1": "llama3",
+    "llama3.2": "llama3",
+    "llama3.3": "llama3",
+    "mistral": "mistral_v3",
+    "mistral-nemo": "tekken",
+    "mistral-small": "tekken",
+    "mixtral": "mistral_v1",
+    "olmo2": "olmo2",
+    "phi4": "phi4",
+    "qwen2.5": "qwen3",
+    "qwen2.5-coder": "qwen3",
+    "qwen3": "qwen3",
+    "qwen3-coder": "qwen3",
+    "qwen3.5": "qwen3.5",
+}
+"""The vocabulary of each family; all sizes of a family share it."""
+
+
+def family_vocabulary(name: str) -> str | None:
+    """Return the vocabulary of a name such as `gemma3:4b`; `None` if it is no name of Ollama that is known."""
+    family, colon, tag = name.casefold().partition(":")
+    return _FAMILIES.get(family) if colon and tag else None

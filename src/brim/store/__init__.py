@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from brim.store.address import FILE, check_url, shown_url
 from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
+from brim.store.values import FILE, check_url, shown_url
 
 __all__ = [
     "Body",

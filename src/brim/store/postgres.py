@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import StoreError
-from brim.store.address import shown_url, without_secrets
 from brim.store.database import Row
 from brim.store.sql import Range, SqlStore
+from brim.store.values import shown_url, without_secrets
 
 if TYPE_CHECKING:
     import psycopg

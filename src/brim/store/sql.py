@@ -12,8 +12,7 @@ from typing import Any
 
 from brim.errors import Conflict, InvalidValue, StoreError
 from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow
-from brim.store.database import Database, Row
-from brim.store.schema import LOG, RARE
+from brim.store.database import LOG, RARE, Database, Row
 from brim.store.texts import (
     DROPPED,
     HANDLE,

@@ -1,4 +1,4 @@
-"""Checks the values of a store, and writes bodies as JSON.
+"""The values of a store: its address, its names and times, checked, and bodies as JSON.
 
 Bytes, which messages of Bedrock hold, are written as `{"$bytes": "<base64>"}`. A key of the caller's own that looks
 like that mark gets one more `$`.
@@ -12,6 +12,7 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from brim.errors import InvalidType, InvalidValue, StoreError, shown
 
@@ -125,3 +126,48 @@ def check_time(place: str, value: object) -> float:
     if not -1e12 < value < 1e12:
         raise InvalidValue(place, value, expected)
     return float(value)
+
+
+FILE = "sqlite:///"
+SERVER = ("postgresql://", "postgres://")
+_HIDDEN = "***"
+
+
+def check_url(url: object) -> None:
+    """Check the address of a store.
+
+    Raises:
+        InvalidValue: it is invalid.
+    """
+    if not isinstance(url, str):
+        raise InvalidType("the address of a store", url, "a string such as 'sqlite:///brim.db'")
+    if not url.startswith(SERVER) and (not url.startswith(FILE) or url == FILE):
+        known = "'sqlite:///brim.db', 'sqlite:///:memory:' or 'postgresql://user@host/db'"
+        raise InvalidValue("the address of a store", shown_url(url), f"like {known}")
+
+
+def shown_url(url: str) -> str:
+    """Return an address without the password, and without the options, which may contain one."""
+    if url.startswith(FILE):
+        return url
+    try:
+        parts = urlsplit(url)
+        user, host = parts.username, parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return SERVER[0]
+    scheme = "postgresql" if url.startswith(SERVER) else parts.scheme
+    return f"{scheme}://{user + '@' if user else ''}{host}{parts.path}" if parts.scheme else host or parts.path
+
+
+def without_secrets(text: str, url: str) -> str:
+    """Return what a server or its library says, without the password and the options of an address."""
+    try:
+        parts = urlsplit(url)
+        options = [value for _, value in parse_qsl(parts.query)]
+        found = [parts.password or "", unquote(parts.password or ""), parts.query, *options]
+    except ValueError:
+        found = [url, url.partition("://")[2]]
+    for secret in sorted(found, key=len, reverse=True):
+        if secret:
+            text = text.replace(secret, _HIDDEN)
+    return text

@@ -1,8 +1,9 @@
-"""The interface of a message format, and edits of a message that keep the rest of it."""
+"""The interface of a message format, edits of a message that keep the rest of it, and what a provider still reads."""
 
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -392,3 +393,59 @@ def without(message: Message, gone: Collection[Piece]) -> Any | None:
         whole = isinstance(place[-1], int) and place[:-1] not in left
         edits[place[:-1] if whole else place] = GONE
     return changed(message.raw, edits)
+
+
+def still_read(messages: Sequence[Message], format: Wire) -> Sequence[int]:
+    """Return the indexes of the messages that the provider reads: all of them, or those since its newest compaction.
+
+    A compaction takes the place of all that stands before it, which neither counts nor has to be sent. OpenAI documents
+    two ways: a compaction that came with an answer covers every item before it, while the window that
+    `/responses/compact` returns, the messages of the user and then the item, is sent back as it is. System messages at
+    the start stay, and so does a call that is answered after the compaction.
+    """
+    found = (at for at in range(len(messages) - 1, -1, -1) if messages[at].any("compaction"))
+    at = next(found, None)
+    if at is None:
+        return range(len(messages))
+    first = next((i for i, message in enumerate(messages) if message.role != "system"), at)
+    return [*range(first), *range(_start(messages, first, at) if format.batches else at, len(messages))]
+
+
+def _start(messages: Sequence[Message], first: int, at: int) -> int:
+    """Return where the window of an OpenAI compaction begins; `first` is the first message that is not the system's."""
+    if all(message.role in ("user", "system") for message in messages[first:at]):
+        return first  # As `/responses/compact` returned it.
+    start = at
+    while start > first and messages[start - 1].role == "assistant":
+        start -= 1
+    calls = {call for message in messages[start:at] for call in message.calls}
+    answers = {call for message in messages[at + 1 :] for call in message.results}
+    return at if calls.isdisjoint(answers) else start
+
+
+NAMESPACE = "namespace"
+"""The type of a tool of OpenAI that holds others."""
+_DEFERRED = "defer_loading"
+_MARK = '"type":"tool_reference"'
+_OBJECT = re.compile(r"\{[^{}]{0,300}\}")
+_NAME = re.compile(r'"(?:tool_)?name":"([^"\\]{1,200})"')
+
+
+def is_deferred(tool: Mapping[str, Any]) -> bool:
+    """Return whether a tool is shown only once it was searched for."""
+    inner = plain(tool.get("function"))
+    return tool.get(_DEFERRED) is True or (isinstance(inner, Mapping) and inner.get(_DEFERRED) is True)
+
+
+def loaded_tools(message: Message) -> set[str]:
+    """Return the names of the deferred tools whose definitions a message loads.
+
+    Anthropic loads the definition of a tool where a `tool_reference` names it, in the result of a search or in the
+    changes of tools that a compaction lists. OpenAI has definitions in an item of the input, which counts by itself.
+    """
+    found: set[str] = set()
+    for piece in message.pieces:
+        if piece.kind in ("opaque", "compaction") and _MARK in piece.text:
+            loads = [each for each in _OBJECT.findall(piece.text) if _MARK in each]
+            found.update(name[1] for each in loads if (name := _NAME.search(each)))
+    return found

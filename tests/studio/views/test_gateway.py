@@ -8,11 +8,10 @@ from unittest.mock import patch
 import pytest
 
 import brim
-from brim.gateway.fit.rules import RequestRule
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.report import traffic
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.history.compact.secrets import REMOVED
 from brim.sessions.conversations import conversation as conversations
 from brim.studio.views.gateway import TRAFFIC

@@ -6,8 +6,6 @@ import json
 import zlib
 from typing import Any
 
-import msgspec
-
 from brim.files.depth import is_deep
 from brim.files.json_body import whole
 from brim.gateway.http.problem import HttpProblem
@@ -17,8 +15,6 @@ _SIGNS = (b",", b"[", b"{")
 """Before each value of a JSON text but the first of an object stands one of these."""
 _STEP = 1_000_000
 """Bytes that are searched at a time."""
-_DIGITS = 200
-"""Half of the digits in a row that only Python's own reader may read."""
 
 
 def decompressed(raw: bytes, encoding: str, most: int) -> bytes:
@@ -47,58 +43,30 @@ def decompressed(raw: bytes, encoding: str, most: int) -> bytes:
 def json_value(raw: bytes) -> Any:
     """Return the value of a JSON text; `None` if it is not JSON."""
     try:
-        return decoded(raw)
+        return decoded(raw)[0]
     except (ValueError, RecursionError):
         return None
 
 
-def decoded(raw: bytes) -> Any:
-    """Return the value of a JSON text.
-
-    What msgspec refuses is read again by Python's own reader: it takes NaN and halves of surrogate pairs, as most
-    servers do, and says where anything else is wrong.
+def decoded(raw: bytes) -> tuple[Any, bool]:
+    """Return the value of a JSON text, and whether an object in it has a key twice: of the two, the last one is read.
 
     Raises:
         ValueError: it is not JSON.
         RecursionError: it is nested too deep.
     """
-    try:
-        value = _by_python(raw) if _has_long_digits(raw) else msgspec.json.decode(raw)
-    except msgspec.MsgspecError:
-        value = _by_python(raw)
+    repeats = False
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        made = dict(pairs)
+        repeats = repeats or len(made) < len(pairs)
+        return made
+
+    value = json.loads(raw.decode(), parse_int=whole, object_pairs_hook=noted)
     if is_deep(value):
         raise RecursionError
-    return value
-
-
-def repeats_key(raw: bytes, value: Any) -> bool:
-    """Return whether an object of a JSON text has a key twice; `value` is what was read of the text.
-
-    A reader keeps one of the two. So if the value is written again, there are fewer strings than in the text, and fewer
-    quotes: those around each string, and those inside, which the text may spell by their number.
-    """
-    quotes = raw.count(b'"')
-    if rb"\u0022" in raw:
-        quotes += raw.replace(rb"\\", b"").count(rb"\u0022")
-    try:
-        written = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # Halves of surrogate pairs.
-        written = json.dumps(value).encode()
-    return quotes != written.count(b'"')
-
-
-def _by_python(raw: bytes) -> Any:
-    return json.loads(raw.decode(), parse_int=whole)
-
-
-def _has_long_digits(raw: bytes) -> bool:
-    """Return whether very many digits stand in a row: the time to read a number grows with their square.
-
-    Twice `_DIGITS` in a row fill one of the blocks of that size, so only blocks that begin with a digit are looked at.
-    """
-    return any(
-        raw[at * _DIGITS : (at + 1) * _DIGITS].isdigit() for at, first in enumerate(raw[::_DIGITS]) if 48 <= first <= 57
-    )
+    return value, repeats
 
 
 def check_values(raw: bytes, most: int) -> None:

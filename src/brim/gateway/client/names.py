@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from hashlib import blake2b
+from secrets import token_hex
 from typing import Any
 
 from brim.errors import InvalidValue
@@ -14,6 +16,7 @@ from brim.files.text_digest import text_digest
 from brim.gateway.http.key_mask import is_secret
 from brim.history.compact.secrets import redact
 from brim.sessions.conversations.beginning import fingerprints, leading
+from brim.sessions.log.tolerant_store import TolerantStore
 from brim.wire.base import MESSAGE_KEYS, value_at
 
 HEADER = "x-brim-session-id"
@@ -38,6 +41,27 @@ LONGEST = 200
 _LOOKED_AT = 1_000
 """Characters of a name that is searched for keys. A longer one counts as one, so only a fingerprint of it is kept."""
 _UNUSUAL = re.compile(r"[^\x21-\x7e]")
+_SALT = "gateway-owners", "salt"
+"""The document with the salt of a store."""
+
+
+def owner_salt(store: TolerantStore) -> bytes:
+    """Return the salt that the processes of one store share, made if it has none; without a store, one of its own."""
+    made = token_hex(16)
+    saved = store.load(*_SALT)
+    if saved is None:  # Another process may be faster: whatever is there in the end is the salt.
+        store.save(*_SALT, {"salt": made}, 0)
+        saved = store.load(*_SALT)
+    return bytes.fromhex(made if saved is None else saved.body["salt"])
+
+
+def owner_tag(keys: Sequence[str], salt: bytes) -> str:
+    """Return the tag of the client that sends these keys, which are not the gateway's; empty if there are none.
+
+    It is part of the names of conversations in the store: a hash by a salt, so it is another one in each store.
+    """
+    sent = b"\0".join(key.encode("utf-8", "surrogateescape") for key in sorted(set(keys)))
+    return blake2b(sent, digest_size=8, key=salt).hexdigest() if keys else ""
 
 
 def conversation_name(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.client.body import check_values, decoded, decompressed, repeats_key
+from brim.gateway.client.body import check_values, decoded, decompressed
 from brim.gateway.client.names import cleaned, model_name
 from brim.gateway.client.paths import model_path
 from brim.gateway.http.admitted import Admitted
@@ -56,6 +56,8 @@ class Parsed:
     body: bytes = field(repr=False)
     """The body, decompressed."""
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    repeats: bool = False
+    """Whether an object in it has a key twice."""
     request: RequestBody | None = field(default=None, repr=False)
     """Its messages, tools and system prompt; `None` if they cannot be read, so the request is left as it is."""
     problem: str = ""
@@ -131,7 +133,7 @@ class Parsed:
         Raises:
             HttpProblem: one does.
         """
-        if repeats_key(self.body, self.values):
+        if self.repeats:
             try:
                 body_of(self.text, _PLACE, MESSAGE_KEYS)
             except SourceError as error:
@@ -166,9 +168,7 @@ def parse(admitted: Admitted, route: str, raw: bytes, settings: GatewaySettings,
         route=route,
         raw=raw,
         body=body,
-        values=read.values,
-        request=read.request,
-        problem=read.problem,
+        **read.fields,
         model=read.model if is_public else model_name(read.model, keys),
         label=read.model if is_public or not read.model else cleaned(read.model, keys)[:_LONGEST_LABEL],
         keys=keys,
@@ -184,31 +184,29 @@ def with_body(parsed: Parsed, body: bytes, settings: GatewaySettings) -> Parsed:
     headers = [pair for pair in parsed.admitted.headers if pair[0] != "content-encoding"]
     read = _Read.of(body, settings.most_values, parsed.model)
     admitted = replace(parsed.admitted, headers=headers)
-    return replace(
-        parsed, admitted=admitted, raw=body, body=body, values=read.values, request=read.request, problem=read.problem
-    )
+    return replace(parsed, admitted=admitted, raw=body, body=body, **read.fields)
 
 
 class _Read(NamedTuple):
     """What a body says."""
 
-    values: dict[str, Any]
     model: str
-    request: RequestBody | None
-    problem: str
+    fields: dict[str, Any]
+    """The fields of `Parsed` that follow from it."""
 
     @classmethod
     def of(cls, body: bytes, most_values: int, model: str | None) -> _Read:
         """Read a body; `model` is known from elsewhere."""
-        values = _values(body, most_values)
+        values, repeats = _values(body, most_values)
         named = values.get("model") if model is None else model
         named = named if isinstance(named, str) else ""
         if len(named) > _LONGEST_MODEL:
             raise HttpProblem(400, f"model has {len(named):,} characters; at most {_LONGEST_MODEL} are accepted")
         try:
-            return cls(values, named, request_of(_light(values)), "")
+            request, problem = request_of(_light(values)), ""
         except SourceError as error:
-            return cls(values, named, None, error.problem)
+            request, problem = None, error.problem
+        return cls(named, {"values": values, "repeats": repeats, "request": request, "problem": problem})
 
 
 def unread(admitted: Admitted, route: str, raw: bytes, problem: str = "") -> Parsed:
@@ -229,10 +227,10 @@ def with_answer(text: str, tokens: int) -> str:
     return text
 
 
-def _values(body: bytes, most: int) -> dict[str, Any]:
+def _values(body: bytes, most: int) -> tuple[dict[str, Any], bool]:
     try:
         check_values(body, most)
-        values = decoded(body)
+        values, repeats = decoded(body)
     except RecursionError:
         raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
@@ -243,7 +241,7 @@ def _values(body: bytes, most: int) -> dict[str, Any]:
         raise HttpProblem(400, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise HttpProblem(400, "the body must be a JSON object")
-    return values
+    return values, repeats
 
 
 def _light(values: Mapping[str, Any]) -> JsonBody:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from brim.errors import DoesNotFit
 from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.fit import added_sections
-from brim.gateway.fit.added_sections import AddedSections
-from brim.gateway.fit.held_sections import HeldSections
-from brim.gateway.fit.planned import Planned
-from brim.gateway.fit.rules import CUTS, REFUSE, WARN
+from brim.gateway.fit.added_sections import AddedSections, HeldChoice, HeldSections
+from brim.gateway.fit.planned import CUTS, REFUSE, WARN, Planned
 from brim.gateway.http.problem import HttpProblem, overflow
-from brim.gateway.recall.offer import offered
+from brim.gateway.recall.calls import offered
+from brim.history.stable import Stable
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
+from brim.settings.spec import Spec
 
 _FAR = 2
 """A request whose count is exact, and that takes at most one part in so many of its budget, is sent as it came. Its
 conversation is not looked up: that costs ten times the count, and would not change it."""
+_TRIES = 3
+"""How often sections are chosen for less, if the messages do not fit beside them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -135,18 +139,34 @@ class Fitter:
         if most is None and size <= room.fits:
             return planned.continued(self.engine, room=room), added
         target = room.target if most is None else min(room.target, most)
-        return self.sections.fit(
-            last.conversation,
-            target,
-            room.fits if most is None else None,
-            size - planned.given.extra,
-            stable=planned.settings.stable,
-            choose=lambda budget: added_sections.shared(
-                spec, planned.given, budget, planned.scale, self._counter(planned)
-            ),
-            recount=lambda held: added_sections.recounted(held, planned.given, self._counter(planned)),
-            fit=lambda chosen: _with(planned, chosen).continued(self.engine, room=room, most=most),
-        )
+        name, size, count = last.conversation, size - planned.given.extra, self._counter(planned)
+        stable = planned.settings.stable
+        held = self.sections.get(name, size, target, room.fits) if stable and most is None else None
+        chosen = None if held is None else added_sections.recounted(held, planned.given, count)
+        for tries in range(_TRIES, -1, -1):
+            chosen = chosen or self._chosen(planned, spec, target, stable=stable)
+            try:
+                made = _with(planned, chosen).continued(self.engine, room=room, most=most)
+            except DoesNotFit as error:  # What was reported for the last prompt may leave less than was counted.
+                if not tries:
+                    raise
+                chosen, target = None, target - max(1, error.needed - error.available)
+            else:
+                self.sections.put(name, HeldChoice(chosen, size, made.used or 0, target))
+                return made, chosen
+        raise AssertionError
+
+    def _chosen(self, planned: Planned, spec: Spec, target: int, *, stable: bool) -> AddedSections:
+        """Return the sections for a budget: in stable mode for less of it, so that the next prompts only append.
+
+        Raises:
+            DoesNotFit: what has to stay is too long.
+        """
+        choose = partial(added_sections.shared, spec, planned.given, scale=planned.scale, count=self._counter(planned))
+        if stable:
+            with suppress(DoesNotFit):
+                return choose(budget=int(target * Stable().low))
+        return choose(budget=target)
 
 
 def whole(planned: Planned, tokens: int, *, exact: bool, made: FittedRequest | None = None) -> FittedBody:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
 
 from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed
-from brim.gateway.fit.rules import CUTS, REFUSE, RequestRule, policy_of, ruled
 from brim.gateway.http.problem import HttpProblem
-from brim.gateway.recall.offer import is_offered
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.recall.calls import is_offered
+from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.meter import BaseMeter
 from brim.meter.calibration import Calibrated
+from brim.meter.catalogue import fold, spellings
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.conversations.request_plan import RequestPlan
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room, WindowLimits
 from brim.settings.spec import Spec
+from brim.settings.values import POLICIES
+
+FIT, NATIVE, WARN, REFUSE, PASS = POLICIES
+CUTS = (FIT, NATIVE)
+"""The policies by which a request that is too long is cut."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -114,6 +122,35 @@ def rule_of(parsed: Parsed, settings: GatewaySettings) -> tuple[RequestRule, str
     rule = ruled(settings.rules, parsed.model, parsed.admitted.key, parsed.route, settings.default)
     asked = parsed.admitted.header("x-brim-policy") if settings.client_policy else None
     return rule, policy_of(rule, asked)
+
+
+@lru_cache(maxsize=1_024)
+def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, default: RequestRule) -> RequestRule:
+    """Return the settings for a request: each is taken from the first matching rule that has it, or the default."""
+    names = [fold(model), *map(fold, spellings(model))]
+    matching = [
+        rule
+        for rule in rules
+        if (rule.model is None or any(fnmatchcase(name, fold(rule.model)) for name in names))
+        and rule.key in (None, key)
+        and rule.route in (None, route)
+    ]
+
+    def first(name: str) -> Any:
+        return next((value for rule in (*matching, default) if (value := getattr(rule, name)) is not None), None)
+
+    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall", "sections")})
+
+
+def policy_of(rule: RequestRule, asked: str | None) -> str:
+    """Return the policy for a request: the one that its client asks for, if it may, or that of its rule.
+
+    Raises:
+        HttpProblem: there is no such policy.
+    """
+    if asked is not None and asked not in POLICIES:
+        raise HttpProblem(400, f"x-brim-policy must be one of {', '.join(POLICIES)}")
+    return asked or rule.policy or FIT
 
 
 def _pinned(parsed: Parsed) -> tuple[int, ...]:

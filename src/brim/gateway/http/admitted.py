@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 from brim.gateway.http.connection import Scope
 from brim.gateway.http.problem import HttpProblem
+from brim.gateway.http.protocol import MOST_HEAD
 from brim.hosts import Access, Secrets, bearer
 
 OPEN = ("/healthz", "/readyz")
@@ -90,6 +91,11 @@ def admit(scope: Scope, access: Access, keys: Secrets) -> Admitted:
     if (refusal := access.refusal(headers)) is not None:
         raise HttpProblem(refusal.status, refusal.problem + _ADVICE.get(refusal.status, ""))
     raw = scope.get("raw_path") or scope["path"].encode()
+    first = dict(reversed(headers))
+    if len(raw) + sum(len(name) + len(value) + 4 for name, value in headers) > MOST_HEAD:
+        raise HttpProblem(431, f"the headers are longer than {MOST_HEAD:,} bytes", headers={"connection": "close"})
+    if {"content-length", "transfer-encoding"} <= first.keys():
+        raise HttpProblem(400, "the length of the body is stated in two ways", headers={"connection": "close"})
     if len(raw) > _MOST_PATH or not _is_plain(raw):
         raise HttpProblem(
             400,
@@ -105,7 +111,7 @@ def admit(scope: Scope, access: Access, keys: Secrets) -> Admitted:
         target=raw.decode("latin-1"),
         query=scope["query_string"].decode("latin-1"),
         headers=headers,
-        first=dict(reversed(headers)),
+        first=first,
         key=key,
         key_headers=key_headers,
     )

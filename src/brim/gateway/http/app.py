@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import logging
 
@@ -20,9 +18,6 @@ from brim.observe.metrics import CONTENT_TYPE
 from brim.observe.uncaught import log_error
 
 LOG = logging.getLogger("brim.gateway")
-_LARGE, _PAUSE = 1_000_000, 1.0
-"""Bytes of a body after which cycles are looked for, and the seconds until then: an error and its frames, which hold
-the body, are one, and without other requests they would stay."""
 _UNKNOWN = "brim-unknown"
 """The id of a request that was not admitted."""
 _NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
@@ -107,15 +102,11 @@ class GatewayApp:
             check_reach(state, admitted)
         settings = state.settings
         raw = await client.body(admitted.header("content-length"), settings.most_bytes, settings.timeout)
-        try:
-            if exchange is not None:
-                return await client.watched(exchange.run(raw))
-            job = count(state, admitted, route, raw, client) if counts else pass_on(state, admitted, raw, client)
-            await client.watched(job)
-            return None
-        finally:
-            if len(raw) > _LARGE:
-                asyncio.get_running_loop().call_later(_PAUSE, gc.collect)
+        if exchange is not None:
+            return await client.watched(exchange.run(raw))
+        job = count(state, admitted, route, raw, client) if counts else pass_on(state, admitted, raw, client)
+        await client.watched(job)
+        return None
 
     async def _own(self, admitted: Admitted, client: ClientConnection) -> None:
         """Answer what is asked of the gateway itself.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -17,7 +16,7 @@ import uvicorn
 
 from brim.errors import BrimError
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.http.protocol import BoundedProtocol
+from brim.gateway.http.protocol import MOST_HEAD, BoundedProtocol
 from brim.gateway.http.workers import Workers, shared_store
 from brim.gateway.report.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
@@ -28,8 +27,6 @@ from brim.observe.uncaught import told_without_text
 LOG = logging.getLogger("brim.gateway")
 _SWITCH = 0.001
 """Seconds after which a thread that counts gives way to the event loop; Python's own 5 ms add up over an answer."""
-_COLLECT = (50_000, 20, 100)
-"""Allocations until unused cycles are looked for: a search through a large request would hold up everybody."""
 
 
 def run(
@@ -52,7 +49,6 @@ def run(
         SourceError: the address is not available.
     """
     sys.setswitchinterval(_SWITCH)
-    gc.set_threshold(*_COLLECT)
     several = settings.workers > 1
     with (
         told_without_text(),
@@ -109,7 +105,6 @@ def _serve(
         while not server.started and not task.done():
             await asyncio.sleep(0.01)
         if server.started:
-            gc.freeze()  # What is loaded stays; a search for cycles need not go through it.
             host = f"[{settings.host}]" if ":" in settings.host else settings.host
             if started is not None:
                 started(f"http://{host}:{listening[0].getsockname()[1]}/v1 -> {settings.upstream}")
@@ -124,6 +119,7 @@ def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=BoundedProtocol,
+        h11_max_incomplete_event_size=MOST_HEAD,
         access_log=False,
         log_level="critical",
         lifespan="on",

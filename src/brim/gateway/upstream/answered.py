@@ -15,8 +15,7 @@ from brim.gateway.http.connection import KEEPALIVE, ClientConnection
 from brim.gateway.http.problem import HttpProblem, ending, of_answer
 from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer
 from brim.gateway.upstream.sent import Sent
-from brim.gateway.upstream.server_event import EventReader, ServerEvent
-from brim.gateway.upstream.stream_start import refusal_in
+from brim.gateway.upstream.server_event import EventReader, ServerEvent, refusal_in
 from brim.sessions.learning.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 

@@ -8,15 +8,13 @@ from typing import Any
 
 from brim.gateway.client.parsed import parse, unread
 from brim.gateway.client.paths import COUNTED, FITTED, METHODS, may_reach, model_path, shortened
-from brim.gateway.fit.planned import plan, rule_of
-from brim.gateway.fit.rules import PASS
+from brim.gateway.fit.planned import PASS, plan, rule_of
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection, Headers
 from brim.gateway.http.problem import MESSAGES, PATH, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream.address import address, returned_headers, sent_headers
 from brim.gateway.upstream.answered import pass_bytes
-from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer
+from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer, address, returned_headers, sent_headers
 
 _NONE = (404, 405, 501)
 """Statuses of a server that has no such path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -14,9 +14,15 @@ from brim.gateway.fit.learned import with_usage
 from brim.gateway.http.connection import ClientConnection, Headers
 from brim.gateway.http.problem import GEMINI
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream.address import address, returned_headers, sent_headers
-from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer, UpstreamClient
-from brim.gateway.upstream.stream_start import StreamStart
+from brim.gateway.upstream.client import (
+    BrokenAnswer,
+    UpstreamAnswer,
+    UpstreamClient,
+    address,
+    returned_headers,
+    sent_headers,
+)
+from brim.gateway.upstream.server_event import StreamStart
 from brim.wire.overflow import Overflow, is_overflow
 
 LOG = logging.getLogger("brim.gateway")
@@ -54,18 +60,42 @@ class Sent:
     @property
     def is_stream(self) -> bool:
         """Whether the answer is a stream of events."""
-        return is_stream(self.answer)
+        return self.status == 200 and self._kind.startswith("text/event-stream")
 
     @property
     def is_unread(self) -> bool:
         """Whether the answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
         parsed = self.fitted.parsed
-        return _is_unread(self.answer, parsed.route, parsed.admitted.path)
+        array = parsed.route == GEMINI and is_stream_path(parsed.admitted.path) and not self.is_stream
+        return self.status == 200 and (self._kind.startswith(_FRAMES) or array)
+
+    @property
+    def _kind(self) -> str:
+        return self.answer.headers.get("content-type", "").lower()
 
     def headers(self, *, whole: bool) -> Headers:
-        """Return the headers of the answer to the client; `whole` if its body is passed back unchanged."""
-        told = _told(self.fitted, self.overhead, retried=self.retried)
-        return [*returned_headers(self.answer, whole=whole), *told]
+        """Return the headers of the answer to the client: its own, and numbers and names of what was done, never text.
+
+        `whole` is whether its body is passed back unchanged.
+        """
+        fitted = self.fitted
+        named: dict[str, Any] = {
+            "tokens-before": fitted.before,
+            "tokens-after": fitted.after,
+            "count-method": fitted.method,
+            "policy": fitted.policy,
+            "edits": fitted.edits,
+            "answer-tokens": fitted.answer,
+            "compacts-at": fitted.compacts_at,
+            "over": fitted.over or None,
+            "passthrough": fitted.passed or None,
+            "retried": "1" if self.retried else None,
+            "overhead-ms": f"{self.overhead * 1000:.2f}",
+        }
+        id_ = fitted.parsed.admitted.id
+        LOG.info("%s %s %s", id_, fitted.parsed.route, named)
+        told = [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
+        return [*returned_headers(self.answer, whole=whole), ("x-brim-request-id", id_), *told]
 
 
 async def send(
@@ -92,40 +122,38 @@ async def send(
     if not same:
         headers = [(name, value) for name, value in headers if name != "content-encoding"]
     answer = await upstream.send("POST", url, headers, parsed.raw if same else fitted.body, settings.timeout)
-    if is_stream(answer):
-        told = _told(fitted, overhead, retried=retried)
-        client.hold(answer.status, [*returned_headers(answer, whole=False), *told])
+    sent = Sent(fitted=fitted, answer=answer, retried=retried, overhead=overhead)
+    if sent.is_stream:
+        client.hold(answer.status, sent.headers(whole=False))
     try:
-        first, refusal = await _start(answer, fitted, client, settings.keepalive, decides=not retried)
+        first, refusal = await _start(sent, client, settings.keepalive)
     except BrokenAnswer as error:
         answer.close()
         raise error.problem from error
     except BaseException:
         answer.close()
         raise
-    return Sent(fitted=fitted, answer=answer, first=first, refusal=refusal, retried=retried, overhead=overhead)
+    return replace(sent, first=first, refusal=refusal)
 
 
-async def _start(
-    answer: UpstreamAnswer, fitted: FittedBody, client: ClientConnection, keepalive: float, *, decides: bool
-) -> tuple[bytes, Overflow | None]:
+async def _start(sent: Sent, client: ClientConnection, keepalive: float) -> tuple[bytes, Overflow | None]:
     """Return the first bytes of an answer, and the refusal that they hold.
 
     Raises:
         BrokenAnswer: the connection broke.
     """
-    if is_stream(answer):
+    answer = sent.answer
+    if sent.is_stream:
         start = StreamStart()
-        if fitted.shrinks and decides:
+        if sent.fitted.shrinks and not sent.retried:
             await client.during(start.read(answer), keepalive)
         return start.raw, start.refusal
-    parsed = fitted.parsed
     if answer.status in _REFUSALS:
         raw = await answer.read_all()
         found = is_overflow(raw)
         # Of a fault of the server, its text may hold anything.
         return raw, found.without_numbers() if found is not None and answer.status == _FAULT else found
-    if answer.status == 200 and not _is_unread(answer, parsed.route, parsed.admitted.path):
+    if answer.status == 200 and not sent.is_unread:
         raw = await answer.read_all()
         values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None
         values = values if isinstance(values, dict) else {}
@@ -133,39 +161,5 @@ async def _start(
         if found is None:
             return raw, None
         # What an accepted request brought may stand in its answer: only the usage has numbers of the provider's own.
-        return raw, with_usage(found.without_numbers(), values.get("usage"), parsed.answer)
+        return raw, with_usage(found.without_numbers(), values.get("usage"), sent.fitted.parsed.answer)
     return b"", None
-
-
-def is_stream(answer: UpstreamAnswer) -> bool:
-    """Return whether an answer is a stream of events."""
-    kind = answer.headers.get("content-type", "")
-    return answer.status == 200 and kind.lower().startswith("text/event-stream")
-
-
-def _is_unread(answer: UpstreamAnswer, route: str, path: str) -> bool:
-    frames = answer.headers.get("content-type", "").lower().startswith(_FRAMES)
-    array = route == GEMINI and is_stream_path(path) and not is_stream(answer)
-    return answer.status == 200 and (frames or array)
-
-
-def _told(fitted: FittedBody, overhead: float, *, retried: bool) -> Headers:
-    """Return the headers that say what was done: numbers and names, never text."""
-    named: dict[str, Any] = {
-        "tokens-before": fitted.before,
-        "tokens-after": fitted.after,
-        "count-method": fitted.method,
-        "policy": fitted.policy,
-        "edits": fitted.edits,
-        "answer-tokens": fitted.answer,
-        "compacts-at": fitted.compacts_at,
-        "over": fitted.over or None,
-        "passthrough": fitted.passed or None,
-        "retried": "1" if retried else None,
-        "overhead-ms": f"{overhead * 1000:.2f}",
-    }
-    id_ = fitted.parsed.admitted.id
-    if LOG.isEnabledFor(logging.INFO):
-        LOG.info("%s %s %s", id_, fitted.parsed.route, named)
-    told = [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
-    return [("x-brim-request-id", id_), *told]

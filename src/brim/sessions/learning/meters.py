@@ -24,7 +24,7 @@ from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import STORE_INTERVAL, LearnedValues, LearningScope
 from brim.store.base import Store
 from brim.wire import Wire, format_of, instructions, wire
-from brim.wire.deferred_tools import loaded_tools
+from brim.wire.base import loaded_tools
 
 _MOST = 256
 """Meters without anything learned that are remembered: a client can name any model."""

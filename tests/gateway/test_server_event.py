@@ -8,7 +8,7 @@ import pytest
 from brim.gateway.http import connection
 from brim.gateway.http.connection import KEEPALIVE
 from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
-from brim.gateway.upstream.stream_start import StreamStart
+from brim.gateway.upstream.server_event import StreamStart
 from gateway.conftest import conversation, learned_window, metric
 from gateway.scripted import EVENTS, JSON, opened, played, split
 from gateway.test_relay import settled
