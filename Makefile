@@ -10,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations crash check prove prove-properties prove-mixed prove-gateway bench-gateway test-agents faults bench try sbom dist weight clean
+.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations crash check prove prove-properties prove-mixed prove-gateway bench-gateway test-agents faults bench try dist weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -135,11 +135,6 @@ bench: $(BENCHES)/.bench
 try: $(VENV)/.dist
 	$(BIN)/python scripts/trial.py $(TRY)
 
-# The packages that brim brings, with versions and licences: CycloneDX.
-sbom: $(VENV)/.test
-	@mkdir -p dist
-	$(BIN)/python scripts/licences.py --sbom dist/brim.cdx.json
-
 # The wheel, built twice and run; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
 dist: $(VENV)/.dist
 	$(BIN)/python scripts/build_wheel.py $(DIST)
@@ -166,9 +161,7 @@ pages: $(VENV)/.test
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/api_reference.py
-	$(BIN)/python scripts/picture.py
 	$(BIN)/python scripts/evidence.py
-	$(BIN)/python scripts/licences.py
 	$(BIN)/python scripts/doors.py
 
 clean:
