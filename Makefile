@@ -10,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-properties prove-mixed bench-gateway test-agents faults bench try dist weight clean
+.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-properties prove-mixed bench-gateway test-agents faults bench try dist weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -43,15 +43,11 @@ $(PAGE)/node_modules/.installed: $(PAGE)/package.json
 	@python3 scripts/npm_pins.py --installed $(PAGE)
 	@touch $@
 
-# The page in a real browser; UI=tests/studio/test_page.py for one file.
+# The page in a real browser; UI=tests/studio/test_page.py for one file. tests/studio/test_pictures.py takes the pictures of the docs.
 UI ?= tests/studio
 
 test-ui: $(VENV)/.ui $(BUILT) chromium
 	$(BIN)/python -m pytest -m ui $(UI)
-
-# The pictures of the studio in docs/pictures, from its demo.
-screenshots: $(VENV)/.ui $(BUILT) chromium
-	$(BIN)/python scripts/screenshots.py
 
 # Chromium, from the system's packages where there is none; BRIM_CHROMIUM names another.
 chromium:
