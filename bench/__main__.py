@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import record
 from bench.outcome import Outcome, Setting
 
-BENCHMARKS = ("engines", "fitting", "conformance", "need", "readable", "likelihood", "said", "recall", "growth")
+BENCHMARKS = ("counting", "fitting", "peers", "need", "readable", "likelihood", "said", "recall", "growth", "gateway")
 """Each is a module with `run`, loaded when it is run: it may need what the others do not."""
 
 

@@ -72,7 +72,7 @@ _PLACES = {
     "amazon": ("aws:amazon.{}-v1:0 aws:global.amazon.{}-v1:0", "amazon.{}-v1:0 amazon.{}-20251202-v1:0"),
     "microsoft open": ("openrouter:microsoft/{}", "deepinfra/microsoft/{}"),
 }  # fmt: skip
-"""Where genai-prices (`provider:name`) and litellm have the models of a provider; {} is the id, the first one counts."""
+"""Where genai-prices (`provider:name`) and litellm have the models of a provider; {} is the id, the first counts."""
 
 _CAPPED = r"gpt-[56](?!-pro$)(?!.*-chat)|qwen3"
 """Makers that cap the prompt apart from the window."""
