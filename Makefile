@@ -10,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-properties prove-mixed bench-gateway test-agents faults bench try dist weight clean
+.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-properties prove-mixed test-agents faults bench try dist weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -85,10 +85,6 @@ prove: $(VENV)/.test
 prove-properties: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not services and not ui and not integrations and not hostile'
 
-# The gateway beside a direct call, the least that a proxy can do, and LiteLLM's proxy, in one run.
-bench-gateway: $(VENV)/.test .venv-bench-gateway/.bench
-	$(BIN)/python scripts/gateway_bench.py $(RUN)
-
 # Agent programs from their registries, on a debugging task against a strict upstream of ours, direct and through brim. Writes the table of
 # docs/guides/gateway-agents.md, and logs to .agents. An hour for all; one of them: make test-agents AGENTS="--only claude".
 AGENTS        := --write
@@ -117,10 +113,10 @@ scripts/agents/node_modules/.installed: scripts/agents/package.json
 faults: $(VENV)/.test
 	$(BIN)/python scripts/faults.py $(FAULTS)
 
-# The benchmark `likelihood` reads with a language model, which has an environment of its own. By default a few steps, in minutes.
+# The benchmark `likelihood` reads with a language model, and LiteLLM's proxy is measured by `gateway`: each has an environment of its own.
 BENCHES := $(if $(filter likelihood,$(BENCH)),.venv-likelihood,.venv-bench)
 
-bench: $(BENCHES)/.bench
+bench: $(BENCHES)/.bench $(if $(filter gateway,$(BENCH)),.venv-bench-gateway/.bench)
 	$(BENCHES)/bin/python -m bench $(BENCH)
 
 # The wheel as a new user gets it, in empty environments outside of the checkout; TRY="--extras all" tries each extra too.
@@ -150,7 +146,7 @@ pages: $(VENV)/.test
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/api_reference.py
-	$(BIN)/python scripts/evidence.py
+	$(BIN)/python -m bench --pages
 	$(BIN)/python scripts/doors.py
 
 clean:
@@ -215,8 +211,7 @@ UV         := bin/python -m uv pip install --quiet --override tests/integrations
 		litellm==1.108.4 litellm-proxy-extras==0.4.110 litellm-enterprise==0.1.79.post1
 	@touch $@
 
-# prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day, others an old pydantic or protobuf: all
-# of them work without.
+# prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day: all of them work without.
 .venv-bench/.bench: pyproject.toml bench/peers.txt bench/peers-alone.txt
 	$(PYTHON) -m venv .venv-bench
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet -e '.[test]' -r bench/peers.txt

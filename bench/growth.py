@@ -98,8 +98,8 @@ def _measured(case: Case, setting: Setting) -> tuple[list[tuple[int, float]], st
     sizes = sorted({max(1, setting.size(size)) for size in case.sizes})
     points: list[tuple[int, float]] = []
     try:
-        for answer in ask("growth", _PATIENCE, case=case.name, sizes=sizes):
-            points.append((answer["size"], answer["value"]))
+        answers = ask("growth", _PATIENCE, case=case.name, sizes=sizes)
+        points.extend((answer["size"], answer["value"]) for answer in answers)
     except (Silent, Broken) as error:
         return points, str(error)[:80]
     return points, ""
@@ -346,7 +346,7 @@ CASES = [
     Case(name="memory of conversations", of="conversations", sizes=(200, 400, 800), measure=_memory, unit="kB", most=5,
          about="each conversation above the bound, with a store"),
     Case(name="first prompt of an opened session", of="turns", sizes=_ONCE, measure=_opened, most=150,
-         about="a session opened after so many turns, and its first prompt, which reads the messages since its last cut"),
+         about="a session opened after so many turns, and its first prompt: it reads the messages since its last cut"),
     Case(name="Loop.resume", of="turns", sizes=_ONCE, measure=_resumed, most=100,
          about="a loop resumed after so many steps"),
     Case(name="dearest prompt", of="window", sizes=_WINDOWS, measure=_dearest, most=250,

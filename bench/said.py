@@ -45,7 +45,7 @@ def kept(way: str, each: SaidRun, format: str, seed: int) -> Kept:
     whole = [message for part in parts for message in part]
     meter = brim.meter(Brim.meter)
     budget = int(meter.count_messages(whole) * _SHARE)
-    sent = last_prompt(registry.readers()[way].make(), parts, each.messages, budget)
+    sent = last_prompt(registry.READERS[way](), parts, each.messages, budget)
     shown = "\n".join(said_formats.texts(sent)) if meter.count_messages(sent) <= budget else ""
     return {sentence: sentence in shown for sentence in each.said}
 

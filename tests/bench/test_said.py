@@ -13,7 +13,7 @@ import talk
 sys.path.append(str(Path(__file__).parents[2]))
 
 from bench.said_formats import FORMATS, texts
-from bench.trimmers import Peer, Trimmer
+from bench.trimmers import Trimmer
 
 import brim
 from bench import said, said_runs
@@ -100,7 +100,7 @@ class Oldest(Trimmer):
 
 
 def with_way(monkeypatch, make):
-    monkeypatch.setattr(said.registry, "readers", lambda: dict.fromkeys(said.WAYS, Peer(name="stub", make=make)))
+    monkeypatch.setattr(said.registry, "READERS", dict.fromkeys(said.WAYS, make))
 
 
 @pytest.mark.parametrize("format", FORMATS)
