@@ -19,13 +19,12 @@ class ApiReply:
     status: int = 200
     value: Any = None
     events: Iterable[str] | None = None
-    request_id: str = ""
 
 
 class Api(Protocol):
     """What a server asks for its answers."""
 
-    def post(self, path: str, request: dict[str, Any], headers: Mapping[str, str]) -> ApiReply:
+    def post(self, path: str, request: dict[str, Any]) -> ApiReply:
         """Answer a request with a body."""
 
     def get(self, path: str, headers: Mapping[str, str]) -> ApiReply:
@@ -57,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_GET(self) -> None:
-        self._send(self.api.get(self.path, self._headers()))
+        self._send(self.api.get(self.path, {name.lower(): value for name, value in self.headers.items()}))
 
     def do_POST(self) -> None:
         raw = read_body(self)
@@ -68,14 +67,10 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError as error:
             self._send(ApiReply(status=400, value={"error": {"message": f"The body is not JSON: {error}"}}))
             return
-        self._send(self.api.post(self.path, request, self._headers()))
-
-    def _headers(self) -> dict[str, str]:
-        return {name.lower(): value for name, value in self.headers.items()}
+        self._send(self.api.post(self.path, request))
 
     def _send(self, reply: ApiReply) -> None:
         self.send_response(reply.status)
-        self.send_header("request-id", reply.request_id)
         if reply.events is None:
             data = json.dumps(reply.value).encode()
             self.send_header("content-type", "application/json")

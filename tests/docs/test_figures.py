@@ -13,7 +13,7 @@ from checkout import ROOT, script
 
 sys.path.append(str(ROOT))
 
-from bench import record  # noqa: E402 - the checkout is no installed package
+from bench import record
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
