@@ -116,7 +116,7 @@ faults: $(VENV)/.test
 # The benchmark `likelihood` reads with a language model, and LiteLLM's proxy is measured by `gateway`: each has an environment of its own.
 BENCHES := $(if $(filter likelihood,$(BENCH)),.venv-likelihood,.venv-bench)
 
-bench: $(BENCHES)/.bench $(if $(filter gateway,$(BENCH)),.venv-bench-gateway/.bench)
+bench: $(BENCHES)/.bench $(if $(filter gateway,$(BENCH)),.venv-litellm/.litellm)
 	$(BENCHES)/bin/python -m bench $(BENCH)
 
 # The wheel as a new user gets it, in empty environments outside of the checkout; TRY="--extras all" tries each extra too.
@@ -202,13 +202,6 @@ UV         := bin/python -m uv pip install --quiet --override tests/integrations
 .venv-docs/.docs: pyproject.toml
 	$(PYTHON) -m venv .venv-docs
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-docs/bin/pip install --quiet -e '.[docs]'
-	@touch $@
-
-.venv-bench-gateway/.bench: bench/gateway-peers.txt
-	$(PYTHON) -m venv .venv-bench-gateway
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench-gateway/bin/pip install --quiet -r bench/gateway-peers.txt
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench-gateway/bin/pip install --quiet --no-deps \
-		litellm==1.108.4 litellm-proxy-extras==0.4.110 litellm-enterprise==0.1.79.post1
 	@touch $@
 
 # prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day: all of them work without.

@@ -6,7 +6,7 @@
     litellm    LiteLLM's proxy with one model, one worker, no database, no key
 
 All of them have the same model behind them, which answers at once, the same body, and the same clients. They take
-turns, so that what else the machine does falls on all alike. LiteLLM is in the environment `.venv-bench-gateway`, which
+turns, so that what else the machine does falls on all alike. LiteLLM is in the environment `.venv-litellm`, which
 `make bench BENCH=gateway` builds; without it, it is left out.
 """
 
@@ -34,7 +34,7 @@ import bench.suite  # noqa: F401 - it makes the servers of the tests found
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 
 _ROOT = Path(__file__).parents[1]
-_LITELLM = _ROOT / ".venv-bench-gateway" / "bin" / "litellm"
+_LITELLM = _ROOT / ".venv-litellm" / "bin" / "litellm"
 _CLIENTS = (1, 16, 64)
 """Clients at once."""
 _SECONDS, _ROUNDS = 4.0, 5
