@@ -123,7 +123,7 @@ bench: $(BENCHES)/.bench $(if $(filter gateway,$(BENCH)),.venv-litellm/.litellm)
 try: $(VENV)/.dist
 	$(BIN)/python scripts/trial.py $(TRY)
 
-# The wheel, built twice and run; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
+# The wheel, built twice; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
 dist: $(VENV)/.dist
 	$(BIN)/python scripts/build_wheel.py $(DIST)
 
