@@ -14,7 +14,6 @@ import brim
 from bench import clock, corpus
 from bench.counting import Count, tiktoken_count, tiktoken_encoding
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
-from brim.meter.vocabularies import vocabulary
 
 SEPARATOR = "\n\n"
 
@@ -185,39 +184,26 @@ def _hard_cases(number: int) -> Iterator[Case]:
 
 def _warm(setting: Setting) -> tuple[Table, Gate]:
     """Return the cost of a fit of known sections, compared with one tokenisation of them."""
-    count, meter = tiktoken_count(), vocabulary("o200k_base")
+    count = tiktoken_count()
     number = setting.size(1_000)
     rows: list[list[Cell]] = []
     shares = {}
     for size in _SIZES:
         texts = corpus.parts(number, size, 70 + size)
-        own, counts = clock.once(lambda texts: [meter.count(text) for text in texts], texts)
         once = clock.best(lambda texts: [count(text) for text in texts], texts, 3)
         pieces = [Piece(name=f"p{i}", text=text, rank=1 + i % 3) for i, text in enumerate(texts)]
-        case = Case(pieces=pieces, budget=sum(counts) // 2)
+        budget = sum(map(count, texts)) // 2
 
-        def fit(made: Sequence[brim.Section], budget: int = case.budget) -> brim.Prompt:
+        def fit(made: Sequence[brim.Section], budget: int = budget) -> brim.Prompt:
             return brim.fit(made, budget, meter="o200k_base", separator=SEPARATOR)
 
         first, _ = clock.once(fit, _sections(pieces))
         warm = clock.best(fit, _sections(pieces), 15)
-        remade = clock.best(brim_fit, case, 10)
         shares[size] = 100 * warm / once
-        times: list[Cell] = [once * 1e3, own * 1e3, first * 1e3, warm * 1e3, remade * 1e3]
-        rows.append([size, *times, shares[size], 100 * warm / own, 100 * remade / once])
+        rows.append([size, once * 1e3, first * 1e3, warm * 1e3, shares[size]])
     table = Table(
         title=f"A warm fit of {number:,} sections beside one tokenisation pass over them",
-        columns=[
-            "characters each",
-            "tiktoken pass ms",
-            "brim cold pass ms",
-            "first fit ms",
-            "warm fit ms",
-            "and making them ms",
-            "warm, % of tiktoken",
-            "warm, % of brim cold",
-            "and making, % of tiktoken",
-        ],
+        columns=["characters each", "tiktoken pass ms", "first fit ms", "warm fit ms", "warm, % of tiktoken"],
         rows=rows,
     )
     name = f"warm fit of {number:,} sections of {_GATED:,}"
@@ -275,35 +261,9 @@ _POET_TEMPLATE = """\
 """
 
 
-def _priompt() -> Fit:
-    """Return priompt's fit: a scope a piece, each with a priority of its own so that they go one by one.
-
-    Raises:
-        ImportError: it is not installed.
-    """
-    import priompt as library
-
-    tiktoken_encoding()
-
-    def fit(case: Case) -> str:
-        steps = len(case.pieces)
-        scopes = [
-            piece.text + SEPARATOR
-            if not piece.rank
-            else library.Scope(piece.text + SEPARATOR, p=(10 - piece.rank) * steps - i)
-            for i, piece in enumerate(case.pieces)
-        ]
-        output = library.render(scopes, {"token_limit": case.budget, "tokenizer": library.O200KTokenizer})
-        text = output["prompt"]
-        return text if isinstance(text, str) else "".join(text)
-
-    return fit
-
-
 def _fitters() -> dict[str, Callable[[], Fit]]:
     """Return how each peer that fits sections is made, by name."""
     return {
         "plain loop": lambda: plain_loop(tiktoken_count()),
         "prompt-poet": _prompt_poet,
-        "priompt": _priompt,
     }

@@ -200,7 +200,8 @@ def least(history: list[Message], judged: Judge) -> int:
     """Return the tokens of what has to stay: the system messages, the task, the newest turn."""
     task, start = judge.task(history), judge.turns(history)[-1][0]
     kept = [message for message in history if message["role"] == "system"] + history[start:]
-    return judged.size(kept) + (judged.size([task]) if task and all(task is not each for each in kept) else 0)
+    kept += [task] if task and all(task is not each for each in kept) else []
+    return int(judged.size(kept))
 
 
 def _shared(last: Sequence[Message], sent: Sequence[Message]) -> Iterator[Message]:

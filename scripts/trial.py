@@ -126,7 +126,7 @@ def steps(env: Environment) -> Iterator[tuple[str, Callable[[], str | None]]]:
     yield "fit sections, print the receipt", lambda: env.run("python", "-c", _FIT).splitlines()[0]
     yield "brim --version", lambda: ", ".join(env.run("brim", "--version").splitlines())
     yield "brim --help is not cut off", lambda: _whole(env)
-    yield "brim demo, and what comes next", lambda: env.run("brim", "demo").strip().splitlines()[-1].strip()
+    yield "brim demo, and what comes next", lambda: env.run("brim", "demo").splitlines()[-1]
     yield "brim status --line", lambda: env.run("brim", "status", "--line").strip()
     yield "brim check: a request over its window", lambda: _check(env)
     yield "brim audit: a session log of pi, as wrap would do", lambda: _audit(env)

@@ -19,14 +19,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import brim
-
-if TYPE_CHECKING:
-    from scripts import doors
-else:
-    import doors
+import doors
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "weight.json"
@@ -74,7 +70,7 @@ def _is_tuned(node: ast.stmt) -> bool:
     )
 
 
-def _touched(way: Callable[[doors.Talk], Iterator[doors.Prompt]]) -> int:
+def _touched(way: Callable[[Any], Iterator[Any]]) -> int:
     """Return how many files of brim the first prompts by one way run code of."""
     found: set[str] = set()
     folder = str(Path(brim.__file__).parent)

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 
 from scripts.agents.programs import PROGRAMS, ROOT, Program
-from scripts.agents.run import Figures, Via, figures, run
+from scripts.agents.run import Figures, Via, run
 
 _GUIDE = ROOT / "docs/guides/gateway-agents.md"
 _LOGS = ROOT / ".agents"
@@ -63,7 +63,7 @@ def _ways(program: Program) -> tuple[Via, Via]:
 def _run(program: Program, window: int, via: Via) -> None:
     """Run a program in one way, and write its figures to the folder of the run."""
     folder = _folder(program, window, via)
-    found = asdict(figures(run(program, window, via, folder)))
+    found = asdict(run(program, window, via, folder))
     (folder / "figures.json").write_text(json.dumps(found, indent=2))
     print(f"{program.name} {window:,} {via}: {json.dumps(found)}", flush=True)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
 from scripts.agents.cache import BreakpointCache, PrefixCache
 from scripts.agents.client_loop import WINDOW
@@ -37,25 +37,8 @@ _ENDS = 10
 """Seconds that a gateway has to end."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
-    """What a run left."""
-
-    program: Program
-    via: Via
-    upstream: RequestLog
-    """What the upstream was sent."""
-    client: RequestLog
-    """What the client was answered."""
-    out: str
-    errors: str
-    ended: str
-    """How the program ended: `0`, another code, or `timeout`."""
-    seconds: float
-
-
-def run(program: Program, window: int, via: Via, folder: Path) -> Run:
-    """Run a program with a window in one of the ways, with the log in a folder."""
+def run(program: Program, window: int, via: Via, folder: Path) -> Figures:
+    """Run a program with a window in one of the ways, with the log in a folder, and return its figures."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     upstream_log, client_log = RequestLog(folder, "upstream"), RequestLog(folder, "client")
@@ -67,24 +50,10 @@ def run(program: Program, window: int, via: Via, folder: Path) -> Run:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         place = Place(base=address, home=home, task=program.task, model=program.model, wrapped=via == "wrap")
         program.task.create(place.work)
-        began = time.monotonic()
-        ended = _work(program.launch(place), place, window, folder)
-        seconds = time.monotonic() - began
-    return Run(
-        program=program,
-        via=via,
-        upstream=upstream_log,
-        client=client_log,
-        out=_text(folder / "agent.out"),
-        errors=_text(folder / "agent.err"),
-        ended=ended,
-        seconds=seconds,
-    )
-
-
-def _text(path: Path) -> str:
-    """Return the text of a file, or nothing if there is none."""
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        _work(program.launch(place), place, window, folder)
+    path = folder / "agent.out"
+    out = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    return figures(program, via, out, upstream_log, client_log)
 
 
 def api_of(program: Program, window: int, log: RequestLog) -> ProviderApi:
@@ -97,31 +66,21 @@ def api_of(program: Program, window: int, log: RequestLog) -> ProviderApi:
     return apis[program.api](upstream)
 
 
-def _work(launch: Launch, place: Place, window: int, folder: Path) -> str:
+def _work(launch: Launch, place: Place, window: int, folder: Path) -> None:
     """Run the commands of a program one after the other, until one takes too long."""
     env = {**surroundings(place, launch), WINDOW: str(window)}
     until = time.monotonic() + _TIMEOUT
-    ended = "0"
     with (folder / "agent.out").open("w") as out, (folder / "agent.err").open("w") as errors:
         for command in launch.commands:
             options = {"cwd": place.work, "env": env, "stdin": subprocess.PIPE, "stdout": out, "stderr": errors}
             with subprocess.Popen(command, text=True, start_new_session=True, **options) as process:  # type: ignore[call-overload]
-                ended = _wait(process, launch, until)
-            if ended == "timeout":
-                break
-    return ended
-
-
-def _wait(process: subprocess.Popen[str], launch: Launch, until: float) -> str:
-    """Wait for a program; its group is ended with it, since some leave children."""
-    try:
-        process.communicate(launch.stdin, timeout=max(1.0, until - time.monotonic()))
-        return str(process.returncode)
-    except subprocess.TimeoutExpired:
-        return "timeout"
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+                try:
+                    process.communicate(launch.stdin, timeout=max(1.0, until - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    return
+                finally:  # Some leave children: the group is ended.
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
@@ -166,9 +125,6 @@ class Figures:
     """Whether the model was asked for its report, and the program printed it."""
     steps: int
     """The last step of the task that was asked for."""
-    requests: int
-    refused: int
-    """Requests that the upstream refused for their length."""
     overflows: int
     """Overflows that the program was told."""
     illegal: list[str]
@@ -182,38 +138,28 @@ class Figures:
     edits: int
     kept: bool
     """Whether the user's later words and the subagent's answer, once there, are in every later request."""
-    ended: str
-    seconds: float
 
 
-def figures(run: Run) -> Figures:
-    """Return the figures of a run."""
-    rows = run.upstream.rows
+def figures(program: Program, via: Via, out: str, upstream: RequestLog, client: RequestLog) -> Figures:
+    """Return the figures of a run: from what the program printed, what the upstream was sent, and what came back."""
+    rows = upstream.rows
     answered = [row for row in rows if row["status"] == 200]
     main = [row for row in answered if row["kind"] == "main"]
     tokens = sum(row["tokens"] for row in answered)
     steps = max((row["step"] for row in main), default=0)
     facts, edits = main[-1]["shown"] if main else ("", 0)
+    sent = [body for row in client.rows if (body := client.body(row)) is not None]
     return Figures(
-        finished=END in run.out and steps >= run.program.task.steps,
+        finished=END in out and steps >= program.task.steps,
         steps=steps,
-        requests=len(answered),
-        refused=sum(bool(row.get("overflow")) for row in rows),
-        overflows=sum(row["overflow"] for row in run.client.rows) if run.via != "wrap" else run.out.count("exceed"),
-        illegal=[row["illegal"] for row in rows if "illegal" in row and run.upstream.body(row) not in _sent(run)],
+        overflows=sum(row["overflow"] for row in client.rows) if via != "wrap" else out.count("exceed"),
+        illegal=[row["illegal"] for row in rows if "illegal" in row and upstream.body(row) not in sent],
         compactions=sum(row["kind"] == "compaction" for row in answered),
         cached=sum(row["read"] for row in answered) / tokens if tokens else 0.0,
         facts=facts,
         edits=edits,
         kept=all(_stays(letter, [row["shown"][0] for row in main]) for letter in "US"),
-        ended=run.ended,
-        seconds=run.seconds,
     )
-
-
-def _sent(run: Run) -> list[Any]:
-    """Return the bodies that the program sent."""
-    return [body for row in run.client.rows if (body := run.client.body(row)) is not None]
 
 
 def _stays(letter: str, shown: list[str]) -> bool:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, Protocol
 
 from scripts.agents.cache import CacheUse, PromptPart
-from scripts.agents.request_log import RequestLog
+from scripts.agents.request_log import RequestLog, Row
 from scripts.agents.script import Script, ScriptedAnswer, Seen
 from scripts.agents.server import ApiReply
 
@@ -76,7 +76,7 @@ class Upstream:
 
     def decide(self, request: ReadRequest, body: Mapping[str, Any], path: str) -> Decided:
         """Check a request, and answer it if it is legal and fits."""
-        row = {"path": path, "model": body.get("model"), "tokens": request.tokens}
+        row: Row = {"path": path, "model": body.get("model"), "tokens": request.tokens}
         try:
             request.check()
         except IllegalRequest as error:

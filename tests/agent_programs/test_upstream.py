@@ -22,7 +22,7 @@ from scripts.agents.messages_api import MessagesApi
 from scripts.agents.openai_api import OpenAiApi
 from scripts.agents.programs import PROGRAMS
 from scripts.agents.request_log import RequestLog
-from scripts.agents.run import Run, api_of, figures
+from scripts.agents.run import api_of, figures
 from scripts.agents.script import Script
 from scripts.agents.server import serving_api
 from scripts.agents.task import EDITS, FACTS, PROMPT, Task, shown, summary
@@ -104,7 +104,7 @@ def test_a_wrapped_client_finishes_a_task_that_is_too_long_for_it_and_shows_all_
     logs = {"upstream": RequestLog(tmp_path, "upstream"), "client": RequestLog(tmp_path, "client")}
     with serving_api(api_of(program, 14_000, logs["upstream"])) as address, recording(address, logs["client"]) as hop:
         out = work(name, hop, program.model, PROMPT, wrapped=True)
-    each = figures(Run(program=program, via="wrap", out=out, errors="", ended="0", seconds=1, **logs))
+    each = figures(program, "wrap", out, **logs)
     assert (each.finished, each.steps, each.overflows, each.illegal) == (True, 19, 0, [])
     assert (each.facts, each.edits) == ("PEF", 4)
     assert max(row["tokens"] for row in logs["upstream"].rows) <= 14_000
@@ -116,7 +116,7 @@ def test_what_does_not_hold_is_named(tmp_path):
     logs["client"].write({"status": 400, "overflow": True})
     logs["upstream"].write({"status": 400, "tokens": 9_001, "illegal": "tool_use without tool_result"})
     logs["upstream"].write({"status": 400, "tokens": 9_001, "overflow": True})
-    brim = figures(Run(program=program, via="gateway", out="", errors="", ended="1", seconds=1, **logs))
+    brim = figures(program, "gateway", "", **logs)
     direct = replace(brim, finished=True, facts="PE", edits=3, cached=0.9)
     assert list(_failures(direct, brim)) == [
         "did not finish: step 0",
