@@ -1,4 +1,4 @@
-"""How the cost of long runs grows: many turns, many tools, many conversations.
+"""How the cost of long runs grows: many turns, many conversations.
 
 Each case is measured at three sizes or more, in a process of its own and in CPU time of that process, so that other
 programs on the machine change little. The exponent is the slope between the logarithms of size and cost: 0 costs the
@@ -225,28 +225,6 @@ def _store_size(sizes: Sequence[int]) -> Points:
                     yield number + 1, path.stat().st_size / said
 
 
-def _tools(sizes: Sequence[int]) -> Points:
-    """Yield what tools add to a prompt of a session."""
-    session = brim.Session(10_000_000, meter=METER)
-    session.add(turns(20))
-    without = clock.best(lambda _: session.prompt(), None)
-    for size in sizes:
-        made = [_tool(number) for number in range(size)]
-        session.prompt(tools=made)
-        yield size, max(1e-4, 1e3 * (clock.best(lambda tools: session.prompt(tools=tools), made) - without))
-
-
-def _tool(number: int) -> Message:
-    """Return a tool definition as servers of tools bring them."""
-    fields = {
-        f"field_{i}": {"type": ("string", "integer")[i % 2], "description": f"The {i}th value of call {number}."}
-        for i in range(6)
-    }
-    schema = {"type": "object", "properties": fields, "required": ["field_0"]}
-    about = f"Reads table {number} of the warehouse and returns the rows that match."
-    return {"type": "function", "function": {"name": f"t{number}", "description": about, "parameters": schema}}
-
-
 def _memory(sizes: Sequence[int]) -> Points:
     """Yield the kilobytes of each conversation beyond the bound."""
 
@@ -341,8 +319,6 @@ CASES = [
          about="one step of a loop, an iteration each, the median of the last 31"),
     Case(name="store of a session", of="turns", sizes=(100, 300, 1_000), measure=_store_size, unit="x", most=4,
          about="bytes of the file by characters that were said"),
-    Case(name="tools in a Session", of="tools", sizes=(10, 100, 1_000), measure=_tools, most=20,
-         about="what the tools add to a prompt"),
     Case(name="memory of conversations", of="conversations", sizes=(200, 400, 800), measure=_memory, unit="kB", most=5,
          about="each conversation above the bound, with a store"),
     Case(name="first prompt of an opened session", of="turns", sizes=_ONCE, measure=_opened, most=150,

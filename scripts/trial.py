@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -77,7 +77,6 @@ class Environment:
 
     folder: Path
     python: str
-    tried: list[tuple[str, str, float]] = field(default_factory=list)
 
     def install(self, what: str) -> None:
         """Create the environment and install a wheel with its extras."""
@@ -85,10 +84,10 @@ class Environment:
         subprocess.run([str(self.folder / "env/bin/python"), *_PIP, what], check=True)
         (self.folder / "work").mkdir()
 
-    def run(self, *command: str, code: int = 0, **variables: str) -> str:
-        """Run a program in its folder, and return what it printed; with variables, its errors too."""
+    def run(self, *command: str, code: int = 0) -> str:
+        """Run a program in its folder, and return what it printed."""
         bin_folder = self.folder / "env/bin"
-        env = {"PATH": str(bin_folder), "HOME": str(self.folder), "LANG": "C.UTF-8", **variables}
+        env = {"PATH": str(bin_folder), "HOME": str(self.folder), "LANG": "C.UTF-8"}
         program = command[0] if os.path.isabs(command[0]) else str(bin_folder / command[0])
         work = self.folder / "work"
         done = subprocess.run(
@@ -102,7 +101,7 @@ class Environment:
         )
         if done.returncode != code:
             raise AssertionError(f"{' '.join(command)[:80]}: exit code {done.returncode}: {done.stderr[-400:]}")
-        return done.stdout + (done.stderr if variables else "")
+        return done.stdout
 
     def attempt(self, name: str, step: Callable[[], str | None]) -> bool:
         """Try one thing, print its outcome and the time that it took, and return whether it worked."""
@@ -111,8 +110,7 @@ class Environment:
             outcome, worked = step() or "ok", True
         except (AssertionError, OSError, subprocess.SubprocessError, ValueError) as error:
             outcome, worked = f"FAILED: {error}", False
-        self.tried.append((name, outcome, _cpu() - before))
-        print(f"{'ok  ' if worked else 'FAIL'} {self.tried[-1][2]:7.2f} s  {name}: {outcome}", flush=True)
+        print(f"{'ok  ' if worked else 'FAIL'} {_cpu() - before:7.2f} s  {name}: {outcome}", flush=True)
         return worked
 
 
@@ -131,7 +129,6 @@ def steps(env: Environment) -> Iterator[tuple[str, Callable[[], str | None]]]:
     yield "brim check: a request over its window", lambda: _check(env)
     yield "brim audit: a session log of pi, as wrap would do", lambda: _audit(env)
     yield "brim doctor", lambda: env.run("brim", "doctor").splitlines()[-1]
-    yield "starts of the command line", lambda: _starts(env)
 
 
 def _whole(env: Environment) -> str:
@@ -159,25 +156,6 @@ def _audit(env: Environment) -> str:
     return f"{told['recorded']['requests']} request read, policy {told['plan']['policies'][0]['name']}"
 
 
-def _starts(env: Environment) -> str:
-    """Return the modules that a start of the command line loads beyond what it cannot do without.
-
-    Modules, not seconds: a busy machine changes the time of a start, and nothing else here does.
-    """
-    (env.folder / "work/small.md").write_text("A small file.\n")
-    bare, typer, brim_ = (_modules(env, "python", "-c", code) for code in ("pass", "import typer", "import brim"))
-    held = {
-        "import brim": (brim_ - bare, 40),
-        "brim --version beyond typer": (_modules(env, "brim", "--version") - typer, 25),
-        "brim --help beyond typer": (_modules(env, "brim", "--help") - typer, 25),
-        "brim status --line beyond typer": (_modules(env, "brim", "status", "--line") - typer, 210),
-        "brim count beyond typer": (_modules(env, "brim", "count", "small.md") - typer, 180),
-    }
-    told = "; ".join(f"{name} {value} modules (at most {most})" for name, (value, most) in held.items())
-    assert all(value <= most for value, most in held.values()), told
-    return told
-
-
 def _studio(env: Environment) -> str:
     """Start the studio on its demo, and return what its first page is."""
     command = [str(env.folder / "env/bin/brim"), "studio", "--demo", "--no-open", "--port", "0", "--json"]
@@ -203,10 +181,6 @@ def _studio(env: Environment) -> str:
     assert "/studio.js" in found[""], "it does not serve its page"
     assert len(found["screens.js"]) > 50_000, "it does not serve its screens"
     return "it serves the page"
-
-
-def _modules(env: Environment, *command: str) -> int:
-    return env.run(*command, PYTHONPROFILEIMPORTTIME="1").count("import time:")
 
 
 def pythons() -> list[str]:

@@ -2,7 +2,6 @@
 
     python scripts/weight.py             the table
     python scripts/weight.py --record    write this weight as that of the version in pyproject.toml
-    python scripts/weight.py --json      the figures of this checkout
 
 Lines are all lines of tracked files; a module is a Python file. A tuned constant is a number at the top level of a
 module that is neither 0 nor 1. A file is touched by a door if one call of it runs code of that file.
@@ -92,11 +91,8 @@ def _touched(way: Callable[[Any], Iterator[Any]]) -> int:
 
 
 def main() -> int:
-    """Print the table, or the figures, or record them."""
+    """Print the table, or record the figures."""
     now = weight()
-    if "--json" in sys.argv[1:]:
-        print(json.dumps(now, indent=1))
-        return 0
     if "--record" in sys.argv[1:]:
         RECORD.write_text(json.dumps({"version": brim.__version__, "weight": now}, indent=1) + "\n", "utf-8")
         return 0

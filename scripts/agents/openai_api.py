@@ -93,10 +93,6 @@ class OpenAiApi(ProviderApi):
             yield event({**head, "choices": [], "usage": value["usage"]})
         yield "data: [DONE]\n\n"
 
-    def error(self, status: int, said: str, param: str | None = None, code: str | None = None) -> ApiReply:
-        value = {"error": {"message": said, "type": "invalid_request_error", "param": param, "code": code}}
-        return ApiReply(status=status, value=value)
-
     def overflow(self, decided: Decided, request: Mapping[str, Any]) -> ApiReply:  # noqa: ARG002
         said = (
             f"This model's maximum context length is {self.upstream.window} tokens. However, your messages resulted in"

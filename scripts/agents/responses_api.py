@@ -104,10 +104,6 @@ class ResponsesApi(ProviderApi):
         ]
         return _numbered([*_started(value), *items, ("response.completed", {"response": value})])
 
-    def error(self, status: int, said: str, param: str | None = None, code: str | None = None) -> ApiReply:
-        value = {"error": {"message": said, "type": "invalid_request_error", "param": param, "code": code}}
-        return ApiReply(status=status, value=value)
-
     def overflow(self, decided: Decided, request: Mapping[str, Any]) -> ApiReply:
         """Refuse; a stream is accepted and fails inside, as the provider's does."""
         if not request.get("stream"):

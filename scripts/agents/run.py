@@ -20,13 +20,11 @@ from typing import IO, Literal
 from scripts.agents.cache import BreakpointCache, PrefixCache
 from scripts.agents.client_loop import WINDOW
 from scripts.agents.gemini_api import GeminiApi
-from scripts.agents.hop import recording
 from scripts.agents.messages_api import MessagesApi
 from scripts.agents.openai_api import OpenAiApi
 from scripts.agents.programs import Launch, Place, Program, surroundings
-from scripts.agents.request_log import RequestLog
 from scripts.agents.script import Script
-from scripts.agents.server import serving_api
+from scripts.agents.server import RequestLog, recording, serving_api
 from scripts.agents.task import END
 from scripts.agents.upstream import Cache, ProviderApi, Upstream
 

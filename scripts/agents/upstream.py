@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal, Protocol
 
 from scripts.agents.cache import CacheUse, PromptPart
-from scripts.agents.request_log import RequestLog, Row
 from scripts.agents.script import Script, ScriptedAnswer, Seen
-from scripts.agents.server import ApiReply
+from scripts.agents.server import ApiReply, RequestLog, Row
 
 Vocabulary = Literal["o200k_base", "cl100k_base"]
 _UNUSED = CacheUse(0, 0, 0)
@@ -135,8 +134,9 @@ class ProviderApi:
         raise NotImplementedError
 
     def error(self, status: int, said: str, param: str | None = None, code: str | None = None) -> ApiReply:
-        """Return an error."""
-        raise NotImplementedError
+        """Return an error, as OpenAI writes it."""
+        value = {"error": {"message": said, "type": "invalid_request_error", "param": param, "code": code}}
+        return ApiReply(status=status, value=value)
 
     def overflow(self, decided: Decided, request: Mapping[str, Any]) -> ApiReply:
         """Refuse a request that is too long."""

@@ -17,14 +17,12 @@ sys.path.append(str(ROOT))
 from scripts.agents.__main__ import _failures
 from scripts.agents.cache import BreakpointCache, PrefixCache
 from scripts.agents.client_loop import WINDOW, work
-from scripts.agents.hop import recording
 from scripts.agents.messages_api import MessagesApi
 from scripts.agents.openai_api import OpenAiApi
 from scripts.agents.programs import PROGRAMS
-from scripts.agents.request_log import RequestLog
 from scripts.agents.run import api_of, figures
 from scripts.agents.script import Script
-from scripts.agents.server import serving_api
+from scripts.agents.server import RequestLog, recording, serving_api
 from scripts.agents.task import EDITS, FACTS, PROMPT, Task, shown, summary
 from scripts.agents.upstream import Upstream
 
