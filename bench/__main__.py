@@ -1,4 +1,7 @@
-"""Run benchmarks and print what they found: `python -m bench [names...] [--quick] [--traces DIR] [--record DIR]`."""
+"""Run benchmarks and print what they found: `python -m bench [names...] [--quick] [--traces DIR] [--record DIR]`.
+
+`python -m bench --pages` writes the tables of the docs from the recorded runs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 from bench import record
 from bench.outcome import Outcome, Setting
 
-BENCHMARKS = ("engines", "fitting", "conformance", "need", "readable", "likelihood", "said", "recall", "growth")
+BENCHMARKS = ("counting", "fitting", "peers", "need", "readable", "likelihood", "said", "recall", "growth", "gateway")
 """Each is a module with `run`, loaded when it is run: it may need what the others do not."""
 
 
@@ -28,7 +31,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, metavar="N", help="steps of a run at each budget, for likelihood")
     parser.add_argument("--budgets", type=int, nargs="+", default=(), metavar="N", help="tokens, for likelihood")
     parser.add_argument("--record", type=Path, metavar="DIR", help="also write each one's figures as JSON, NAME.json")
+    parser.add_argument("--pages", action="store_true", help="run nothing; write the tables of the docs from docs/runs")
     options = parser.parse_args(arguments)
+    if options.pages:
+        for path, text in record.pages().items():
+            path.write_text(text, "utf-8")
+        return 0
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")

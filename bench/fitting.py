@@ -1,16 +1,42 @@
-"""Fitting sections into a budget: the same pieces and the same budget for brim and for its peers."""
+"""Fitting sections into a budget: the same pieces and the same budget for brim and for its peers.
+
+Each peer is imported when it is made; one that is not installed is left out, with a line that says so.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 
 import brim
-from bench import clock, corpus, peers
+from bench import clock, corpus
+from bench.counting import Count, tiktoken_count, tiktoken_encoding
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
-from bench.peers import SEPARATOR, Case, Fit, Piece
-from brim.meter.vocabularies import vocabulary
+
+SEPARATOR = "\n\n"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """One section of a prompt, in no library's own words."""
+
+    name: str
+    text: str
+    rank: int
+    """Zero is essential; the higher, the sooner it goes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """Sections and the budget that they are to fit into."""
+
+    pieces: Sequence[Piece]
+    budget: int
+
+
+Fit = Callable[[Case], str]
 
 _NUMBERS = (10, 100, 1_000)
 _SIZES = (300, 1_000, 2_000, 4_000)
@@ -35,7 +61,7 @@ def _sections(pieces: Sequence[Piece]) -> list[brim.Section]:
 
 def _case(number: int, size: int, seed: int) -> Case:
     """Return `number` pieces, every tenth essential plain prose, with a budget of half their tokens."""
-    count = peers.tiktoken_count()
+    count = tiktoken_count()
     pieces = [
         Piece(name=f"p{i}", text=text if i % 10 else corpus.essential(seed + i), rank=1 + i % 3 if i % 10 else 0)
         for i, text in enumerate(corpus.parts(number, size, seed))
@@ -44,7 +70,7 @@ def _case(number: int, size: int, seed: int) -> Case:
 
 
 def _beside_peers(setting: Setting) -> Table:
-    count = peers.tiktoken_count()
+    count = tiktoken_count()
     fits, notes = _fits()
     rows: list[list[Cell]] = []
     for number in _NUMBERS[: 2 if setting.quick else 3]:
@@ -85,7 +111,7 @@ def _fits() -> tuple[dict[str, Fit], list[str]]:
     """Return the fits to compare, and a line for each peer that is not installed."""
     made: dict[str, Fit] = {"brim, cold": brim_fit, "brim, warm": brim_fit}
     notes = []
-    for name, make in peers.fitters().items():
+    for name, make in _fitters().items():
         try:
             made[name] = make()
         except ImportError as error:
@@ -103,7 +129,7 @@ def _attempt(fit: Fit, case: Case) -> tuple[float, str | None]:
 
 def _judged(cases: Sequence[Case], texts: Sequence[str | None]) -> tuple[str, float, str, float]:
     """Return how many texts are within their budgets, how full, with all essentials, and with how many pieces whole."""
-    count = peers.tiktoken_count()
+    count = tiktoken_count()
     within = kept = 0
     fills, whole = [0.0], [0.0]
     for case, text in zip(cases, texts, strict=True):
@@ -123,7 +149,7 @@ def _essentials_in(text: str, case: Case) -> bool:
 
 def _joins(setting: Setting) -> tuple[Table, Gate]:
     """Return how often each is over on small prompts whose pieces count otherwise joined than apart."""
-    count = peers.tiktoken_count()
+    count = tiktoken_count()
     fits, _ = _fits()
     del fits["brim, warm"]
     cases = list(_hard_cases(setting.size(400)))
@@ -145,7 +171,7 @@ def _joins(setting: Setting) -> tuple[Table, Gate]:
 
 
 def _hard_cases(number: int) -> Iterator[Case]:
-    random, count = Random(5), peers.tiktoken_count()
+    random, count = Random(5), tiktoken_count()
     for i in range(number):
         texts = ["".join(random.choices(corpus.HARD_BITS, k=random.randrange(1, 12))) for _ in range(12)]
         texts[3] = f"rule {i}"
@@ -158,40 +184,86 @@ def _hard_cases(number: int) -> Iterator[Case]:
 
 def _warm(setting: Setting) -> tuple[Table, Gate]:
     """Return the cost of a fit of known sections, compared with one tokenisation of them."""
-    count, meter = peers.tiktoken_count(), vocabulary("o200k_base")
+    count = tiktoken_count()
     number = setting.size(1_000)
     rows: list[list[Cell]] = []
     shares = {}
     for size in _SIZES:
         texts = corpus.parts(number, size, 70 + size)
-        own, counts = clock.once(lambda texts: [meter.count(text) for text in texts], texts)
         once = clock.best(lambda texts: [count(text) for text in texts], texts, 3)
         pieces = [Piece(name=f"p{i}", text=text, rank=1 + i % 3) for i, text in enumerate(texts)]
-        case = Case(pieces=pieces, budget=sum(counts) // 2)
+        budget = sum(map(count, texts)) // 2
 
-        def fit(made: Sequence[brim.Section], budget: int = case.budget) -> brim.Prompt:
+        def fit(made: Sequence[brim.Section], budget: int = budget) -> brim.Prompt:
             return brim.fit(made, budget, meter="o200k_base", separator=SEPARATOR)
 
         first, _ = clock.once(fit, _sections(pieces))
         warm = clock.best(fit, _sections(pieces), 15)
-        remade = clock.best(brim_fit, case, 10)
         shares[size] = 100 * warm / once
-        times: list[Cell] = [once * 1e3, own * 1e3, first * 1e3, warm * 1e3, remade * 1e3]
-        rows.append([size, *times, shares[size], 100 * warm / own, 100 * remade / once])
+        rows.append([size, once * 1e3, first * 1e3, warm * 1e3, shares[size]])
     table = Table(
         title=f"A warm fit of {number:,} sections beside one tokenisation pass over them",
-        columns=[
-            "characters each",
-            "tiktoken pass ms",
-            "brim cold pass ms",
-            "first fit ms",
-            "warm fit ms",
-            "and making them ms",
-            "warm, % of tiktoken",
-            "warm, % of brim cold",
-            "and making, % of tiktoken",
-        ],
+        columns=["characters each", "tiktoken pass ms", "first fit ms", "warm fit ms", "warm, % of tiktoken"],
         rows=rows,
     )
     name = f"warm fit of {number:,} sections of {_GATED:,}"
     return table, Gate(name=name, value=shares[_GATED], limit=10, unit="% of a tiktoken pass")
+
+
+def plain_loop(count: Count) -> Fit:
+    """Return what people write by hand: the most essential first, each counted, until one does not fit."""
+
+    def fit(case: Case) -> str:
+        kept, used = set(), 0
+        for piece in sorted(case.pieces, key=lambda piece: piece.rank):
+            used += count(piece.text + SEPARATOR)
+            if used > case.budget:
+                break
+            kept.add(piece.name)
+        return SEPARATOR.join(piece.text for piece in case.pieces if piece.name in kept)
+
+    return fit
+
+
+def _prompt_poet() -> Fit:
+    """Return prompt-poet's fit: one part a piece, those of the highest truncation priority out first.
+
+    Raises:
+        ImportError: it, or something that it needs, is not installed.
+    """
+    import prompt_poet
+
+    encode = tiktoken_encoding().encode_ordinary
+
+    def fit(case: Case) -> str:
+        prompt = prompt_poet.Prompt(
+            raw_template=_POET_TEMPLATE,
+            template_data={"pieces": [(piece.name, piece.text, piece.rank) for piece in case.pieces]},
+            encode_func=encode,
+            token_limit=case.budget,
+            truncation_step=1,
+        )
+        prompt.tokenize()
+        prompt.truncate()
+        return str(prompt.string)
+
+    return fit
+
+
+_POET_TEMPLATE = """\
+{% for name, text, rank in pieces %}
+- name: {{ name }}
+  role: user
+  truncation_priority: {{ rank }}
+  content: |
+    {{ escape_special_characters(text) }}
+{% endfor %}
+"""
+
+
+def _fitters() -> dict[str, Callable[[], Fit]]:
+    """Return how each peer that fits sections is made, by name."""
+    return {
+        "plain loop": lambda: plain_loop(tiktoken_count()),
+        "prompt-poet": _prompt_poet,
+    }

@@ -23,7 +23,7 @@ from random import Random
 from statistics import fmean
 
 import brim
-from bench import need, peers, registry, small_model, trajectories
+from bench import counting, need, registry, small_model, trajectories
 from bench.outcome import Cell, Outcome, Setting, Table
 from bench.suite import Judge, Message
 from bench.trajectories import Trajectory
@@ -89,7 +89,7 @@ def run(setting: Setting) -> Outcome:
 
 def cases(trajectory: Trajectory, budget: int, count: int, ways: Sequence[str] = WAYS) -> Iterator[Case]:
     """Yield up to `count` steps of a run that have to be cut and can be, in order, if every way has a prompt there."""
-    meter, judged, messages = brim.meter(Brim.meter), Judge(count=peers.tiktoken_count()), trajectory.messages
+    meter, judged, messages = brim.meter(Brim.meter), Judge(count=counting.tiktoken_count()), trajectory.messages
     steps = [
         step
         for step in trajectory.calls()
@@ -115,7 +115,7 @@ def _prompts(
     way: str, trajectory: Trajectory, budget: int, chosen: Sequence[int]
 ) -> dict[int, Sequence[Message] | None]:
     """Return the prompts of one way at the chosen steps."""
-    trimmer = registry.readers()[way].make()
+    trimmer = registry.READERS[way]()
     trimmer.begin()
     steps = [step for step in trajectory.calls() if chosen and step <= chosen[-1]] if way in _HELD else chosen
     return {step: prompt(trimmer, trajectory.messages[:step], budget) for step in steps}

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import peers, registry, trajectories
+from bench import counting, registry, trajectories
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.suite import Judge, Message, judge
 from bench.trajectories import Trajectory
@@ -48,10 +48,9 @@ Sums = defaultdict[str, float]
 
 
 def run(setting: Setting) -> Outcome:
-    ways = registry.every(setting.size(_ALLOWANCE)).values()
-    found = {peer.name: _asked(peer.name, setting, peer.seconds) for peer in ways}
+    found = {name: _asked(name, setting) for name in registry.EVERY}
     measured = {name: sums for name, sums in found.items() if sums}
-    left = [*registry.LEFT_OUT, *(f"{name} could not be measured." for name, sums in found.items() if not sums)]
+    left = [f"{name} could not be measured." for name, sums in found.items() if not sums]
     return Outcome(
         name="need",
         tables=[_table("What the next step needs, at a quarter and at half of the run", measured, left)],
@@ -59,12 +58,12 @@ def run(setting: Setting) -> Outcome:
     )
 
 
-def job(*, peer: str, traces: str | None, count: int, allowance: float, most: int) -> Iterator[dict[str, Any]]:
+def job(*, peer: str, traces: str | None, allowance: float, quick: bool) -> Iterator[dict[str, Any]]:
     """Yield the sums of each run at each share of it as budget."""
-    judged = Judge(count=peers.tiktoken_count())
-    trimmer = registry.every()[peer].make()
+    judged = Judge(count=counting.tiktoken_count())
+    trimmer = registry.EVERY[peer]()
     spent = 0.0
-    for each in unseen(traces, count)[: most or None]:
+    for each in unseen(traces)[: 6 if quick else None]:
         for share in SHARES:
             sums = replayed(trimmer, each, share, judged)
             spent += sums["seconds"]
@@ -73,10 +72,10 @@ def job(*, peer: str, traces: str | None, count: int, allowance: float, most: in
             return
 
 
-def unseen(traces: str | None, count: int) -> list[Trajectory]:
+def unseen(traces: str | None) -> list[Trajectory]:
     """Return runs that constants were not tuned on, mixed; without a folder, runs of our own."""
     if traces is None:
-        return trajectories.synthetic(count)
+        return trajectories.synthetic()
     found: list[Trajectory] = []
     for path in trajectories.files(Path(traces)):
         runs = trajectories.lines(path)
@@ -201,7 +200,8 @@ def least(history: list[Message], judged: Judge) -> int:
     """Return the tokens of what has to stay: the system messages, the task, the newest turn."""
     task, start = judge.task(history), judge.turns(history)[-1][0]
     kept = [message for message in history if message["role"] == "system"] + history[start:]
-    return judged.size(kept) + (judged.size([task]) if task and all(task is not each for each in kept) else 0)
+    kept += [task] if task and all(task is not each for each in kept) else []
+    return int(judged.size(kept))
 
 
 def _shared(last: Sequence[Message], sent: Sequence[Message]) -> Iterator[Message]:
@@ -215,16 +215,13 @@ def _cost(size: int, cached: int) -> float:
     return _READ * min(size, cached) + _WRITE * max(0, size - cached)
 
 
-def _asked(peer: str, setting: Setting, seconds: float) -> dict[float, Sums]:
+def _asked(peer: str, setting: Setting) -> dict[float, Sums]:
     """Return the sums of one trimmer by share; nothing if it cannot be measured."""
     sums: dict[float, Sums] = {}
-    values: dict[str, Any] = {
-        "peer": peer,
-        "traces": str(setting.traces) if setting.traces else None,
-        "count": setting.size(48),
-    }
+    allowance = setting.size(_ALLOWANCE) if registry.EVERY[peer] in registry.PEERS else 0
+    traces = str(setting.traces) if setting.traces else None
     try:
-        for answer in ask("need", _PATIENCE, **values, allowance=seconds, most=6 if setting.quick else 0):
+        for answer in ask("need", _PATIENCE, peer=peer, traces=traces, allowance=allowance, quick=setting.quick):
             add(sums.setdefault(answer.pop("share"), Sums(float)), answer)
     except (Silent, Broken) as error:
         print(f"  {peer}: {error}", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,8 +76,5 @@ class Outcome:
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:
     """Return the slope of the least-squares line through the logarithms: 1 is linear, 2 is quadratic."""
-    xs = [math.log(x) for x, _ in points]
-    ys = [math.log(y) for _, y in points]
-    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
-    spread = sum((x - x_mean) ** 2 for x in xs)
-    return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)) / spread
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    return statistics.linear_regression(*zip(*logs, strict=True)).slope

@@ -1,265 +1,113 @@
-"""The libraries that brim is compared with, each behind the same few calls.
+"""The conformance suite, put to brim and to every peer that is installed: a process each, ten seconds a case.
 
-Each adapter imports its own peer and nothing else, when it is made; one that is not installed raises
-`ImportError`, and the benchmark says so in a line. tiktoken is given its vocabularies from toktok, because it
-would download them: the bytes are checked against the hash that tiktoken itself expects.
+A row says how many cases are right, and what is wrong with the others.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-Count = Callable[[str], int]
+from bench import counting, record, registry
+from bench.outcome import Cell, Gate, Outcome, Setting, Table
+from bench.suite import CASES, SECONDS, Judge, Verdict, put_through
+from bench.trimmers import Asked
+from bench.worker import Broken, Silent, ask
 
-SEPARATOR = "\n\n"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
-    """One section of a prompt, in no library's own words."""
-
-    name: str
-    text: str
-    rank: int
-    """Zero is essential; the higher, the sooner it goes."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Case:
-    """Sections and the budget that they are to fit into."""
-
-    pieces: Sequence[Piece]
-    budget: int
+_GRACE = 110
+"""Seconds beyond its limit after which a case is ended from outside: a library may hold the interpreter."""
+_FAULTS = {
+    "over the budget": r"units for a budget of",
+    "refused by the provider": r"answers the call|has no answer|has the role|makes two calls|neither content nor calls",
+    "newest lost": r"does not end with the newest|newest message is lost|is empty|there is no message",
+    "task or rules lost": r"the task, the first user|is not there whole",
+    "other text lost": r"texts are there; lost is",
+    "changed what fits": r"the history fits",
+    "most room empty": r"^only ",
+}
+"""What may be wrong with a prompt, each with the words of its verdicts."""
+_STATES = {"error": "raised", "timeout": "too slow", "not asked": "not asked"}
 
 
-Fit = Callable[[Case], str]
+def job(peer: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield that the trimmer is ready, and then the verdict on each case."""
+    adapter = Asked(registry.EVERY[peer]())
+    judge = Judge(count=counting.tiktoken_count())
+    cases = {case.name: case for case in CASES}
+    yield {"ready": True}
+    for name in names:
+        verdict = put_through(adapter, cases[name], judge)
+        yield {"case": name, "state": verdict.state, "detail": verdict.detail}
 
 
-@cache
-def ranks(vocabulary: str) -> dict[bytes, int]:
-    """Return the tokens of a vocabulary that toktok carries, each with its rank."""
-    import toktok
-
-    return {token: rank for rank, token in enumerate(toktok._encoding(vocabulary).token_byte_values())}
-
-
-@cache
-def tiktoken_encoding(vocabulary: str = "o200k_base") -> Any:
-    """Return tiktoken's own encoding, and register it so that other peers find it without the network.
-
-    Raises:
-        ImportError: tiktoken is not installed.
-        ValueError: toktok's tokens are not those that tiktoken expects.
-    """
-    import tiktoken
-    from tiktoken_ext import openai_public  # type: ignore[import-untyped, unused-ignore]
-
-    def load(_address: str, expected_hash: str) -> dict[bytes, int]:
-        lines = (base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks(vocabulary).items())
-        found = hashlib.sha256(b"".join(lines)).hexdigest()
-        if found != expected_hash:
-            raise ValueError(f"{vocabulary}: the tokens hash to {found}, and tiktoken expects {expected_hash}")
-        return ranks(vocabulary)
-
-    kept = openai_public.load_tiktoken_bpe
-    openai_public.load_tiktoken_bpe = load
-    try:
-        return tiktoken.get_encoding(vocabulary)
-    finally:
-        openai_public.load_tiktoken_bpe = kept
+def run(_: Setting) -> Outcome:
+    found: dict[str, dict[str, Verdict]] = {}
+    notes = []
+    for peer in (*registry.OWN, *registry.PEERS):
+        try:
+            found[peer.name] = _verdicts(peer.name)
+        except (Broken, Silent) as error:
+            notes.append(f"{peer.name} is left out: {error}")
+            print(f"  {notes[-1]}", flush=True)
+            continue
+        right = sum(verdict.right for verdict in found[peer.name].values())
+        print(f"  {peer.name}: {right} of {len(CASES)} cases", flush=True)
+    own = [found.get(peer.name, {}) for peer in registry.OWN]
+    wrong = sum(len(CASES) - sum(verdict.right for verdict in verdicts.values()) for verdicts in own)
+    gate = Gate(name="peers: cases that brim does not pass", value=wrong, limit=0, unit="cases")
+    return Outcome(name="peers", tables=[table(found, notes)], gates=[gate])
 
 
-def tiktoken_count(vocabulary: str = "o200k_base") -> Count:
-    """Return tiktoken's way to count."""
-    encode = tiktoken_encoding(vocabulary).encode_ordinary
-    return lambda text: len(encode(text))
-
-
-def tokenizers_count(vocabulary: str = "o200k_base") -> Count:
-    """Return the way to count of a `tokenizers` tokenizer, built from the same tokens.
-
-    Raises:
-        ImportError: tokenizers is not installed.
-    """
-    tokenizer = tokenizers_tokenizer(vocabulary)
-    return lambda text: len(tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids)
-
-
-@cache
-def tokenizers_tokenizer(vocabulary: str = "o200k_base") -> Any:
-    """Return a `tokenizers` tokenizer that is built from the tokens of a vocabulary.
-
-    Raises:
-        ImportError: tokenizers is not installed.
-    """
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-
-    known = ranks(vocabulary)
-    letters = _byte_letters()
-    written = {token: "".join(letters[byte] for byte in token) for token in known}
-    merges = [
-        (written[left], written[right])
-        for left, right in (_halves(token, rank, known) for token, rank in known.items() if len(token) > 1)
-    ]
-    tokenizer = Tokenizer(models.BPE(vocab={written[token]: rank for token, rank in known.items()}, merges=merges))
-    # Oniguruma reads {1,3}+ as a repeated group, and has no need of the possessive form.
-    pattern = tiktoken_encoding(vocabulary)._pat_str.replace("{1,3}+", "{1,3}")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
+def table(found: Mapping[str, Mapping[str, Verdict]], notes: Sequence[str]) -> Table:
+    """Return the table: how many verdicts of each trimmer are right, and what the others say."""
+    rows: list[list[Cell]] = []
+    columns = (*_FAULTS, "other", *_STATES.values())
+    for name, verdicts in found.items():
+        package = registry.EVERY[name].package
+        kinds = Counter(_fault(verdict) for verdict in verdicts.values() if not verdict.right)
+        right = sum(verdict.right for verdict in verdicts.values())
+        library = f"{package} {record.installed(package) or 'not installed'}"
+        rows.append([name, library, right, *(kinds[column] for column in columns)])
+    return Table(
+        title=f"Prompts that are right, of {len(CASES)} cases, and what is wrong with the others",
+        columns=["trimmer", "library", "right", *columns],
+        rows=rows,
+        notes=[
+            "An error of the trimmer's own where the case allows or asks for one is right. Not asked is a case with"
+            " something that the library, or its adapter here, has no place for.",
+            *notes,
+        ],
     )
-    return tokenizer
 
 
-def plain_loop(count: Count) -> Fit:
-    """Return what people write by hand: the most essential first, each counted, until one does not fit."""
-
-    def fit(case: Case) -> str:
-        kept, used = set(), 0
-        for piece in sorted(case.pieces, key=lambda piece: piece.rank):
-            used += count(piece.text + SEPARATOR)
-            if used > case.budget:
-                break
-            kept.add(piece.name)
-        return SEPARATOR.join(piece.text for piece in case.pieces if piece.name in kept)
-
-    return fit
+def _fault(verdict: Verdict) -> str:
+    """Return what is wrong, as the column that counts it."""
+    if verdict.state in _STATES:
+        return _STATES[verdict.state]
+    return next((name for name, words in _FAULTS.items() if re.search(words, verdict.detail)), "other")
 
 
-def prompt_poet() -> Fit:
-    """Return prompt-poet's fit: one part a piece, those of the highest truncation priority out first.
+def _verdicts(peer: str) -> dict[str, Verdict]:
+    """Return a peer's verdicts, beginning again after a case that had to be ended from outside.
 
     Raises:
-        ImportError: it, or something that it needs, is not installed.
+        Broken: its library is not installed, or cannot be loaded.
+        Silent: it cannot be loaded in time.
     """
-    import prompt_poet
-
-    encode = tiktoken_encoding().encode_ordinary
-
-    def fit(case: Case) -> str:
-        prompt = prompt_poet.Prompt(
-            raw_template=_POET_TEMPLATE,
-            template_data={"pieces": [(piece.name, piece.text, piece.rank) for piece in case.pieces]},
-            encode_func=encode,
-            token_limit=case.budget,
-            truncation_step=1,
-        )
-        prompt.tokenize()
-        prompt.truncate()
-        return str(prompt.string)
-
-    return fit
-
-
-_POET_TEMPLATE = """\
-{% for name, text, rank in pieces %}
-- name: {{ name }}
-  role: user
-  truncation_priority: {{ rank }}
-  content: |
-    {{ escape_special_characters(text) }}
-{% endfor %}
-"""
-
-
-def priompt() -> Fit:
-    """Return priompt's fit: a scope a piece, each with a priority of its own so that they go one by one.
-
-    Raises:
-        ImportError: it is not installed.
-    """
-    import priompt as library
-
-    tiktoken_encoding()
-
-    def fit(case: Case) -> str:
-        steps = len(case.pieces)
-        scopes = [
-            piece.text + SEPARATOR
-            if not piece.rank
-            else library.Scope(piece.text + SEPARATOR, p=(10 - piece.rank) * steps - i)
-            for i, piece in enumerate(case.pieces)
-        ]
-        output = library.render(scopes, {"token_limit": case.budget, "tokenizer": library.O200KTokenizer})
-        text = output["prompt"]
-        return text if isinstance(text, str) else "".join(text)
-
-    return fit
-
-
-def promptbudget() -> Fit:
-    """Return promptbudget's fit: essentials all or nothing, the rest truncated.
-
-    Raises:
-        ImportError: it is not installed.
-    """
-    import promptbudget as library
-
-    tiktoken_encoding()
-    tokenizer = library.TiktokenTokenizer(encoding_name="o200k_base")
-
-    def fit(case: Case) -> str:
-        sections = [
-            library.Section(
-                piece.name,
-                piece.text,
-                priority=100 - piece.rank,
-                strategy="truncate" if piece.rank else "all_or_nothing",
-            )
-            for piece in case.pieces
-        ]
-        return str(library.pack(sections, case.budget, tokenizer=tokenizer, joiner=SEPARATOR).text)
-
-    return fit
-
-
-def fitters() -> dict[str, Callable[[], Fit]]:
-    """Return how each peer that fits sections is made, by name."""
-    return {
-        "plain loop": lambda: plain_loop(tiktoken_count()),
-        "prompt-poet": prompt_poet,
-        "priompt": priompt,
-        "promptbudget": promptbudget,
-    }
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Send the error stream nowhere: a panic of a Rust library writes its trace there before Python can catch it."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
-
-
-def _halves(token: bytes, rank: int, known: Mapping[bytes, int]) -> list[bytes]:
-    """Return the two tokens whose merge made `token`: its bytes, merged by every rule of a lower rank."""
-    parts = [token[i : i + 1] for i in range(len(token))]
-    while len(parts) > 2:
-        at = min(range(len(parts) - 1), key=lambda i: known.get(parts[i] + parts[i + 1], rank))
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
-    return parts
-
-
-def _byte_letters() -> dict[int, str]:
-    """Return the letter that byte-level BPE writes for each byte: itself if it can be seen, else one from 256 on."""
-    seen = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    letters = {byte: chr(byte) for byte in seen}
-    hidden = (byte for byte in range(256) if byte not in letters)
-    return letters | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
+    found: dict[str, Verdict] = {}
+    while left := [case.name for case in CASES if case.name not in found]:
+        ready = False
+        try:
+            for answer in ask("peers", SECONDS + _GRACE, peer=peer, names=left):
+                ready = True
+                if "case" in answer:
+                    found[answer["case"]] = Verdict(state=answer["state"], detail=answer["detail"])
+        except (Silent, Broken) as error:
+            if not ready:
+                raise
+            state: Literal["timeout", "error"] = "timeout" if isinstance(error, Silent) else "error"
+            stopped = Verdict(state=state, detail=str(error)[:160])
+            found[next(name for name in left if name not in found)] = stopped
+    return {case.name: found[case.name] for case in CASES}

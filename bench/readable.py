@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 import brim
-from bench import need, peers, registry, trajectories
+from bench import counting, need, registry, trajectories
 from bench.need import Sums, add
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from bench.suite import Judge, Message, judge
@@ -44,10 +44,9 @@ _AT_LEAST = ("words", "after")
 def run(setting: Setting) -> Outcome:
     groups = trajectories.sample(setting, setting.runs or max(1, setting.size(_RUNS)))
     runs = [each for group in groups.values() for each in group]
-    ways = {name: peer for name, peer in registry.readers().items() if name in (*_OWN, "clear")}
     found: dict[str, Sums] = {}
-    for name, peer in ways.items():
-        found[name] = measured(peer.make(), runs)
+    for name, kind in registry.READERS.items():
+        found[name] = measured(kind(), runs)
         print(f"  {name}: words {figures(found[name])['words']:.3f}", flush=True)
     return Outcome(
         name="readable", tables=[_table(found, len(runs), setting)], gates=_gates(found) if setting.traces else ()
@@ -56,7 +55,7 @@ def run(setting: Setting) -> Outcome:
 
 def measured(trimmer: Trimmer, runs: Sequence[Trajectory]) -> Sums:
     """Return the sums over the prompts of runs that had to be cut."""
-    meter, judged = brim.meter(Brim.meter), Judge(count=peers.tiktoken_count())
+    meter, judged = brim.meter(Brim.meter), Judge(count=counting.tiktoken_count())
     sums = Sums(float)
     for each in runs:
         budget = max(_LEAST, int(meter.count_messages(each.messages) * _SHARE))

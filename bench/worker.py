@@ -8,26 +8,15 @@ from __future__ import annotations
 import json
 import logging
 import os
-import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
-
-Answer = dict[str, Any]
-Job = Callable[..., Iterator[Answer]]
-
-JOBS = {
-    "growth": "bench.growth.cases",
-    "conformance": "bench.conformance",
-    "engines": "bench.engines",
-    "need": "bench.need",
-}
-"""The modules whose `job` can be asked for."""
+from typing import Any
 
 
 class Silent(Exception):
@@ -38,68 +27,48 @@ class Broken(Exception):
     """The process ended by itself with an error, of which this is the last line."""
 
 
-def ask(kind: str, seconds: float, first: float = 180, **values: Any) -> Iterator[Answer]:
-    """Yield the answers to a job, each within `seconds` of the last, the first within `first`.
+def ask(module: str, seconds: float, **values: Any) -> Iterator[dict[str, Any]]:
+    """Yield the answers of the `job` of a module of this package, each within `seconds` of the last.
 
     Raises:
         Silent: an answer took longer.
         Broken: the process failed.
     """
+    command = [sys.executable, "-m", "bench.worker", module, json.dumps(values)]
     root = Path(__file__).parents[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=root,
-    )
-    assert process.stdin
-    process.stdin.write(json.dumps({"kind": kind, **values}))
-    process.stdin.close()
-    lines: queue.Queue[str | None] = queue.Queue()
-    errors: list[str] = []
-    readers = [
-        threading.Thread(target=_read, args=(process.stdout, lines.put), daemon=True),
-        threading.Thread(target=_read, args=(process.stderr, lambda line: errors.append(line or "")), daemon=True),
-    ]
-    for reader in readers:
-        reader.start()
-    limit = first
-    try:
-        while (line := lines.get(timeout=limit)) is not None:
-            limit = seconds
-            yield json.loads(line)
-        if process.wait():
-            readers[-1].join()
-            raise Broken(next((line.strip() for line in reversed(errors) if line.strip()), "no error was told"))
-    except queue.Empty:
-        raise Silent(f"no answer in {limit:.0f} s") from None
-    finally:
-        process.kill()
-        process.wait()
-        for reader in readers:
-            reader.join()
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=root) as process,
+    ):
+        assert process.stdout
+        try:
+            while True:
+                timer = threading.Timer(seconds, process.kill)
+                timer.start()
+                line = process.stdout.readline()
+                ended = timer.finished.is_set()
+                timer.cancel()
+                if not line:
+                    break
+                yield json.loads(line)
+            code = process.wait()
+        finally:
+            process.kill()
+        if ended:
+            raise Silent(f"no answer in {seconds:.0f} s")
+        if code:
+            errors.seek(0)
+            raise Broken(next((line.strip() for line in reversed(errors.readlines()) if line.strip()), "no error"))
 
 
-def _read(source: IO[str] | None, put: Callable[[str | None], object]) -> None:
-    assert source
-    with source:
-        for line in source:
-            put(line)
-    put(None)
-
-
-def main() -> None:
-    """Do the job that standard input tells of, and write each answer as a line."""
+def main(module: str, values: str) -> None:
+    """Do a job, and write each answer as a line."""
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    values = json.load(sys.stdin)
     # Libraries print what they like to standard output: it is theirs, and the answers have a pipe of their own.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    job: Job = import_module(JOBS[values.pop("kind")]).job
-    for answer in job(**values):
+    for answer in import_module(f"bench.{module}").job(**json.loads(values)):
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
     # Some libraries leave threads behind that would keep the process from ending.
@@ -107,4 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -53,6 +53,7 @@ modules that are not named here or in the guides, may change from release to rel
 """
 _FIELD_LIMIT = 90
 _LINE = 100
+_OWNED = ("self", "cls")
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -169,68 +170,56 @@ def _methods(node: ast.ClassDef) -> Iterator[_Definition]:
 
 def _signature(node: _Definition, prefix: str = "", *, owned: bool = False) -> str:
     """Return a signature as the code has it, an argument a line where it is long."""
-    arguments = node.args
-    if owned and arguments.args and arguments.args[0].arg in ("self", "cls"):
-        arguments = ast.arguments(
-            posonlyargs=arguments.posonlyargs,
-            args=arguments.args[1:],
-            vararg=arguments.vararg,
-            kwonlyargs=arguments.kwonlyargs,
-            kw_defaults=arguments.kw_defaults,
-            kwarg=arguments.kwarg,
-            defaults=arguments.defaults,
-        )
     name = prefix if node.name == "__init__" else f"{prefix}{node.name}"
     returned = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
-    inside = re.sub(r"\*\*\w+: Unpack\[TurnOptions\]", _turn_options(), ast.unparse(arguments))
-    inside = re.sub(r"\*\*\w+: Unpack\[(?:Session|Open)Options\]", lambda _: _session_options(), inside)
-    each = [re.sub(r"^(\w+: [^=]+)=", r"\1 = ", argument) for argument in _parted(inside)]
+    each = list(_arguments(node.args))[int(owned and node.args.args[:1] != [] and node.args.args[0].arg in _OWNED) :]
+    inside = ", ".join(each)
     if not prefix or len(name) + len(inside) + len(returned) < _LINE:
-        return f"{name}({', '.join(each)}){returned}"
+        return f"{name}({inside}){returned}"
     lines = ",\n    ".join(each)
     return f"{name}(\n    {lines},\n){returned}"
 
 
-def _turn_options() -> str:
-    """Return the options of a history as arguments, with their defaults."""
-    options = _node(Options)
-    assert isinstance(options, ast.ClassDef)
-    shown = [
-        (ast.unparse(slot.target), ast.unparse(slot.annotation), ast.unparse(slot.value))
-        for slot in options.body
-        if isinstance(slot, ast.AnnAssign) and slot.value is not None
-    ]
-    return ", ".join(f"{name}: {kind}={value}" for name, kind, value in shown if "init=False" not in value)
+def _arguments(args: ast.arguments) -> Iterator[str]:
+    """Yield the arguments of a function; options that it takes as a typed dict are arguments of their own."""
+    plain = [*args.posonlyargs, *args.args]
+    for arg, default in zip(plain, [*[None] * (len(plain) - len(args.defaults)), *args.defaults], strict=True):
+        yield _argument(arg, default)
+    if args.vararg or args.kwonlyargs:
+        yield f"*{ast.unparse(args.vararg)}" if args.vararg else "*"
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        yield _argument(arg, default)
+    kind = ast.unparse(args.kwarg) if args.kwarg else ""
+    if "Unpack[TurnOptions]" in kind:
+        yield from _turn_options()
+    elif re.search(r"Unpack\[(Session|Open)Options\]", kind):
+        yield from _session_options()
+    elif kind:
+        yield f"**{kind}"
 
 
-def _session_options() -> str:
-    """Return the options of sessions as arguments, with their defaults."""
-    node = _node(SessionOptions)
-    assert isinstance(node, ast.ClassDef)
-    slots = [
-        each for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.annotation, ast.Subscript)
-    ]
-    kinds = {ast.unparse(each.target): ast.unparse(each.annotation.slice.elts[0]) for each in slots}  # type: ignore[attr-defined]
-    shown = [f"{name}: {kinds[name]}={option.default!r}" for name, option in OPTIONS.items()]
-    return ", ".join([*shown, "format: Format | None=None", "clock: Callable[[], float]=time.time"])
+def _argument(arg: ast.arg, default: ast.expr | None) -> str:
+    told = ast.unparse(arg)
+    return told if default is None else f"{told}{' = ' if arg.annotation else '='}{ast.unparse(default)}"
 
 
-def _parted(arguments: str) -> Iterator[str]:
-    """Yield the arguments of a signature one by one; a comma inside brackets or quotes parts nothing."""
-    depth, quoted, begun = 0, "", 0
-    for i, letter in enumerate(arguments):
-        if quoted:
-            quoted = "" if letter == quoted and arguments[i - 1] != "\\" else quoted
-        elif letter in "'\"":
-            quoted = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and not depth:
-            yield arguments[begun:i].strip()
-            begun = i + 1
-    yield arguments[begun:].strip()
+def _turn_options() -> Iterator[str]:
+    """Yield the options of a history as arguments, with their defaults."""
+    for slot in _node(Options).body:
+        if isinstance(slot, ast.AnnAssign) and slot.value is not None and "init=False" not in ast.unparse(slot.value):
+            yield f"{ast.unparse(slot.target)}: {ast.unparse(slot.annotation)} = {ast.unparse(slot.value)}"
+
+
+def _session_options() -> Iterator[str]:
+    """Yield the options of sessions as arguments, with their defaults."""
+    slots = [slot for slot in _node(SessionOptions).body if isinstance(slot, ast.AnnAssign)]
+    kinds = {
+        ast.unparse(slot.target): ast.unparse(slot.annotation.slice.elts[0])  # type: ignore[attr-defined]
+        for slot in slots
+        if isinstance(slot.annotation, ast.Subscript)
+    }
+    yield from (f"{name}: {kinds[name]} = {option.default!r}" for name, option in OPTIONS.items())
+    yield from ("format: Format | None = None", "clock: Callable[[], float] = time.time")
 
 
 def _told(text: str | None) -> Iterator[str]:

@@ -16,13 +16,13 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+import services
 from crash_sessions import RUNNING
 from crashes import LIES, Place, Scenario
 from crashes import SCENARIOS as WRITING
@@ -150,14 +150,6 @@ def run(name: str, scenario: Scenario, kills: int, seed: int, server: str | None
     return tally
 
 
-@contextmanager
-def _postgres() -> Iterator[str]:
-    from services import postgres
-
-    with postgres() as url:
-        yield url
-
-
 def main() -> int:
     """Read the arguments, kill, and return 1 if something was lost."""
     known = {**SCENARIOS, **LIES}
@@ -170,7 +162,7 @@ def main() -> int:
     chosen = {given.only: known[given.only]} if given.only else SCENARIOS
     share, began, failed = -(-given.kills // len(chosen)), time.perf_counter(), 0
     total = _Tally()
-    with _postgres() if given.postgres else nullcontext() as server:
+    with services.postgres() if given.postgres else nullcontext() as server:
         for name, scenario in chosen.items():
             tally = run(name, scenario, share, given.seed, server)
             print(f"{name}: {tally.kills} kills, {tally.acknowledged:,} acknowledged, {len(tally.failures)} failures")

@@ -1,6 +1,6 @@
-"""Check the types of the Python code on all pages of the docs, as a user's strict type checkers would.
+"""Check the types of the Python code on all pages of the docs, as a user's strict type checker would.
 
-    python scripts/doc_types.py                 with strict mypy and strict pyright
+    python scripts/doc_types.py                 with strict pyright
     python scripts/doc_types.py --python PATH   with the packages of another environment, such as .venv-integrations
 
 The blocks of a page are one module, as its reader types them. Frameworks that are not installed count as unknown.
@@ -20,9 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_MYPY = ("--strict", "--ignore-missing-imports", "--no-error-summary", "--follow-imports=silent")
-_OFF = ("--disable-error-code=untyped-decorator", "--disable-error-code=misc")
-"""What depends on whether a framework is installed."""
 _FRAMEWORKS = ROOT / "docs" / "integrations"
 _UNKNOWN = (
     *(f"reportUnknown{each}Type" for each in ("Member", "Variable", "Argument", "Parameter", "Lambda")),
@@ -34,9 +31,6 @@ _UNKNOWN = (
     "reportDeprecated",  # LlamaIndex marks the call that it recommends.
 )
 """What is reported of a framework that is missing, or whose types are incomplete: off on the pages of frameworks."""
-_CACHE = ROOT / ".mypy_cache" / "docs"
-"""What is known of the packages, so that only the first run is slow."""
-
 Problem = tuple[str, int, str]
 """The module, its line, and what is wrong there."""
 
@@ -61,22 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         pages = modules(folder)
-        found = {"mypy": _mypy(python, folder, pages), "pyright": _pyright(python, folder, pages)}
-    for checker, errors in found.items():
-        print(f"{checker}: {len(pages)} pages, {len(errors)} errors")
-        for name, line, problem in errors:
-            print(f"{pages[name].relative_to(ROOT)}, line {line} of its code: {problem}")
-    return int(any(found.values()))
-
-
-def _mypy(python: str, folder: Path, pages: Mapping[str, Path]) -> list[Problem]:
-    command = [sys.executable, "-m", "mypy", *_MYPY, *_OFF, "--cache-dir", str(_CACHE), "--python-executable", python]
-    env = {**os.environ, "MYPYPATH": str(ROOT / "src")}  # The other environment may have another brim.
-    done = subprocess.run([*command, *sorted(pages)], cwd=folder, env=env, capture_output=True, text=True, check=False)
-    found = re.findall(r"^(\w+\.py):(\d+): error: (.*)$", done.stdout, re.MULTILINE)
-    if done.returncode and not found:
-        raise SystemExit(f"mypy failed:\n{done.stdout}{done.stderr}")
-    return [(name, int(line), problem) for name, line, problem in found]
+        errors = _pyright(python, folder, pages)
+    print(f"{len(pages)} pages, {len(errors)} errors")
+    for name, line, problem in errors:
+        print(f"{pages[name].relative_to(ROOT)}, line {line} of its code: {problem}")
+    return int(bool(errors))
 
 
 def _pyright(python: str, folder: Path, pages: Mapping[str, Path]) -> list[Problem]:

@@ -24,19 +24,7 @@ BUDGET, CALLS, SEED = 6_000, 80, 7
 _CACHED = 0.1
 """The price of a cached token, as a share of the full price."""
 _WORDS = (
-    "build",
-    "cache",
-    "config",
-    "disk",
-    "error",
-    "index",
-    "job",
-    "log",
-    "merge",
-    "node",
-    "queue",
-    "shard",
-    "worker",
+    *("build", "cache", "config", "disk", "error", "index", "job", "log", "merge", "node", "queue", "shard", "worker"),
 )
 
 Talk = list[dict[str, Any]]

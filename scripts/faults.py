@@ -21,8 +21,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -139,13 +140,23 @@ def listed(faults: Sequence[Fault] = FAULTS) -> str:
 class Copy:
     """A copy of the package and its tests, in which faults are seeded and removed."""
 
-    def __init__(self, folder: Path, original: Path = ROOT) -> None:
+    def __init__(self, folder: Path) -> None:
+        """Copy the checkout.
+
+        Raises:
+            RuntimeError: the tests import another package, and every fault would seem to survive.
+        """
         self.folder = folder
         self.package = folder / "src" / "brim"
         ignored = shutil.ignore_patterns("__pycache__", "node_modules")
         for name in ("src", "tests", "scripts", "bench", "docs", "examples"):
-            shutil.copytree(original / name, folder / name, ignore=ignored)
-        shutil.copy(original / "pyproject.toml", folder)
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        shutil.copy(ROOT / "pyproject.toml", folder)
+        with (folder / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
+            conftest.write(_NO_SHRINKING)
+        told = self._run(["-c", "import brim; print(brim.__file__)"]).stdout.strip()
+        if Path(told) != self.package / "__init__.py":
+            raise RuntimeError(f"the tests of {folder} import {told!r}")
 
     def judge(self, fault: Fault | None, *steps: Sequence[str]) -> Verdict:
         """Return the first failure of some runs of Python with a fault, or without one."""
@@ -158,16 +169,6 @@ class Copy:
         finally:
             path.write_text(source, encoding="utf-8")
         return Verdict(fault, caught, time.perf_counter() - began)
-
-    def check(self) -> None:
-        """Check that the tests import the copy.
-
-        Raises:
-            RuntimeError: they import another package, and every fault would seem to survive.
-        """
-        told = self._run(["-c", "import brim; print(brim.__file__)"]).stdout.strip()
-        if Path(told) != self.package / "__init__.py":
-            raise RuntimeError(f"the tests of {self.folder} import {told!r}")
 
     def _failure(self, arguments: Sequence[str]) -> str:
         """Return the first failure of a run of Python, or an empty text."""
@@ -192,37 +193,27 @@ class Copy:
         )  # fmt: skip
 
 
-_copy: Copy | None = None
-
-
-def _start(original: Path, folder: Path) -> None:
-    """Give a worker a copy of its own."""
-    global _copy
-    _copy = Copy(folder / str(os.getpid()), original)
-    _copy.check()
-
-
-def _judge(fault: Fault | None, *steps: Sequence[str]) -> Verdict:
-    if _copy is None:
-        raise RuntimeError("the worker has no copy")
-    return _copy.judge(fault, *steps)
-
-
 def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
     """Yield the results: first without a fault, then of each fault."""
     own = sorted({path for fault in faults for path in fault.tests})
     generated = ["-c", _GENERATED]
-    with tempfile.TemporaryDirectory() as folder:
-        # Both workers copy this one, so that an edit meanwhile does not come between them.
-        original = Copy(Path(folder) / "original")
-        with (original.folder / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
-            conftest.write(_NO_SHRINKING)
-        with ProcessPoolExecutor(2, initializer=_start, initargs=(original.folder, Path(folder))) as pool:
-            untouched = [generated, *(_tests(half) for half in (own[::2], own[1::2]) if half)]
-            jobs = [pool.submit(_judge, None, step) for step in untouched]
-            jobs += [pool.submit(_judge, fault, _tests(fault.tests), generated) for fault in faults]
-            for job in jobs:
-                yield job.result()
+    copies: Queue[Copy] = Queue()
+
+    def judge(fault: Fault | None, *steps: Sequence[str]) -> Verdict:
+        copy = copies.get()
+        try:
+            return copy.judge(fault, *steps)
+        finally:
+            copies.put(copy)
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
+        for number in range(2):
+            copies.put(Copy(Path(folder) / str(number)))
+        untouched = [generated, *(_tests(half) for half in (own[::2], own[1::2]) if half)]
+        jobs = [pool.submit(judge, None, step) for step in untouched]
+        jobs += [pool.submit(judge, fault, _tests(fault.tests), generated) for fault in faults]
+        for job in jobs:
+            yield job.result()
 
 
 def _tests(paths: Sequence[str]) -> list[str]:

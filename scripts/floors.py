@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "brim"
@@ -29,7 +30,6 @@ FLOORS = (
 HEIGHT = {room: height for height, (_, rooms) in enumerate(reversed(FLOORS)) for room in rooms}
 
 MOST_ROOMS = 26
-MOST_FLOORS = 11
 MOST_LINES = 1_000
 """Lines of a module: a class that is one thing is one file, however long, but no file holds many."""
 LONGEST_FUNCTION = 60
@@ -48,23 +48,13 @@ def modules(package: Path = PACKAGE) -> dict[str, ast.Module]:
     return found
 
 
-def statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield every statement of a module, also those inside others: each import, class and function is one."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            waiting += getattr(node, field, ())
-
-
 def graph(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     """Return which module imports which."""
     return {name: {target for target in _imports(tree, trees) if target != name} for name, tree in trees.items()}
 
 
 def _imports(tree: ast.Module, known: Mapping[str, ast.Module]) -> Iterator[str]:
-    for node in statements(tree):
+    for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom):
             base = node.module or ""
@@ -91,43 +81,13 @@ def rooms(modules_graph: Graph) -> dict[str, set[str]]:
     return found
 
 
-def heights(of: Graph) -> dict[str, int]:
-    """Return the floor of each room: one above the highest room that it imports.
-
-    Raises:
-        ValueError: the rooms import each other in a circle.
-    """
-    found: dict[str, int] = {}
-    while len(found) < len(of):
-        ready = [room for room in of if room not in found and of[room] <= found.keys()]
-        if not ready:
-            raise ValueError(f"a circle among {', '.join(sorted(of.keys() - found.keys()))}")
-        found |= {room: 1 + max((found[target] for target in of[room]), default=0) for room in ready}
-    return found
-
-
-def circles(of: Graph) -> list[list[str]]:
-    """Return the groups of modules in which each can be reached from each other."""
-    reach = {name: _reached(name, of) for name in of}
-    found, seen = [], set[str]()
-    for name in sorted(of):
-        if name not in seen:
-            group = sorted(other for other in reach[name] if name in reach.get(other, ()))
-            seen.update(group)
-            if group:
-                found.append(group)
-    return found
-
-
-def _reached(name: str, of: Graph) -> set[str]:
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        for target in of.get(waiting.pop(), ()):
-            if target not in found:
-                found.add(target)
-                waiting.append(target)
-    return found
+def circle(of: Graph) -> list[str]:
+    """Return modules that import each other in a circle, or nothing."""
+    try:
+        TopologicalSorter(of).prepare()
+    except CycleError as error:
+        return sorted(set(error.args[1]))
+    return []
 
 
 def arrows_up(modules_graph: Graph) -> list[str]:
@@ -148,7 +108,7 @@ def namesakes(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
     """Return the names that several public classes have, each with the modules that define one."""
     found: dict[str, list[str]] = {}
     for name, tree in trees.items():
-        for node in statements(tree):
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(name)
     return {name: where for name, where in sorted(found.items()) if len(where) > 1}
@@ -162,7 +122,7 @@ def oversized(trees: Mapping[str, ast.Module], package: Path = PACKAGE) -> list[
         if lines > MOST_LINES:
             found.append(f"{path.relative_to(package)}: {lines} lines")
     for name, tree in trees.items():
-        for node in statements(tree):
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 told = node.body[0] if ast.get_docstring(node) else None
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -176,13 +136,10 @@ def faults(package: Path = PACKAGE) -> list[str]:
     """Return a line for everything in which the package is not laid out as it should be."""
     trees = modules(package)
     imports = graph(trees)
-    between = rooms(imports)
-    told = [f"circle: {' <-> '.join(group)}" for group in circles(imports)]
+    told = [f"circle: {' <-> '.join(found)}"] if (found := circle(imports)) else []
     told += arrows_up(imports)
-    if len(between) > MOST_ROOMS:
-        told.append(f"{len(between)} rooms, at most {MOST_ROOMS}")
-    if not circles(between) and (high := max(heights(between).values())) > MOST_FLOORS:
-        told.append(f"{high} floors, at most {MOST_FLOORS}")
+    if (number := len(rooms(imports))) > MOST_ROOMS:
+        told.append(f"{number} rooms, at most {MOST_ROOMS}")
     told += [f"class {name} is defined by {', '.join(where)}" for name, where in namesakes(trees).items()]
     return told + oversized(trees, package)
 
@@ -201,18 +158,12 @@ def drawn(between: Graph) -> str:
 def main() -> int:
     """Print the graph and its sums; return 1 where something is wrong."""
     trees = modules()
-    imports = graph(trees)
-    between = rooms(imports)
-    print(drawn(between))
+    between = rooms(graph(trees))
     wrong = faults()
+    print(drawn(between))
     print("\n".join(wrong), file=sys.stderr)
-    high = max(heights(between).values()) if not circles(between) else 0
     arrows = sum(map(len, between.values()))
-    print(
-        f"{len(between)} rooms, {high} floors, {arrows} arrows, {len(arrows_up(imports))} up, "
-        f"{len(circles(imports))} circles, {len(trees)} modules, {len(namesakes(trees))} class names shared, "
-        f"{len(oversized(trees))} too long"
-    )
+    print(f"{len(between)} rooms, {len(FLOORS)} floors, {arrows} arrows, {len(trees)} modules, {len(wrong)} faults")
     return 1 if wrong else 0
 
 

@@ -149,17 +149,6 @@ def lock_at_times(path: Path, seed: int) -> NoReturn:
             connection.execute("ROLLBACK")
 
 
-def wait(players: dict[str, threading.Thread], folder: Path) -> None:
-    """Wait for those who play, and show that they do."""
-    began = shown = time.monotonic()
-    while alive := [name for name, thread in players.items() if thread.is_alive()]:
-        time.sleep(0.05)
-        if time.monotonic() - shown > 15:
-            shown, ended = time.monotonic(), len(list(folder.glob("*.diary")))
-            told = f"{shown - began:.0f} s: {', '.join(alive)} go on, {ended} forks and processes have ended"
-            print(told, file=sys.stderr, flush=True)
-
-
 def run(folder: Path, calls: int, seed: int, scenes: list[str]) -> tuple[list[Diary], list[str]]:
     """Let all play in a folder; return their diaries, and what is wrong."""
     found: list[str] = []
@@ -187,10 +176,11 @@ def run(folder: Path, calls: int, seed: int, scenes: list[str]) -> tuple[list[Di
         for process in processes:
             process.wait()
 
-    players = {each.__name__: threading.Thread(target=each) for each in (threads, tasks, forks, others)}
-    for player in players.values():
+    players = [threading.Thread(target=each) for each in (threads, tasks, forks, others)]
+    for player in players:
         player.start()
-    wait(players, folder)
+    for player in players:
+        player.join()
     locking.terminate()
     locking.wait()
     house.close()

@@ -7,13 +7,13 @@ no model; it counts with the real meter.
 
 from __future__ import annotations
 
-import http.client
 import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import brim
 from brim.gateway.http import server
@@ -80,13 +80,13 @@ def _converse(address: str, model: Any) -> None:
 
 
 def _post(address: str, path: str, name: str, body: dict[str, Any], budget: str = "") -> None:
-    parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
     headers = {"content-type": "application/json", "x-brim-session-id": name}
     headers |= {"x-brim-budget": budget} if budget else {}
-    connection.request("POST", path, json.dumps(body).encode(), headers)
-    connection.getresponse().read()
-    connection.close()
+    try:
+        with urlopen(Request(address + path, json.dumps(body).encode(), headers), timeout=30) as answer:
+            answer.read()
+    except HTTPError as error:  # Two of the requests are refused.
+        error.close()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ from brim.cli.commands import app
 from generated import run, safe
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "cli.md"
+SPEC = PAGE.with_name("spec.yaml")
+"""The page shows it: a spec with every key."""
 
 _HEAD = """\
 # The command line
@@ -36,39 +38,6 @@ never as a traceback.
 | 2 | invalid input: an unknown name, an unreadable or binary file, malformed YAML, an invalid value |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output closed it, as in `brim count . \\| head -1` |
-"""
-
-SPEC = """\
-model: gpt-5                     # whose tokens count; or meter: o200k_base, chars, chars/4, a tokenizer.json
-budget: {cap: 20%, limit: 8000}  # of the model's window; also model, size, reserve, warn. Or a number: 8000
-separator: "\\n\\n"              # between two sections
-order: given                     # or priority: the highest first
-fill: order                      # within one priority: in order, or fair: by weight
-policy: truncate_then_continue   # or truncate_then_stop, skip, stop
-show_budget: false               # whether the prompt ends with a section that states its budget
-direction: lower                 # whether a lower or a higher number is the higher priority
-template: null                   # or a text with {name} in place of each section
-stages:                          # what to shorten first, in this order, until the prompt fits
-  - {section: lessons, last: 3}  # or first, to, down_to: a number or a share; over_chars, over_entries, leave
-hard_marker: null                # the marker of text that is cut after all stages
-sections:
-  - name: rules
-    content: Be brief.           # or a list of entries; or file: a path from here; files: a pattern, each an entry
-    priority: required           # or high, medium, low, or a whole number
-  - name: lessons
-    content: [Read before you write., Run the tests.]
-    required: false              # true is the same as priority: required
-    floor: 5%                    # with less than this it is dropped: a number, or a share of the budget
-    ceiling: 400                 # the most it gets
-    keep: newest                 # or head, tail, ends, lines, best, shape, json, markdown, code, log, diff
-    overflow: truncate           # or drop, summarise
-    forms: [Read first. Test.]   # shorter versions; the largest that fits is used before anything is cut
-    weight: 1                    # its share with fill: fair
-    stable: false                # whether its bytes should stay the same between prompts
-    enabled: true
-    marker: null                 # the marker of text that is cut
-    joiner: "\\n"                 # between two entries
-    most: 20                     # entries (of a text, its lines) that are read at all
 """
 
 
@@ -110,7 +79,7 @@ def _command(name: str, command: Any) -> Iterator[str]:
         else:
             yield safe(text) + "\n"
     if name == "fit":
-        yield f"A SPEC.yaml with every key:\n\n```yaml\n{SPEC}```\n"
+        yield f"A SPEC.yaml with every key:\n\n```yaml\n{SPEC.read_text('utf-8')}```\n"
     yield "| | |\n|---|---|"
     for each in arguments:
         yield f"| `{each.metavar}` | {safe(each.help)} |"

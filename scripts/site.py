@@ -1,7 +1,5 @@
 """The mkdocs hook of the documentation site, and the rules that the tests check.
 
-- `folder/*` in the nav stands for the pages of that folder, so that a new page needs no line of its own; `page.md?`
-  for a page that may not be there.
 - A link that leaves `docs/`, to an example or a source file, or that leads to a record in `docs/runs/`, is for readers
   of the repository; the site shows its text.
 - A page must load nothing from another host. The build fails if one does.
@@ -24,31 +22,8 @@ FOREIGN = re.compile(
 """Something that a browser would load from another host by itself."""
 
 
-def expanded(nav: list[Any], docs: Path = DOCS) -> list[Any]:
-    """Return the nav with the pages of a folder in the place of `folder/*`."""
-    made: list[Any] = []
-    for entry in nav:
-        if not isinstance(entry, dict):
-            made.append(entry)
-            continue
-        for title, target in entry.items():
-            if isinstance(target, list):
-                made.append({title: expanded(target, docs)})
-            elif target.endswith("/*"):
-                made.append({title: list(_folder(docs, target.removesuffix("/*")))})
-            elif not target.endswith("?") or (docs / target[:-1]).is_file():
-                made.append({title: target.removesuffix("?")})
-    return made
-
-
-def _folder(docs: Path, name: str) -> Iterator[str]:
-    """Yield the pages of a folder, its index first."""
-    found = sorted(path.relative_to(docs).as_posix() for path in (docs / name).rglob("*.md"))
-    yield from sorted(found, key=lambda each: not each.endswith("index.md"))
-
-
 def pages(nav: list[Any]) -> Iterator[str]:
-    """Yield the page of every entry of an expanded nav."""
+    """Yield the page of every entry of a nav."""
     for entry in nav:
         if isinstance(entry, str):
             yield entry
@@ -84,12 +59,6 @@ def shown(markdown: str, page: str) -> str:
         return match["text"] if found is None or found.startswith("runs/") or not found.endswith(".md") else match[0]
 
     return LINK.sub(put, markdown)
-
-
-def on_config(config: Any) -> Any:
-    """Put the pages of folders into the nav. Called by mkdocs."""
-    config["nav"] = expanded(config["nav"])
-    return config
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

@@ -1,8 +1,7 @@
 """Tries brim as a new user would: from its wheel, in an empty environment outside of the checkout. `make try` runs it.
 
-    python scripts/trial.py                          the core, on this Python and on others that are installed
-    python scripts/trial.py --extras gateway,studio  these extras too, each in an environment of its own
-    python scripts/trial.py --wheel dist/brim.whl    a wheel that was built before
+    python scripts/trial.py                          the core, on this Python and another one, and the studio
+    python scripts/trial.py --extras gateway,mcp     these extras, each in an environment of its own
 
 The environment has no Node and no compiler on its path, and packages are installed from wheels only. Times are CPU
 seconds of the process and its children.
@@ -20,8 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from build_wheel import build
 
@@ -37,53 +38,6 @@ p = brim.fit([rules, brim.Section("docs", docs, keep="best")], budget=900, model
 assert p.receipt.used <= 900 and p.receipt.exact
 print(p.receipt)
 """
-_VALUES = """
-import brim, copy, pickle
-p = brim.fit([brim.Section("a", "word " * 900)], budget=100, model="gpt-5")
-f = brim.fit_messages([{"role": "user", "content": "word " * 900}], budget=100, model="gpt-5")
-for value in (p, p.receipt, f, brim.Window(9000), brim.meter("gpt-5"), brim.History(model="gpt-5")):
-    copies = pickle.loads(pickle.dumps(value)), copy.copy(value), copy.deepcopy(value)
-    assert isinstance(value, brim.History) or all(each == value for each in copies)
-assert str(p.receipt) == p.receipt.table() and p.receipt.to_markdown().count("|") > 8
-assert "<table>" in p.receipt._repr_html_()
-assert dir(brim) == brim.__all__
-"""
-_POOL = """
-import brim
-from concurrent.futures import ProcessPoolExecutor
-def work(budget):
-    return brim.fit([brim.Section("a", "word " * 900, required=True)], budget=budget)
-if __name__ == "__main__":
-    with ProcessPoolExecutor(1) as pool:
-        try:
-            pool.submit(work, 10).result()
-        except brim.DoesNotFit as error:
-            assert error.needed > 10 and error.parts["a"] == error.needed, vars(error)
-        else:
-            raise AssertionError
-"""
-_SESSION = """
-import asyncio, brim
-store = brim.open_store("sqlite:///brim.db")
-async def talk(name):
-    for i in range(30):
-        options = {"create": True, "window": brim.Window(900), "meter": "chars/4"}
-        session = await asyncio.to_thread(brim.Session.open, name, store=store, **options)
-        session.add({"role": "user", "content": f"question {i} " * 30})
-        fitted = await asyncio.to_thread(session.prompt)
-        assert fitted.used <= 900
-    return session.notices
-async def main():
-    notices = await asyncio.gather(talk("a"), talk("b"))
-    assert notices[0] == brim.Session.open("a", store=store).notices != []
-asyncio.run(main())
-try:
-    brim.Session.open("a", store=store, keep_turn=3)
-except brim.InvalidValue as error:
-    assert "keep_turns" in str(error)
-else:
-    raise AssertionError
-"""
 _REQUEST = {"model": "gpt-4", "messages": [{"role": "user", "content": "word " * 9_000}]}
 _LOG = [
     {"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-15T10:00:00Z", "cwd": "/work"},
@@ -95,7 +49,6 @@ _IMPORTS = {
     "open": "import splintr, tokenizers",
     "otel": "import brim.observe.otel",
     "gateway": "import brim.gateway.http.server",
-    "studio": "import brim.studio.server",
     "openai": "import brim, openai; assert brim.wrap(openai.OpenAI(api_key='x')).brim is not None",
     "anthropic": "import brim, anthropic; assert brim.wrap(anthropic.Anthropic(api_key='x')).brim is not None",
     "mcp": "import brim.integrations.mcp",
@@ -115,7 +68,7 @@ _IMPORTS = {
     "strands": "from brim.integrations.strands import BrimConversationManager; BrimConversationManager(window=4_000)",
     "smolagents": "from brim.integrations.smolagents import fit_steps",
 }
-"""What is run to see that an extra works: every extra that a user installs has its line."""
+"""What is run to see that an extra works: every extra that a user installs has its line, but for the studio."""
 
 
 @dataclass
@@ -124,7 +77,6 @@ class Environment:
 
     folder: Path
     python: str
-    tried: list[tuple[str, str, float]] = field(default_factory=list)
 
     def install(self, what: str) -> None:
         """Create the environment and install a wheel with its extras."""
@@ -132,10 +84,10 @@ class Environment:
         subprocess.run([str(self.folder / "env/bin/python"), *_PIP, what], check=True)
         (self.folder / "work").mkdir()
 
-    def run(self, *command: str, code: int = 0, **variables: str) -> str:
-        """Run a program in its folder, and return what it printed; with variables, its errors too."""
+    def run(self, *command: str, code: int = 0) -> str:
+        """Run a program in its folder, and return what it printed."""
         bin_folder = self.folder / "env/bin"
-        env = {"PATH": str(bin_folder), "HOME": str(self.folder), "LANG": "C.UTF-8", **variables}
+        env = {"PATH": str(bin_folder), "HOME": str(self.folder), "LANG": "C.UTF-8"}
         program = command[0] if os.path.isabs(command[0]) else str(bin_folder / command[0])
         work = self.folder / "work"
         done = subprocess.run(
@@ -149,7 +101,7 @@ class Environment:
         )
         if done.returncode != code:
             raise AssertionError(f"{' '.join(command)[:80]}: exit code {done.returncode}: {done.stderr[-400:]}")
-        return done.stdout + (done.stderr if variables else "")
+        return done.stdout
 
     def attempt(self, name: str, step: Callable[[], str | None]) -> bool:
         """Try one thing, print its outcome and the time that it took, and return whether it worked."""
@@ -158,8 +110,7 @@ class Environment:
             outcome, worked = step() or "ok", True
         except (AssertionError, OSError, subprocess.SubprocessError, ValueError) as error:
             outcome, worked = f"FAILED: {error}", False
-        self.tried.append((name, outcome, _cpu() - before))
-        print(f"{'ok  ' if worked else 'FAIL'} {self.tried[-1][2]:7.2f} s  {name}: {outcome}", flush=True)
+        print(f"{'ok  ' if worked else 'FAIL'} {_cpu() - before:7.2f} s  {name}: {outcome}", flush=True)
         return worked
 
 
@@ -170,25 +121,14 @@ def _cpu() -> float:
 
 def steps(env: Environment) -> Iterator[tuple[str, Callable[[], str | None]]]:
     """Yield what a new user does with the core, by name."""
-    python = ("python", "-c")
-    work = env.folder / "work"
-    yield "fit sections, print the receipt", lambda: env.run(*python, _FIT).splitlines()[0]
-    yield "results and errors are values", lambda: env.run(*python, _VALUES)
-    (work / "pool.py").write_text(_POOL)
-    yield "DoesNotFit crosses a process pool", lambda: env.run("python", "pool.py")
-    yield "sessions: create, async, notices, near options", lambda: env.run(*python, _SESSION)
+    yield "fit sections, print the receipt", lambda: env.run("python", "-c", _FIT).splitlines()[0]
     yield "brim --version", lambda: ", ".join(env.run("brim", "--version").splitlines())
     yield "brim --help is not cut off", lambda: _whole(env)
-    yield "brim demo, and what comes next", lambda: _last(env.run("brim", "demo"))
-    yield "brim status --line", lambda: _last(env.run("brim", "status", "--line"))
+    yield "brim demo, and what comes next", lambda: env.run("brim", "demo").splitlines()[-1]
+    yield "brim status --line", lambda: env.run("brim", "status", "--line").strip()
     yield "brim check: a request over its window", lambda: _check(env)
     yield "brim audit: a session log of pi, as wrap would do", lambda: _audit(env)
     yield "brim doctor", lambda: env.run("brim", "doctor").splitlines()[-1]
-    yield "starts of the command line", lambda: _starts(env)
-
-
-def _last(printed: str) -> str:
-    return printed.strip().splitlines()[-1].strip()
 
 
 def _whole(env: Environment) -> str:
@@ -216,27 +156,31 @@ def _audit(env: Environment) -> str:
     return f"{told['recorded']['requests']} request read, policy {told['plan']['policies'][0]['name']}"
 
 
-def _starts(env: Environment) -> str:
-    """Return the modules that a start of the command line loads beyond what it cannot do without.
-
-    Modules, not seconds: a busy machine changes the time of a start, and nothing else here does.
-    """
-    (env.folder / "work/small.md").write_text("A small file.\n")
-    bare, typer, brim_ = (_modules(env, "python", "-c", code) for code in ("pass", "import typer", "import brim"))
-    held = {
-        "import brim": (brim_ - bare, 40),
-        "brim --version beyond typer": (_modules(env, "brim", "--version") - typer, 25),
-        "brim --help beyond typer": (_modules(env, "brim", "--help") - typer, 25),
-        "brim status --line beyond typer": (_modules(env, "brim", "status", "--line") - typer, 210),
-        "brim count beyond typer": (_modules(env, "brim", "count", "small.md") - typer, 180),
-    }
-    told = "; ".join(f"{name} {value} modules (at most {most})" for name, (value, most) in held.items())
-    assert all(value <= most for value, most in held.values()), told
-    return told
-
-
-def _modules(env: Environment, *command: str) -> int:
-    return env.run(*command, PYTHONPROFILEIMPORTTIME="1").count("import time:")
+def _studio(env: Environment) -> str:
+    """Start the studio on its demo, and return what its first page is."""
+    command = [str(env.folder / "env/bin/brim"), "studio", "--demo", "--no-open", "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=env.folder / "work", stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            bare, _, token = json.loads(process.stdout.readline())["address"].partition("?token=")
+            found = {}
+            for name in ("", "studio.js", "screens.js", "api/sessions"):
+                request = Request(bare + name, headers={"Authorization": f"Bearer {token}"})
+                try:
+                    with urlopen(request, timeout=30) as answer:
+                        found[name] = answer.read().decode()
+                except HTTPError as error:
+                    found[name] = ""
+                    error.close()
+        finally:
+            process.terminate()
+    kinds = {each["kind"] for each in json.loads(found["api/sessions"])["sessions"]}
+    assert kinds == {"session", "loop", "gateway"}, f"it does not serve its demo: {kinds}"
+    if "make studio" in found[""]:
+        return "it has no page, and says how to build it"
+    assert "/studio.js" in found[""], "it does not serve its page"
+    assert len(found["screens.js"]) > 50_000, "it does not serve its screens"
+    return "it serves the page"
 
 
 def pythons() -> list[str]:
@@ -252,30 +196,30 @@ def pythons() -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build the wheel, try it on each Python and with each extra, and return 1 if anything failed."""
     parser = argparse.ArgumentParser(description="Try brim from its wheel, in empty environments.")
-    parser.add_argument("--wheel", help="a wheel that was built before")
-    parser.add_argument("--extras", default="", help="extras to try, each in an environment of its own: names, or all")
+    parser.add_argument("--extras", default="studio", help="extras, each in an environment of its own: names, or all")
     parser.add_argument("--pythons", type=int, default=2, help="how many Python versions to try")
-    parser.add_argument("--only", default="", help="only what has this in its name")
     options = parser.parse_args(arguments)
-    extras = list(_IMPORTS) if options.extras == "all" else [each for each in options.extras.split(",") if each]
+    extras = ["studio", *_IMPORTS] if options.extras == "all" else [each for each in options.extras.split(",") if each]
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     started, worked = time.monotonic(), True
     with tempfile.TemporaryDirectory(prefix="brim-try.") as scratch:
-        wheel = options.wheel or str(build(Path(scratch)))
+        wheel = str(build(Path(scratch)))
         for at, python in enumerate(pythons()[: options.pythons]):
             env = Environment(Path(scratch) / f"core-{at}", python)
             env.folder.mkdir()
             print(f"\n{subprocess.check_output([python, '--version'], text=True).strip()}, the core")
             worked &= env.attempt("pip install, from wheels only", lambda env=env: env.install(wheel))  # type: ignore[misc]
             for name, step in steps(env):
-                if options.only in name:
-                    worked &= env.attempt(name, step)
+                worked &= env.attempt(name, step)
         for extra in extras:
             env = Environment(Path(scratch) / extra, sys.executable)
             env.folder.mkdir()
             print(f"\nbrim[{extra}]", flush=True)
             worked &= env.attempt("pip install", lambda env=env, extra=extra: env.install(f"{wheel}[{extra}]"))  # type: ignore[misc]
-            worked &= env.attempt("works", lambda env=env, extra=extra: env.run("python", "-c", _IMPORTS[extra]))  # type: ignore[misc]
+            if extra == "studio":
+                worked &= env.attempt("works", lambda env=env: _studio(env))  # type: ignore[misc]
+            else:
+                worked &= env.attempt("works", lambda env=env, extra=extra: env.run("python", "-c", _IMPORTS[extra]))  # type: ignore[misc]
             shutil.rmtree(env.folder)  # All of them at once would take many gigabytes.
     print(f"\n{'all of it worked' if worked else 'something failed'}, {time.monotonic() - started:.0f} s in all")
     return 0 if worked else 1

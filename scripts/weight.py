@@ -2,7 +2,6 @@
 
     python scripts/weight.py             the table
     python scripts/weight.py --record    write this weight as that of the version in pyproject.toml
-    python scripts/weight.py --json      the figures of this checkout
 
 Lines are all lines of tracked files; a module is a Python file. A tuned constant is a number at the top level of a
 module that is neither 0 nor 1. A file is touched by a door if one call of it runs code of that file.
@@ -19,14 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import brim
-
-if TYPE_CHECKING:
-    from scripts import doors
-else:
-    import doors
+import doors
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "weight.json"
@@ -74,7 +69,7 @@ def _is_tuned(node: ast.stmt) -> bool:
     )
 
 
-def _touched(way: Callable[[doors.Talk], Iterator[doors.Prompt]]) -> int:
+def _touched(way: Callable[[Any], Iterator[Any]]) -> int:
     """Return how many files of brim the first prompts by one way run code of."""
     found: set[str] = set()
     folder = str(Path(brim.__file__).parent)
@@ -96,11 +91,8 @@ def _touched(way: Callable[[doors.Talk], Iterator[doors.Prompt]]) -> int:
 
 
 def main() -> int:
-    """Print the table, or the figures, or record them."""
+    """Print the table, or record the figures."""
     now = weight()
-    if "--json" in sys.argv[1:]:
-        print(json.dumps(now, indent=1))
-        return 0
     if "--record" in sys.argv[1:]:
         RECORD.write_text(json.dumps({"version": brim.__version__, "weight": now}, indent=1) + "\n", "utf-8")
         return 0

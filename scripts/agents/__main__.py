@@ -10,15 +10,15 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
-from scripts.agents.figures import Figures, figures
 from scripts.agents.programs import PROGRAMS, ROOT, Program
-from scripts.agents.run import Via, run
+from scripts.agents.run import Figures, Via, run
 
 _GUIDE = ROOT / "docs/guides/gateway-agents.md"
+_LOGS = ROOT / ".agents"
 _HEAD = (
     "| agent | window | direct | shown | cached | through brim | shown | cached |\n|---|---|---|---|---|---|---|---|\n"
 )
@@ -29,24 +29,22 @@ _CACHED = 0.02
 
 def main() -> int:
     """Run the programs that were asked for."""
-    options = _options()
+    parser = argparse.ArgumentParser(prog="python -m scripts.agents", description=__doc__)
+    parser.add_argument("--only", default="", metavar="WORD", help="only the programs whose name has this word")
+    parser.add_argument("--write", action="store_true", help="write the table to the guide")
+    options = parser.parse_args()
     chosen = [each for each in PROGRAMS if re.search(options.only, each.name, re.IGNORECASE)]
     for program in chosen:
-        made = replace(program, task=replace(program.task, steps=options.steps)) if options.steps else program
-        for window, via in product(program.windows, _ways(program)):
-            if program.needs.exists() and options.via in ("both", "direct" if via == "direct" else "brim"):
-                _run(made, window, via, options.out)
+        for window, via in product(program.windows if program.needs.exists() else (), _ways(program)):
+            _run(program, window, via)
     rows = []
     for each in PROGRAMS:
         direct, brim = _ways(each)
-        rows += [
-            (each, window, _found(each, window, direct, options.out), _found(each, window, brim, options.out))
-            for window in each.windows
-        ]
+        rows += [(each, window, _found(each, window, direct), _found(each, window, brim)) for window in each.windows]
     table = _HEAD + "".join(map(_line, rows))
     if options.write:
         _GUIDE.write_text(_TABLE.sub(lambda _: table, _GUIDE.read_text()))
-    print(f"\n{table}\nThe logs are in {options.out}.")
+    print(f"\n{table}\nThe logs are in {_LOGS}.")
     failed = [
         f"{program.name} {window:,}: {said}"
         for program, window, direct, brim in rows
@@ -62,22 +60,22 @@ def _ways(program: Program) -> tuple[Via, Via]:
     return ("direct", "wrap" if program.wrapped else "gateway")
 
 
-def _run(program: Program, window: int, via: Via, out: Path) -> None:
+def _run(program: Program, window: int, via: Via) -> None:
     """Run a program in one way, and write its figures to the folder of the run."""
-    folder = _folder(program, window, via, out)
-    found = asdict(figures(run(program, window, via, folder)))
+    folder = _folder(program, window, via)
+    found = asdict(run(program, window, via, folder))
     (folder / "figures.json").write_text(json.dumps(found, indent=2))
     print(f"{program.name} {window:,} {via}: {json.dumps(found)}", flush=True)
 
 
-def _found(program: Program, window: int, via: Via, out: Path) -> Figures | None:
+def _found(program: Program, window: int, via: Via) -> Figures | None:
     """Return the figures of a program's newest run in one way."""
-    path = _folder(program, window, via, out) / "figures.json"
+    path = _folder(program, window, via) / "figures.json"
     return Figures(**json.loads(path.read_text())) if path.exists() else None
 
 
-def _folder(program: Program, window: int, via: Via, out: Path) -> Path:
-    return out / re.sub(r"\W+", "-", program.name) / f"{window}-{via}"
+def _folder(program: Program, window: int, via: Via) -> Path:
+    return _LOGS / re.sub(r"\W+", "-", program.name) / f"{window}-{via}"
 
 
 def _failures(direct: Figures | None, brim: Figures | None) -> Iterator[str]:
@@ -116,16 +114,6 @@ def _line(row: tuple[Program, int, Figures | None, Figures | None]) -> str:
 
 def _shown(each: Figures) -> str:
     return f"{each.facts} {each.edits}".strip()
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m scripts.agents", description=__doc__)
-    parser.add_argument("--only", default="", metavar="WORD", help="only the programs whose name has this word")
-    parser.add_argument("--via", choices=["both", "direct", "brim"], default="both")
-    parser.add_argument("--steps", type=int, help="steps of the task")
-    parser.add_argument("--out", type=Path, default=ROOT / ".agents", help="where the logs are written")
-    parser.add_argument("--write", action="store_true", help="write the table to the guide")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

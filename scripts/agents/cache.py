@@ -1,4 +1,4 @@
-"""Prompt caches of the providers, simulated, and what a prompt costs by them.
+"""Prompt caches of the providers, simulated.
 
 A prompt is a list of parts in the order in which the provider reads it: tools, system prompt, messages.
 """
@@ -26,11 +26,6 @@ class CacheUse:
     read: int
     written: int
     plain: int
-
-    @property
-    def cost(self) -> float:
-        """The price in plain prompt tokens: a tenth for what is read, a quarter more for what is written."""
-        return 0.1 * self.read + 1.25 * self.written + self.plain
 
 
 class BreakpointCache:

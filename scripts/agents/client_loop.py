@@ -10,10 +10,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from scripts.agents.task import PROMPT
+
+import brim
 
 _SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 _ABOUT = "Run a shell command."
@@ -28,30 +29,19 @@ def _shell(arguments: Any) -> str:
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
 
 
-def _wrapped(client: Any) -> Any:
-    """Return the client wrapped; the window is the one that the rig names."""
-    import brim
+def _client(name: str, base: str) -> Any:
+    """Return a provider's client."""
+    if name == "anthropic":
+        import anthropic
 
-    window = os.environ.get(WINDOW)
-    return brim.wrap(client, int(window) if window else None)
+        return anthropic.Anthropic(base_url=base, api_key=_KEY, max_retries=0)
+    if name == "gemini":
+        from google.genai import Client
 
-
-def _anthropic_client(base: str) -> Any:
-    import anthropic
-
-    return anthropic.Anthropic(base_url=base, api_key=_KEY, max_retries=0)
-
-
-def _openai_client(base: str) -> Any:
+        return Client(api_key=_KEY, http_options={"base_url": base})
     import openai
 
     return openai.OpenAI(base_url=f"{base}/v1", api_key=_KEY, max_retries=0)
-
-
-def _gemini_client(base: str) -> Any:
-    from google.genai import Client
-
-    return Client(api_key=_KEY, http_options={"base_url": base})
 
 
 def _messages(client: Any, model: str, task: str) -> str:
@@ -122,19 +112,13 @@ def _gemini(client: Any, model: str, task: str) -> str:
         contents.append({"role": "user", "parts": results})
 
 
-_LOOPS: dict[str, tuple[Callable[[str], Any], Callable[[Any, str, str], str]]] = {
-    "anthropic": (_anthropic_client, _messages),
-    "chat": (_openai_client, _chat),
-    "responses": (_openai_client, _responses),
-    "gemini": (_gemini_client, _gemini),
-}
+_LOOPS = {"anthropic": _messages, "chat": _chat, "responses": _responses, "gemini": _gemini}
 
 
 def work(name: str, base: str, model: str, task: str, *, wrapped: bool) -> str:
-    """Do a task with one of the clients, and return the last answer."""
-    make, loop = _LOOPS[name]
-    with make(base) as client:
-        return loop(_wrapped(client) if wrapped else client, model, task)
+    """Do a task with one of the clients, wrapped with the window that the rig names, and return the last answer."""
+    with _client(name, base) as client:
+        return _LOOPS[name](brim.wrap(client, int(os.environ[WINDOW])) if wrapped else client, model, task)
 
 
 if __name__ == "__main__":

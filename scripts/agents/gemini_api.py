@@ -1,4 +1,6 @@
-"""The Gemini API, scripted."""
+"""The Gemini API, scripted, and what it refuses whatever its length."""
+
+# ruff: noqa: D102 - what each call does is said on the base
 
 from __future__ import annotations
 
@@ -7,56 +9,32 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scripts.agents.cache import PromptPart
-from scripts.agents.count import OPENAI, content_tokens, tool_tokens
-from scripts.agents.gemini_rules import check_gemini
-from scripts.agents.illegal import signature
 from scripts.agents.script import ScriptedAnswer, Seen
 from scripts.agents.server import ApiReply
-from scripts.agents.upstream import Decided, ReadRequest, Upstream, compared, text_of
+from scripts.agents.upstream import (
+    Decided,
+    IllegalRequest,
+    ProviderApi,
+    ReadRequest,
+    after_answer,
+    event,
+    signature,
+    text_of,
+)
 
-_PATH = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$")
 
-
-class GeminiApi:
+class GeminiApi(ProviderApi):
     """Answers `models/NAME:generateContent`, its stream, and `countTokens`."""
 
-    def __init__(self, upstream: Upstream) -> None:
-        self._upstream = upstream
+    paths = re.compile(r"/models/[^/:]+:(generateContent|streamGenerateContent|countTokens)$")
 
-    def get(self, path: str, headers: Mapping[str, str]) -> ApiReply:  # noqa: ARG002 - the shape of an API
-        """Refuse: no client of ours asks."""
-        return _error(404, "NOT_FOUND", "Not found")
-
-    def post(self, path: str, request: dict[str, Any], headers: Mapping[str, str]) -> ApiReply:
-        """Answer or refuse a request."""
-        found = _PATH.search(path.partition("?")[0])
-        if found is None:
-            return _error(404, "NOT_FOUND", "Not found")
-        read = _read(path, request, headers)
-        if found[2] == "countTokens":
-            return ApiReply(value={"totalTokens": read.tokens})
-        decided = self._upstream.decide(read)
-        if decided.illegal is not None:
-            return _error(400, "INVALID_ARGUMENT", str(decided.illegal), decided.request_id)
-        if decided.answer is None:
-            said = f"The input token count ({decided.tokens}) exceeds the maximum number of tokens allowed"
-            return _error(400, "INVALID_ARGUMENT", f"{said} ({self._upstream.window}).", decided.request_id)
-        parts = _parts(decided.answer, request)
-        if found[2] == "streamGenerateContent":
-            return ApiReply(events=_events(decided, parts, found[1]), request_id=decided.request_id)
-        return ApiReply(value=_response(decided, parts, found[1]), request_id=decided.request_id)
-
-
-def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> ReadRequest:
-    contents = request.get("contents") or []
-    declared = [each for tool in request.get("tools") or [] for each in tool.get("functionDeclarations") or []]
-    system = text_of(request.get("systemInstruction"))
-    last = max((i for i, content in enumerate(contents) if content.get("role") == "model"), default=-1)
-    tail = [part for content in contents[last + 1 :] for part in content.get("parts") or []]
-    return ReadRequest(
-        body=request,
-        seen=Seen(
+    def read(self, request: dict[str, Any]) -> ReadRequest:
+        contents = request.get("contents") or []
+        declared = [each for tool in request.get("tools") or [] for each in tool.get("functionDeclarations") or []]
+        system = text_of(request.get("systemInstruction"))
+        answered = after_answer(contents, lambda content: content.get("role") == "model")
+        tail = [part for content in answered for part in content.get("parts") or []]
+        seen = Seen(
             text=text_of(contents),
             tail=[part["text"] for part in tail if "text" in part],
             results=[str(part["functionResponse"].get("id")) for part in tail if "functionResponse" in part],
@@ -64,17 +42,51 @@ def _read(path: str, request: dict[str, Any], headers: Mapping[str, str]) -> Rea
                 each["name"]: _lower(each.get("parametersJsonSchema") or each.get("parameters")) for each in declared
             },
             system=system,
-        ),
-        fixed=[
-            *(PromptPart(compared(each), tool_tokens(each, OPENAI)) for each in declared),
-            PromptPart(system, content_tokens(system, OPENAI)),
-        ],
-        messages=[PromptPart(compared(each), content_tokens(each, OPENAI)) for each in contents],
-        asked=(request.get("generationConfig") or {}).get("maxOutputTokens") or 0,
-        check=lambda: check_gemini(contents),
-        path=path,
-        client=headers.get("user-agent", ""),
-    )
+        )
+        fixed, parts = [*map(self.tool, declared), self.part(system)], [self.part(each) for each in contents]
+        return ReadRequest(seen=seen, fixed=fixed, messages=parts, check=lambda: check_gemini(contents))
+
+    def answer(self, decided: Decided, answer: ScriptedAnswer, request: Mapping[str, Any]) -> dict[str, Any]:
+        config = request.get("generationConfig") or {}
+        schema = _lower(config.get("responseJsonSchema") or config.get("responseSchema")).get("properties")
+        text = answer.text.replace("summary>", "state_snapshot>")
+        if answer.kind == "side" and schema:
+            text = json.dumps({name: _example(each) for name, each in schema.items()})
+        calls: list[dict[str, Any]] = [
+            {"functionCall": {"id": each.id, "name": each.name, "args": each.arguments}} for each in answer.calls
+        ]
+        if calls:
+            calls[0] |= {"thoughtSignature": signature(calls[0]["functionCall"]["id"])}
+        parts = [*([{"text": text}] if text else []), *calls]
+        usage = {
+            "promptTokenCount": decided.tokens,
+            "candidatesTokenCount": self.tokens(parts),
+            "totalTokenCount": decided.tokens + self.tokens(parts),
+            "cachedContentTokenCount": decided.use.read,
+        }
+        return {"candidates": [_candidate(parts, ends=True)], "usageMetadata": usage, "modelVersion": "gemini-2.5-pro"}
+
+    def events(self, value: dict[str, Any], request: Mapping[str, Any]) -> Iterator[str]:  # noqa: ARG002
+        *before, last = value["candidates"][0]["content"]["parts"]
+        for part in before:
+            yield _event({**value, "candidates": [_candidate([part], ends=False)]})
+        yield _event({**value, "candidates": [_candidate([last], ends=True)]})
+
+    def error(self, status: int, said: str, param: str | None = None, code: str | None = None) -> ApiReply:  # noqa: ARG002
+        kind = "NOT_FOUND" if status == 404 else "INVALID_ARGUMENT"
+        return ApiReply(status=status, value={"error": {"code": status, "message": said, "status": kind}})
+
+    def overflow(self, decided: Decided, request: Mapping[str, Any]) -> ApiReply:  # noqa: ARG002
+        said = f"The input token count ({decided.tokens}) exceeds the maximum number of tokens allowed"
+        return self.error(400, f"{said} ({self.upstream.window}).")
+
+
+def _event(value: dict[str, Any]) -> str:
+    return event(value).replace("\n", "\r\n")  # As Google sends it.
+
+
+def _candidate(parts: list[dict[str, Any]], *, ends: bool) -> dict[str, Any]:
+    return {"content": {"role": "model", "parts": parts}, "index": 0, **({"finishReason": "STOP"} if ends else {})}
 
 
 def _lower(schema: Any) -> Any:
@@ -84,43 +96,53 @@ def _lower(schema: Any) -> Any:
     return [_lower(each) for each in schema] if isinstance(schema, list) else schema or {}
 
 
-def _parts(answer: ScriptedAnswer, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    config = request.get("generationConfig") or {}
-    schema = _lower(config.get("responseJsonSchema") or config.get("responseSchema")).get("properties")
-    text = answer.text.replace("summary>", "state_snapshot>")
-    if answer.kind == "side" and schema:
-        text = json.dumps({name: _example(each) for name, each in schema.items()})
-    calls: list[dict[str, Any]] = [
-        {"functionCall": {"id": each.id, "name": each.name, "args": each.arguments}} for each in answer.calls
-    ]
-    if calls:
-        calls[0] |= {"thoughtSignature": signature(calls[0]["functionCall"]["id"])}
-    return [*([{"text": text}] if text else []), *calls]
-
-
 def _example(schema: Mapping[str, Any]) -> Any:
     plain: dict[str, Any] = {"boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}
     return (schema.get("enum") or [plain.get(str(schema.get("type")), "x")])[0]
 
 
-def _response(decided: Decided, parts: list[dict[str, Any]], model: str, *, ends: bool = True) -> dict[str, Any]:
-    candidate = {"content": {"role": "model", "parts": parts}, "index": 0, **({"finishReason": "STOP"} if ends else {})}
-    out = content_tokens(parts, OPENAI)
-    usage = {
-        "promptTokenCount": decided.tokens,
-        "candidatesTokenCount": out,
-        "totalTokenCount": decided.tokens + out,
-        "cachedContentTokenCount": decided.use.read,
-    }
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": decided.request_id}
+def check_gemini(contents: list[Mapping[str, Any]]) -> None:
+    """Check a conversation.
+
+    Raises:
+        IllegalRequest: the provider would refuse it.
+    """
+    if not contents:
+        raise IllegalRequest("* GenerateContentRequest.contents: contents is not specified")
+    for i, content in enumerate(contents):
+        if (content.get("role") or "user") not in ("user", "model", "function"):
+            raise IllegalRequest("Please use a valid role: user, model.")
+        if not content.get("parts") or any(
+            not set(part) - {"thought", "thoughtSignature"} for part in content["parts"]
+        ):
+            raise IllegalRequest(f"* GenerateContentRequest.contents[{i}].parts: contents.parts must not be empty.")
+    if contents[0].get("role") == "model":
+        raise IllegalRequest("Please ensure that multiturn requests begin with a user turn")
+    if contents[-1].get("role") == "model":
+        raise IllegalRequest("Please ensure that single turn requests end with a user role or the role field is empty.")
+    _check_pairs(contents)
 
 
-def _events(decided: Decided, parts: list[dict[str, Any]], model: str) -> Iterator[str]:
-    for i, part in enumerate(parts):
-        value = _response(decided, [part], model, ends=i == len(parts) - 1)
-        yield f"data: {json.dumps(value, ensure_ascii=False)}\r\n\r\n"
-
-
-def _error(status: int, kind: str, said: str, request_id: str = "req_none") -> ApiReply:
-    value = {"error": {"code": status, "message": said, "status": kind}}
-    return ApiReply(status=status, value=value, request_id=request_id)
+def _check_pairs(contents: list[Mapping[str, Any]]) -> None:
+    """Check that the results of a turn's calls are the next turn, and stand nowhere else."""
+    for i, content in enumerate(contents):
+        calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
+        results = [part for part in content["parts"] if "functionResponse" in part]
+        if calls and i and contents[i - 1].get("role") == "model":
+            raise IllegalRequest(
+                "Please ensure that function call turn comes immediately after a user turn or after a function "
+                "response turn."
+            )
+        following = contents[i + 1]["parts"] if calls and i + 1 < len(contents) else []
+        answered = [part["functionResponse"] for part in following if "functionResponse" in part]
+        if len(answered) != len(calls):
+            raise IllegalRequest(
+                "Please ensure that the number of function response parts is equal to the number of function call "
+                "parts of the function call turn."
+            )
+        if {call.get("id") for call in calls} != {answer.get("id") for answer in answered}:
+            raise IllegalRequest("function response ids do not match the function call ids")
+        if results and not (i and any("functionCall" in part for part in contents[i - 1]["parts"])):
+            raise IllegalRequest(
+                "Please ensure that function response turn comes immediately after a function call turn."
+            )

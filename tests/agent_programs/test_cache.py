@@ -58,7 +58,3 @@ def test_a_prompt_that_changes_at_its_start_reads_nothing():
     cache.use(prompt("tools", "a clock: 12:00", "task"))
     assert cache.use(prompt("tools", "a clock: 12:01", "task")).read == 0
     assert cache.use(prompt("tools", "a clock: 12:01", "task", "more")).read == 2_944
-
-
-def test_a_read_costs_a_tenth_and_a_write_a_quarter_more():
-    assert CacheUse(1_000, 2_000, 300).cost == 100 + 2_500 + 300

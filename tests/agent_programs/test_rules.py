@@ -9,11 +9,11 @@ from checkout import ROOT
 
 sys.path.append(str(ROOT))
 
-from scripts.agents.chat_rules import check_chat
-from scripts.agents.gemini_rules import check_gemini
-from scripts.agents.illegal import IllegalRequest, sealed, signature
-from scripts.agents.messages_rules import check_messages
-from scripts.agents.responses_rules import check_responses
+from scripts.agents.gemini_api import check_gemini
+from scripts.agents.messages_api import check_messages
+from scripts.agents.openai_api import check_chat
+from scripts.agents.responses_api import check_responses
+from scripts.agents.upstream import IllegalRequest, sealed, signature
 
 MARK = {"type": "ephemeral"}
 NEWER = "claude-opus-4-8"

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
 
-from bench import clock, corpus, outcome, peers, record  # noqa: E402 - the checkout is no installed package
+from bench import clock, corpus, counting, fitting, outcome, record  # noqa: E402 - the checkout is no installed package
 
 
 def digest(text):
@@ -56,13 +56,13 @@ def test_parts_are_many_and_equal_in_size():
 
 
 def test_tiktoken_gets_the_vocabulary_that_it_expects():
-    assert peers.tiktoken_count()("Hello, world!") == 4
-    assert peers.tiktoken_count("cl100k_base")("漢字かな交じり文と한국어") == 14
+    assert counting.tiktoken_count()("Hello, world!") == 4
+    assert counting.tiktoken_count("cl100k_base")("漢字かな交じり文と한국어") == 14
 
 
 def test_the_plain_loop_keeps_the_most_essential_within_the_budget():
-    pieces = [peers.Piece(name=str(i), text="x" * 10, rank=i % 2) for i in range(4)]
-    text = peers.plain_loop(len)(peers.Case(pieces=pieces, budget=24))
+    pieces = [fitting.Piece(name=str(i), text="x" * 10, rank=i % 2) for i in range(4)]
+    text = fitting.plain_loop(len)(fitting.Case(pieces=pieces, budget=24))
     assert text == "\n\n".join(["x" * 10] * 2)
 
 
@@ -129,4 +129,4 @@ def test_an_unknown_benchmark_is_refused_with_the_names(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["cuonting"])
     assert stopped.value.code == 2
-    assert "no benchmark is called cuonting; there are engines, fitting" in capsys.readouterr().err
+    assert "no benchmark is called cuonting; there are counting, fitting" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 import brim
-from bench import peers
+from bench import counting
 from conformance.adapter import NotAsked
 from conformance.case import Case
 from conformance.cases import CASES
@@ -41,7 +41,7 @@ class Incremental:
         return history.fit(budget=budget).messages
 
 
-JUDGE = Judge(count=peers.tiktoken_count())
+JUDGE = Judge(count=counting.tiktoken_count())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

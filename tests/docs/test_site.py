@@ -21,7 +21,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def nav():
-    return site.expanded(yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), _Loader)["nav"])
+    return yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), _Loader)["nav"]
 
 
 def prose(path):

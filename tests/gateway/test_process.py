@@ -22,7 +22,7 @@ from studio.serving import Served
 
 SHORT, LONG = asked(conversation(1)), conversation(40)
 FEW = (KEY_SHAPES[0], KEY_SHAPES[10])
-"""Keys that are shown here; `make prove-gateway` shows them all."""
+"""Keys that are shown here, of two shapes."""
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 COUNTS = ("/v1/messages/count_tokens", "/v1/responses/input_tokens")
 

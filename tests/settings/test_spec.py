@@ -167,7 +167,7 @@ def test_the_example_of_the_reference_has_every_key_and_fits(tmp_path):
     from brim.settings import spec
 
     reference = script("reference")
-    read = read_spec(written(tmp_path, reference.SPEC))
+    read = read_spec(written(tmp_path, reference.SPEC.read_text(encoding="utf-8")))
     assert read.fit().text == "Be brief.\n\nRead before you write.\nRun the tests."
     rows = {key for row in read.source.values["sections"] for key in row}
     assert set(spec._KEYS) - set(read.source.values) == {"meter", "messages", "tools"}  # See docs/requests.md.
