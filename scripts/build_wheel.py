@@ -54,7 +54,7 @@ def served(environment: Path, wheel: Path, scratch: str) -> str:
             bare, _, token = json.loads(process.stdout.readline())["address"].partition("?token=")
             key = {"Authorization": f"Bearer {token}"}
             found = {}
-            for name in ("", "studio.js", "screens.js", "api/sessions"):
+            for name in ("", "studio.js", "api/sessions"):
                 try:
                     with urlopen(Request(bare + name, headers=key), timeout=30) as answer:
                         found[name] = answer.read().decode()
@@ -68,7 +68,7 @@ def served(environment: Path, wheel: Path, scratch: str) -> str:
         raise RuntimeError("the studio of the wheel does not serve its demo")
     if "make studio" in found[""]:
         return "its studio has no page, and says how to build it"
-    if "/studio.js" not in found[""] or len(found["screens.js"]) < 50_000:
+    if "/studio.js" not in found[""] or len(found["studio.js"]) < 50_000:
         raise RuntimeError("the studio of the wheel does not serve its page")
     return _PAGE
 

@@ -81,8 +81,6 @@ class LabSource:
     size: Mapping[str, Any] | None = None
     """The size of the recorded prompt as every screen shows it; what the lab fits is counted by brim, without what the
     log does not hold."""
-    requests: int = 0
-    """Fits that the page requested; a search ends when this number changes."""
     lock: RLock = field(default_factory=RLock, repr=False)
     _recorded: Receipt | None = field(default=None, repr=False)
     _pieces: tuple[tuple[Any, ...], str, LabPieces] | None = field(default=None, repr=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal, TypeVar, cast
 
-from brim.errors import BrimError, InvalidType, UnknownName
+from brim.errors import InvalidType, UnknownName
 from brim.history.history import History
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
@@ -187,6 +187,11 @@ def _meter(given: Capture) -> BaseMeter:
     return meter_for(None if given.meter is not None and is_file(given.meter) else given.meter, given.model)
 
 
+def meter_of(model: str | None) -> BaseMeter:
+    """Return the meter of a model, or the default one if the catalogue does not know it."""
+    return meter(model) if model and catalogue.lookup(model) is not None else meter(DEFAULT)
+
+
 def _fill_recorded(store: Store, source: PromptSource) -> None:
     """Add the messages of a recorded request, and those of earlier ones that it does not have."""
     body = source.body
@@ -199,10 +204,7 @@ def _fill_recorded(store: Store, source: PromptSource) -> None:
     source.sent = [(at, source.messages[at]) for at in places]
     source.reasons = dict.fromkeys(gone, _LEFT_OUT)
     source.format, source.before = _format(store, source), PromptEntries(merged, entries)
-    try:
-        source.meter = meter(source.model) if source.model and catalogue.lookup(source.model) else meter(DEFAULT)
-    except BrimError:
-        source.meter = meter(DEFAULT)
+    source.meter = meter_of(source.model)
 
 
 def _format(store: Store, source: PromptSource) -> Format:

@@ -12,7 +12,7 @@ from brim.sessions.session import Session
 from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
-from brim.studio.tool_results import meter_of
+from brim.studio.prompt_source import meter_of
 from brim.studio.views.sessions import readable, role_and_text, session_row
 from brim.studio.workspace import Workspace
 

@@ -16,7 +16,6 @@ from brim.files.json_strings import map_strings
 from brim.history.compact import secrets
 from brim.sessions.session_step import CUT
 from brim.store.base import Store
-from brim.studio.cached_view import CachedView
 from brim.studio.costs import cost
 from brim.studio.prompt_index import sections
 from brim.studio.prompt_rows import PromptRows
@@ -62,9 +61,9 @@ def prompt(
         return _of_flow(workspace, id)
     newest = workspace.store_of(session).entries(session, newest=True, limit=1)
     kept = f"prompt {session} {step} {newest[0].number if newest else 0}"
-    known: CachedView | None = workspace.cached(kept)
+    known: dict[str, Any] | None = workspace.cached(kept)
     if known is None:
-        known = CachedView(_of_session(workspace, opened_prompt(workspace, session, step)))
+        known = _of_session(workspace, opened_prompt(workspace, session, step))
         workspace.cache(kept, known)
     return known
 
