@@ -16,8 +16,7 @@ from brim.errors import SourceError
 from brim.flows import flow_of, run_flow
 from brim.flows.curator import Curator
 from brim.flows.stages import STAGES
-from brim.history.note import note
-from brim.llm import LLM, Reply
+from brim.llm import LLM
 from brim.settings.budgets import detected, scaled
 from brim.testing import Scripted
 
@@ -90,11 +89,6 @@ steps:
     agent: test-author
     # Uses flow-level or global defaults
 """
-NOTES = (
-    "[CONTEXT_TRUNCATED] Included 7 of 19 history steps (12 omitted, budget: 200,000/200,000 chars)",
-    "[CONTEXT_TRUNCATED] Included 7 of 19 history steps (12 omitted, budget: 200,000/200,000 chars)"
-    " [Priority: CRITICAL=3, HIGH=2, MEDIUM=2, LOW=0]",
-)
 RECEIPT = {
     "steps_included": 7,
     "steps_total": 19,
@@ -247,21 +241,6 @@ def test_the_order_within_a_tier_to_the_letter_is_one_switch(tmp_path):
     assert included(Curator(brim.load_config(tmp_path, environ={})).prepare({"id": "x"}, steps)) == ["0", "1", "2"]
 
 
-def test_the_doctor_names_a_flow_in_which_priority_is_off(swarm):
-    with (swarm / "swarm/config/flows/build.yaml").open("a") as file:
-        file.write("history: {selection: recency}\n")
-    (found,) = [
-        each for each in diagnose(brim.load_config(swarm, environ={})) if each.check == "history without priority"
-    ]
-    assert "test-author count as CRITICAL" in found.seen
-
-
-@pytest.mark.requirement("S2.26")
-def test_the_notes_are_those_of_the_document_to_the_letter():
-    assert note(7, 19, 200_000, 200_000, "chars") == NOTES[0]
-    assert note(7, 19, 200_000, 200_000, "chars", RECEIPT["priority_distribution"]) == NOTES[1]
-
-
 # --- files
 
 
@@ -347,19 +326,6 @@ def test_artifacts_of_earlier_flows_are_listed_by_path(tmp_path):
     assert model.asked[1].index("# History") < model.asked[1].index("# Upstream artifacts")
 
 
-@pytest.mark.requirement("S2.10", "S2.11", "S2.12")
-def test_outputs_are_never_cut_and_a_cut_answer_is_a_failure(tmp_path):
-    (tmp_path / "f.yaml").write_text(
-        "flow: f\nbudget_overrides: {context_budget_chars: 10000}\nsteps: [{id: a}, {id: b}]\n"
-    )
-    config, name = flow_of(str(tmp_path / "f.yaml"))
-    whole = "word " * 100_000
-    outcome = run_flow(config, name, Scripted([whole, Reply(text="half", stop="length")]), run_base=tmp_path)
-    assert json.loads(Path(outcome.steps[0].path).read_text())["output"] == whole
-    assert outcome.steps[1].status == "failed"
-    assert "cut off at the model's limit" in outcome.reason
-
-
 @pytest.mark.requirement("S2.31", "S2.34")
 def test_a_receipt_has_the_fields_of_the_sample(swarm):
     config, name = flow_of(str(swarm / "swarm/config/flows/build.yaml"))
@@ -392,12 +358,6 @@ def test_a_variable_changes_the_budget_of_the_pack(tmp_path, prefix):
     pack = Curator(config).prepare({"id": "x"}, history(*["fixer"] * 30, size=1_000))
     assert pack.receipt["budget_chars"] == 12_000
     assert 9_000 < len(pack.section("history")) <= 12_000
-
-
-@pytest.mark.parametrize("name", ["BRIM_CONTEXT_BUDGET", "BRIM_FOO", "SWARM_CONTEXT_BUDGET_CHAR", "BRIM_BUDGETS__X"])
-def test_a_variable_that_means_nothing_is_a_notice(tmp_path, name):
-    config = brim.load_config(tmp_path, environ={name: "1"})
-    assert [each for each in config.validate() if each.startswith(f"{name}: no setting has this name")]
 
 
 def test_variables_of_other_programs_and_keys_are_left_alone(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
 
-from bench import clock, corpus, outcome, peers, record  # noqa: E402 - the checkout is no installed package
+from bench import corpus, outcome, peers, record  # noqa: E402 - the checkout is no installed package
 
 
 def digest(text):
@@ -35,29 +35,6 @@ def test_texts_do_not_depend_on_the_hash_seed():
         for seed in ("1", "2")
     }
     assert told == {corpus.mixed(20_000).encode()}
-
-
-@pytest.mark.parametrize("size", [1, 999, 30_000])
-def test_texts_have_the_size_that_was_asked_for(size):
-    texts = {
-        "mixed": corpus.mixed(size),
-    }
-    assert {name: len(text) for name, text in texts.items()} == dict.fromkeys(texts, size)
-
-
-def test_a_mixed_text_holds_every_kind():
-    text = corpus.mixed(300_000)
-    for sign in ("would ", "def ", "const ", '"tags"', "trace=", "問題", "데이터", "الوقت", "😀", "\n2026-"):
-        assert sign in text
-
-
-def test_parts_are_many_and_equal_in_size():
-    assert [len(part) for part in corpus.parts(7, 30)] == [30] * 7
-
-
-def test_tiktoken_gets_the_vocabulary_that_it_expects():
-    assert peers.tiktoken_count()("Hello, world!") == 4
-    assert peers.tiktoken_count("cl100k_base")("漢字かな交じり文と한국어") == 14
 
 
 def test_the_plain_loop_keeps_the_most_essential_within_the_budget():
@@ -109,18 +86,6 @@ def test_a_page_shows_numbers_with_three_digits_and_texts_as_they_are():
         "",
         "One was left out.",
     ]
-
-
-def test_quick_is_a_tenth():
-    assert (outcome.Setting().size(1_000), outcome.Setting(quick=True).size(1_000)) == (1_000, 100)
-
-
-def test_the_clock_returns_the_result_of_what_it_measures():
-    seconds, result = clock.once(len, "text")
-    assert result == 4
-    assert seconds >= 0
-    assert clock.best(len, "text", repeats=1) >= 0
-    assert clock.median(len, ["a", "bb"]) >= 0
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names(capsys):

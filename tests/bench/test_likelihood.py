@@ -57,17 +57,6 @@ def test_runs_are_numbered_in_each_file_and_a_file_without_runs_is_left_out(tmp_
     ]  # fmt: skip
 
 
-def test_the_halves_of_made_up_runs_have_no_run_in_common():
-    odd, even = (trajectories.sample(Setting(half=half), 1)["made up"] for half in ("odd", "even"))
-    assert len(odd) == len(even) == 6
-    assert not {run.name for run in odd} & {run.name for run in even}
-
-
-def test_a_folder_without_runs_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="there is no trajectory"):
-        trajectories.sample(Setting(traces=tmp_path), 1)
-
-
 def test_steps_are_those_that_must_be_cut_and_every_way_has_a_prompt_within_the_budget():
     run = trajectories.synthetic(1)[0]
     budget = METER.count_messages(run.messages) // 4
@@ -147,12 +136,6 @@ def test_a_prompt_is_scored_by_the_answer_that_follows_it():
         tail=10.0,
         size=METER.count_messages([{"role": "user", "content": "abc"}]),
     )
-
-
-def test_a_long_answer_is_scored_up_to_320_tokens_and_a_prompt_beyond_the_window_is_not():
-    scorer = model_scorer(Model(), Tokens())
-    assert scorer([{"role": "user", "content": "x" * 7_870}], "y" * 900, frozenset()).nats == 160.5
-    assert scorer([{"role": "user", "content": "x" * 7_871}], "y" * 900, frozenset()) is None
 
 
 def test_a_step_that_one_way_cannot_be_scored_at_is_left_out_for_all():

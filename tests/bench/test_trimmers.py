@@ -1,7 +1,5 @@
 """Recorded runs and the trimmers that are put to them. Nothing here measures time."""
 
-import gzip
-import json
 import sys
 from pathlib import Path
 
@@ -52,17 +50,6 @@ RUN = Trajectory(
         assistant("done"),
     ),
 )
-
-
-def test_runs_are_read_from_plain_and_gzipped_lines_and_others_are_passed_over(tmp_path):
-    row = {"id": "one", "messages": [SYSTEM, user("x")]}
-    (tmp_path / "b.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({"id": "talk", "turns": []}) + "\n")
-    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as lines:
-        lines.write(json.dumps({"messages": [user("y")]}) + "\n")
-    (tmp_path / "c.txt").write_text("{}")
-    runs = [run for path in trajectories.files(tmp_path) for run in trajectories.lines(path)]
-    assert [run.name for run in runs] == ["a.jsonl.gz:0", "one"]
-    assert runs[1].messages == (SYSTEM, user("x"))
 
 
 def test_made_up_runs_are_legal_the_same_each_time_and_of_six_kinds():
@@ -127,23 +114,11 @@ def test_old_results_are_cleared_first_and_then_whole_turns_leave():
     assert judge.illegal(few) is None
 
 
-def test_names_of_trimmers_are_all_different_and_each_peer_tells_its_library():
-    every = registry.every()
-    assert len(every) == len([*registry.own(), *registry.references(), *registry.others()])
-    assert all(peer.package and peer.note and peer.seconds for peer in registry.others())
-
-
 def test_a_process_of_its_own_answers_and_what_breaks_in_it_is_told():
     answers = list(worker.ask("conformance", 60, peer="brim", names=[CASES[0].name]))
     assert answers == [{"ready": True}, {"case": CASES[0].name, "state": "pass", "detail": ""}]
     with pytest.raises(worker.Broken, match="KeyError: 'nobody'"):
         list(worker.ask("conformance", 60, peer="nobody", names=[]))
-
-
-def test_a_process_that_is_silent_is_ended():
-    answers = worker.ask("conformance", 60, first=0.01, peer="brim", names=[])
-    with pytest.raises(worker.Silent, match="no answer in 0 s"):
-        list(answers)
 
 
 def test_a_row_counts_what_is_right_and_each_fault_by_its_kind():

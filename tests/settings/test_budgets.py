@@ -127,16 +127,6 @@ def test_a_budget_beyond_its_bounds_is_moved_and_told_once(project, caplog, case
     assert ("suspiciously large" in own[0]) == (given_ > 5_000_000)
 
 
-@pytest.mark.requirement("S2.24")
-def test_strict_bounds_hold_every_value_to_the_same(project):
-    text = "bounds: strict_seed\nbudgets: {preset: lean}\n"
-    settings_ = project(text).resolve()
-    assert settings_["history_max_older_chars"].value == 10_000
-    assert "below minimum 10,000" in settings_.warnings[0]
-    assert settings_.preset is None
-    assert project(text.replace("strict_seed", "product")).resolve().warnings == ()
-
-
 @pytest.mark.requirement("S2.25")
 def test_no_part_is_more_than_the_whole(project):
     text = "budgets: {context_budget_chars: 20000, history_max_recent_chars: 50000, history_max_older_chars: 30000}\n"

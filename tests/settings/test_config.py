@@ -1,7 +1,6 @@
 """Which layer counts, where a value comes from, and what is refused."""
 
 import os
-import textwrap
 
 import pytest
 
@@ -152,20 +151,6 @@ def test_each_budget_has_an_accessor(project, monkeypatch):
     assert get_history_max_older_chars(config) == 15_000
     monkeypatch.chdir(project.root)
     assert get_context_budget_chars(flow="build") == 250_000
-
-
-@pytest.mark.requirement("S2.23")
-def test_the_values_of_before_are_restored_by_an_override(project):
-    text = """
-        budget_overrides:
-          context_budget_chars: 400000
-          history_max_recent_chars: 120000
-          history_max_older_chars: 20000
-    """
-    settings = project(text).resolve()
-    assert three(settings) == (400_000, 120_000, 20_000)
-    assert settings.preset == "heavy"
-    assert settings.warnings == ()
 
 
 def test_the_nearest_file_above_is_found(tmp_path, monkeypatch):
@@ -331,22 +316,6 @@ def test_every_problem_of_a_file_is_in_one_error(project):
 def test_a_budget_at_the_wrong_place_is_told_where_it_belongs(project):
     with pytest.raises(brim.SourceError, match="it belongs under budgets: budgets.context_budget_chars"):
         project("context_budget_chars: 5\n")
-
-
-@pytest.mark.requirement("S2.7")
-def test_the_curator_is_switched_off_by_one_key_of_a_flow_or_a_profile(project):
-    text = textwrap.dedent("""\
-        flows:
-          build: {curator_enabled: false}
-        profiles:
-          quick: {curator_enabled: false}
-    """)
-    config = project(text)
-    assert config.resolve().value("curator.enabled") is True
-    assert config.resolve(flow="build").value("curator.enabled") is False
-    assert config.resolve(profile="quick").value("curator.enabled") is False
-    with pytest.raises(brim.SourceError, match=r"sets curator\.enabled a second time: keep one"):
-        project("flows: {build: {curator_enabled: false, curator: {enabled: true}}}\n")
 
 
 @pytest.mark.requirement("S2.7", "S2.13")

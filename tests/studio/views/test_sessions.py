@@ -44,4 +44,3 @@ def test_the_filter_finds_a_title_that_was_shown(alone):
     assert "Checkout" in alone.get("sessions", "mine")[1]["sessions"][0]["title"]
     assert alone.get("sessions", "mine", text="checkout")[1]["found"] == 1
     assert alone.get("sessions", "mine", text="basket")[1]["found"] == 0
-
