@@ -18,8 +18,7 @@ from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, Sourc
 from brim.files.text_digest import text_digest
 from brim.flows.curator import Curator
 from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.receipts import read_step_receipt, receipt_paths, write_step_receipt
-from brim.flows.run_state import RunState
+from brim.flows.receipts import RunState, read_step_receipt, receipt_paths, write_step_receipt
 from brim.flows.stages import complete_within, is_mechanical, model_of
 from brim.flows.step_record import StepRecord
 from brim.history.compact.secrets import redact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Thread
 from typing import Any
 
@@ -15,34 +15,19 @@ TIERS = ("cheap", "medium", "expensive")
 """The tiers of models."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowStage:
-    """What a step of a stage is for."""
-
-    role: str
-    scope: str
-    """How much it has to see: `wide`, `deep`, `narrow` or `none`."""
-    tier: str | None
-    """One of `TIERS`; `None` for no model."""
-
-
-STAGES = {
-    "Prep": FlowStage(role="curator: gathers files, summarises the history", scope="wide", tier="cheap"),
-    "Work": FlowStage(role="worker: writes code and tests", scope="deep", tier="expensive"),
-    "Verify": FlowStage(role="forensic analyst: interprets a change", scope="narrow", tier="medium"),
-    "Route": FlowStage(role="navigator: decides the path", scope="wide", tier="expensive"),
-    "Commit": FlowStage(role="kernel: updates the ledger", scope="none", tier=None),
+STAGES: dict[str, str | None] = {
+    "Prep": "cheap",
+    "Work": "expensive",
+    "Verify": "medium",
+    "Route": "expensive",
+    "Commit": None,
 }
-"""The stages by name."""
+"""The tier of the model of each stage; `None` for a stage that calls no model."""
 
 
 def is_mechanical(stage: str) -> bool:
     """Return whether a step of a stage calls no model."""
-    return _stage(stage) is STAGES["Commit"]
-
-
-def _stage(name: str) -> FlowStage | None:
-    return next((each for known, each in STAGES.items() if known.casefold() == name.casefold()), None)
+    return stage.casefold() == "commit"
 
 
 def model_of(
@@ -57,12 +42,12 @@ def model_of(
     """
     for name in models:
         check_choice("a tier of models", name, TIERS)
-    known = _stage(stage)
-    if known is None or known.tier is None:
+    tier = STAGES.get(stage.capitalize())
+    if tier is None:
         return model
-    if known.tier in models:
-        return models[known.tier]
-    name = settings.value(f"models.{known.tier}")
+    if tier in models:
+        return models[tier]
+    name = settings.value(f"models.{tier}")
     return replace(model, model=name) if name is not None and isinstance(model, LLM) else model
 
 
