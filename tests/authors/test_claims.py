@@ -3,7 +3,10 @@
 Each test opens with the sentences of the page that it holds.
 """
 
+import json
 import logging
+import subprocess
+import sys
 
 import brim
 
@@ -119,3 +122,88 @@ def test_forge_room_is_left_for_the_answer_without_a_budget():
 
 
 # --- session
+
+
+CUT = "\n[... truncated for budget ...]"
+
+
+def est_tokens(text):
+    """The document's estimator: an oracle that shares nothing with the meter under test."""
+    return len(text) // 4 + 1
+
+
+def assemble(rows, budget):
+    """Return the prompt of rows, as the harness would after the change."""
+    sections = [
+        brim.Section(label, content, priority=priority, floor=101, marker=CUT) for priority, label, content in rows
+    ]
+    return brim.fit(sections, budget, meter="chars/4+1", order="priority", policy="truncate_then_stop").text
+
+
+def sketch(rows, budget):
+    """The document's function, statement by statement: what ours must agree with where it keeps its own promise."""
+    included, used = [], 0
+    for row in sorted(rows, key=lambda row: row[0]):
+        size = est_tokens(row[2])
+        if used + size <= budget:
+            included.append(row[2])
+            used += size
+            continue
+        remaining = budget - used
+        if remaining > 100:
+            included.append(row[2][: remaining * 4 - 50] + CUT)
+        break
+    return "\n\n".join(included)
+
+
+def test_forge_what_the_sketch_keeps_we_keep_but_for_the_separators_that_it_forgets():
+    """The sketch counts no separators, so it is over its own budget at times; ours never is."""
+    same = 0
+    for case in range(300):
+        rows = [(i * 7 % 5, f"s{i}", "plan the fix " * ((case * 31 + i * 17) % 60)) for i in range(1 + case % 9)]
+        budget = 60 + case * 7 % 900
+        ours, theirs = assemble(rows, budget), sketch(rows, budget)
+        assert est_tokens(ours) <= budget
+        if est_tokens(theirs) <= budget and CUT not in theirs and not any(text == "" for _, _, text in rows):
+            assert ours == theirs or est_tokens(ours) >= est_tokens(theirs) - len(rows) - est_tokens(CUT)
+            same += ours == theirs
+    assert same > 60
+    two = [(0, "a", "a" * 99), (1, "b", "b" * 99)]
+    assert (est_tokens(sketch(two, 50)), est_tokens(assemble(two, 50))) == (51, 25)
+
+
+TICK = """
+import sys
+from pathlib import Path
+import brim
+
+settings = brim.load_config(Path(sys.argv[1]), environ={"BRIM_TRUST": sys.argv[1]}).resolve()
+with settings.store() as store:
+    if len(sys.argv) > 2:
+        saved = store.load("artifact", "agent-7/working_memory")
+        store.save("artifact", "agent-7/working_memory", {"content": sys.argv[2]}, version=saved.version if saved else 0)
+    page = store.load("artifact", "agent-7/working_memory").body["content"]
+memories = "\\n".join(f"memory {i}" for i in range(300))
+prompt = settings.fit({"system_prompt": "You tend a garden.", "working_memory": page, "rag_memories": memories})
+print(prompt.receipt.part("rag_memories").ceiling, prompt.receipt.budget, prompt.text)
+"""
+
+
+def test_ecology_the_agents_budget_survives_a_restart_with_its_artifact_in_a_store(tmp_path):
+    """Three processes and one SQLite file: what one wrote on its page, the next has as its budget."""
+    (tmp_path / "brim.yaml").write_text(
+        json.dumps({"profile": "ecology", "store": {"url": f"sqlite:///{tmp_path / 'world.db'}"}})
+    )
+
+    def tick(*page):
+        done = subprocess.run(
+            [sys.executable, "-c", TICK, str(tmp_path), *page], capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    own = "Memories are dear.\n```yaml\ncontext_budget: {total_tokens: 900, sections: {rag_memories: 70}}\n```\n"
+    first = tick(own)
+    assert first.startswith("70 900 ")
+    assert tick() == first
+    assert tick(own + "```yaml\ncontext_budget: {total_tokens: 5}\n```\n").startswith("70 900 ")
+    assert "leaves no room" in tick()

@@ -123,13 +123,6 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(brim, here, given, pro
     assert os.listdir() == ["request.json"]
 
 
-def test_a_budget_has_to_come_from_somewhere(brim, here):
-    (here / "request.json").write_text("[]")
-    told = brim("fit", "request.json")
-    assert (told.code, told.err.count("\n")) == (2, 1)
-    assert "request.json:1: the budget is missing: give one, or name a model" in told.err
-
-
 @pytest.mark.usefixtures("spec")
 @pytest.mark.parametrize("option", ["--select", "--query", "--recent", "--older", "--format", "--repair"])
 def test_sections_have_no_turns_to_select(brim, option):
@@ -196,9 +189,3 @@ def test_json_lines_are_messages_and_stay_lines_byte_for_byte(brim, here):
     counted = json.loads(brim("count", "--request", "talk.jsonl", "--model", "gpt-4o", "--json").out)
     assert counted["total"] == library.meter("gpt-4o").count_messages(BODY["messages"])
     assert "is a request of" in brim("count", "talk.jsonl").err
-
-
-@pytest.mark.usefixtures("here")
-def test_one_line_is_one_message(brim):
-    line = b'{"role": "user", "content": "a"}\n'
-    assert brim("fit", "-", "--budget", "99", "--model", "gpt-4o", stdin=line).out.encode() == line

@@ -85,14 +85,6 @@ def test_a_pack_has_notes_then_history_then_artifacts_by_path_then_the_scent_tra
     assert isinstance(pack, Pack)
 
 
-@pytest.mark.requirement("S2.5", "S2.7")
-def test_what_is_optional_can_be_left_out(tmp_path):
-    quiet = config(tmp_path, "curator: {artifacts: false, scent_trail_chars: 0}\n")
-    pack = Curator(quiet).prepare(STEP, steps(2, artifacts=["a.md"]))
-    assert [section.name for section in pack.sections] == ["teaching_notes", "history"]
-    assert Curator(quiet).prepare(STEP, []).text == TEACHING
-
-
 @pytest.mark.requirement("S2.5")
 def test_teaching_notes_are_never_cut_and_refused_with_numbers_where_they_alone_are_too_big(tmp_path):
     curator = Curator(config(tmp_path, budgets(10_000)))

@@ -251,13 +251,3 @@ def test_the_file_of_a_flow_has_the_settings_of_the_nearest_project_and_wins_ove
     config, name = flow_of(str(copy))
     assert (name, [step.id for step in config.flow(name).steps]) == ("build", ["x"])
     assert config.resolve(flow=name).value("context_budget_chars") == 12_000
-
-
-def test_a_flow_of_a_project_without_settings_sees_the_projects_profiles(tmp_path):
-    for folder in ("flows", "profiles"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "flows" / "build.yaml").write_text("description: no steps yet\n")
-    (tmp_path / "profiles" / "deep.yaml").write_text("budgets: {context_budget_chars: 30000}\n")
-    config, name = flow_of(str(tmp_path / "flows" / "build.yaml"))
-    assert name == "build"
-    assert config.resolve(profile="deep", flow=name).value("context_budget_chars") == 30_000

@@ -51,14 +51,6 @@ def test_the_budget_of_the_file_is_what_the_history_is_fitted_to(project, asked,
     assert f"/{budget:,} chars)" in fitted.receipt.history["note"]
 
 
-def test_the_newest_step_and_the_older_ones_have_their_own_caps(project):
-    settings = project("budgets: {history_max_recent_chars: 3000, history_max_older_chars: 700}\n").resolve()
-    history = steps(5, ENGLISH * 200)[:-1]
-    bodies = [len(message["content"]) for message in settings.fit_messages(history).messages if "name" in message]
-    assert all(600 < body <= 700 for body in bodies[:-1])
-    assert 2_500 < bodies[-1] <= 3_000
-
-
 @pytest.mark.requirement("C1")
 def test_a_budget_in_characters_still_honours_the_window_in_tokens(project):
     """200,000 Chinese characters are 278,260 tokens."""
@@ -133,12 +125,6 @@ def test_required_sections_that_are_too_big_are_refused_or_cut(project):
     with pytest.raises(brim.DoesNotFit):
         project(text % "error").resolve().fit({"rules": ENGLISH * 9})
     assert 60 < len(project(text % "shrink").resolve().fit({"rules": ENGLISH * 9}).text) <= 100
-
-
-def test_without_any_setting_a_prompt_has_the_default_budget(project):
-    prompt = project().resolve().fit({"a": "x" * 300_000})
-    assert (prompt.receipt.budget, prompt.receipt.unit) == (200_000, "chars")
-    assert len(prompt.text) <= 200_000
 
 
 def test_the_window_and_the_meter_are_those_of_the_settings(project):

@@ -76,12 +76,6 @@ def test_in_replace_mode_the_strongest_file_layer_stands_for_all_budgets(project
     assert three(project(text, environ=env).resolve(flow="build", step="1")) == (250_000, 80_000, 700)
 
 
-def test_replace_mode_may_be_a_single_flows_own(project):
-    text = LAYERED.replace("  build:\n", "  build:\n    override_mode: replace\n")
-    assert three(project(text).resolve(flow="build", step="1")) == (250_000, 80_000, 10_000)
-    assert three(project(text).resolve()) == (300_000, 100_000, 15_000)
-
-
 @pytest.mark.requirement("S2.17")
 def test_the_environment_stands_above_all_files_and_flags_above_it(project):
     env = {"BRIM_BUDGETS__CONTEXT_BUDGET_CHARS": "123456"}
@@ -114,12 +108,6 @@ def test_the_variables_of_a_service_called_brim_stop_no_program(project):
     config = project(environ=environ)
     assert config.resolve().value("model") is None
     assert len(config.ignored) == len(environ)
-
-
-def test_texts_in_the_environment_are_taken_as_they_are(project):
-    settings = project(environ={"BRIM_MODEL": "5", "BRIM_SECTIONS__PLAN__CEILING": "20%"}).resolve()
-    assert settings.value("model") == "5"
-    assert settings.value("sections.plan.ceiling") == "20%"
 
 
 def test_a_flag_that_names_no_setting_is_refused(project):
@@ -189,17 +177,6 @@ def test_a_profile_of_the_project_stands_above_the_users_of_that_name(project, t
     alone = brim.load_config(mine, environ=environ)
     assert alone.files == (str(mine / "brim.yaml"),)
     assert alone.resolve(profile="a")["meter"].value == "bytes/4"
-
-
-def test_a_flow_that_stands_alone_has_the_settings_around_it(project):
-    project("model: gpt-5\n", flows__ship="steps: [{id: x}]\n")
-    (project.root / "mine.yaml").write_text("flow: quick\nbudget_overrides: {preset: lean}\nsteps: [{id: a}]\n")
-    config = brim.load_config(project.root / "mine.yaml", environ={})
-    assert set(config.flows) == {"quick", "ship"}
-    assert config.resolve(flow="quick", step="a").preset == "lean"
-    assert config.resolve(flow="quick").value("model") == "gpt-5"
-    again = brim.load_config(project.root / "flows" / "ship.yaml", environ={})
-    assert again.flows == ("ship",)
 
 
 @pytest.mark.requirement("S2.21")

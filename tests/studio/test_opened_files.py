@@ -11,18 +11,8 @@ from audit import traces
 from brim.receipts.capture import Capture
 from brim.studio import lab_source, prompt_source
 from brim.studio.views import cache, prompt, prompt_diff, search, sessions, timeline
-from brim.studio.workspace import Workspace
 
 MAKERS = {maker.__name__: maker for makers in traces.ALL.values() for maker in makers}
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    made = Workspace(
-        name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs")
-    )
-    yield made
-    made.close()
 
 
 def opened(workspace, path):

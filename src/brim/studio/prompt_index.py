@@ -5,7 +5,7 @@ A session is read once, and then only what was written since.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
@@ -158,9 +158,3 @@ def _report(session: SessionPrompts, body: Mapping[str, Any]) -> None:
         session.counts.append((row["used"], reported))
         spent = cost(row["model"], row["unit"], reported, body.get("cached"), body.get("output"))
         row["cost_usd"] = spent if spent is not None else row["cost_usd"]
-
-
-def sections(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the sections in the receipt of a step."""
-    rows = values.get("sections")
-    yield from (row for row in rows if isinstance(row, Mapping) and "state" in row) if isinstance(rows, list) else ()

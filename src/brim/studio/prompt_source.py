@@ -55,7 +55,8 @@ class PromptSource:
     """Why a message is as it is, by its index, where the receipt does not say."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of each section that is present."""
-    before: PromptEntries | None = field(default=None, repr=False)
+    sizes: Mapping[int, tuple[int, str]] = field(default_factory=dict, repr=False)
+    """The tokens and the category of each message, by its index, where they were recorded."""
     places: Sequence[int] = ()
     """Where each message that the receipt knows is in `messages`, if others were added."""
 
@@ -88,14 +89,6 @@ class PromptSource:
         if self.receipt is None or self.receipt.capture is None:
             raise InvalidType("receipt.capture", None, "the texts of a prompt: a session with capture=True keeps them")
         return self.receipt.capture
-
-
-@dataclass(frozen=True, slots=True)
-class PromptEntries:
-    """The log entries of the messages of a recorded prompt, each with its message."""
-
-    numbers: tuple[int, ...]
-    entries: Mapping[int, LogEntry] = field(repr=False)
 
 
 def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -> PromptSource:
@@ -196,14 +189,17 @@ def _fill_recorded(store: Store, source: PromptSource) -> None:
     """Add the messages of a recorded request, and those of earlier ones that it does not have."""
     body = source.body
     attached = store.entries(source.session, kinds=["note"], after=body["attached"] - 1, limit=1)[0].body
-    now = _numbers(body["recorded"])
+    now = numbers_in(body["recorded"])
     entries = {entry.number: entry for entry in _said(store, source)}
     merged, places, gone = _merged(sorted(entries), now)
     source.kind, source.tools, source.system = "recorded", attached.get("tools"), attached.get("system")
     source.messages = [entries[number].body["message"] for number in merged]
     source.sent = [(at, source.messages[at]) for at in places]
     source.reasons = dict.fromkeys(gone, _LEFT_OUT)
-    source.format, source.before = _format(store, source), PromptEntries(merged, entries)
+    source.format = _format(store, source)
+    source.sizes = {
+        at: (entries[number].body["units"], entries[number].body["category"]) for at, number in enumerate(merged)
+    }
     source.meter = meter_of(source.model)
 
 
@@ -214,7 +210,8 @@ def _format(store: Store, source: PromptSource) -> Format:
     return cast("Format", (known[-1].get("format") if known else None) or "openai")
 
 
-def _numbers(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def numbers_in(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the numbers of ranges, each the first and one past the last."""
     return tuple(number for start, stop in ranges for number in range(start, stop))
 
 

@@ -9,7 +9,6 @@ from brim.cli import main
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
 from brim.studio.views import lab
 from brim.studio.views.composition import compose, result
-from brim.studio.workspace import Workspace
 
 TOOL = {
     "type": "function",
@@ -40,13 +39,6 @@ sections:
     content: {json.dumps(DOCUMENTS)}
   - {{name: question, priority: required, content: "Where is order 12, and who said so?"}}
 """
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    made = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path))
-    yield made
-    made.close()
 
 
 def on_the_command_line(folder, budget, capsys):

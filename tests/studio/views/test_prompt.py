@@ -186,18 +186,6 @@ def test_the_warning_the_timeline_and_the_cache_name_the_same_step(served):
         assert edit["step"] in by_step
 
 
-def test_every_prompt_of_the_demo_adds_up_to_its_header_and_its_categories(served):
-    points = served.get("timeline", session="orders-incident")[1]["points"]
-    for point in points[::6]:
-        told = served.get("prompt", session="orders-incident", step=point["step"])[1]
-        sums = {}
-        for row in told["rows"]:
-            if row["sent"]:
-                sums[row["category"]] = sums.get(row["category"], 0) + row["units"]
-        assert sum(sums.values()) == told["used"] == point["used"]
-        assert sums == {name: units for name, units in point["categories"].items() if units}
-
-
 def test_the_step_of_a_flow_opens_as_a_prompt_of_sections(served):
     steps = next(flow for flow in served.get("flows")[1]["flows"] if flow["name"] == "build")["steps"]
     told = served.get("prompt", id=steps[-1]["receipt"])[1]

@@ -17,7 +17,6 @@ from brim.history.compact import secrets
 from brim.sessions.session_step import CUT
 from brim.store.base import Store
 from brim.studio.costs import cost
-from brim.studio.prompt_index import sections
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt
 from brim.studio.views.sessions import role_and_text
@@ -198,7 +197,10 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
     if values is None:
         raise UnknownName("receipt", id, listed)
     rows = []
-    for part in sections(values):
+    listed_parts = values.get("sections")
+    for part in listed_parts if isinstance(listed_parts, list) else ():
+        if not isinstance(part, Mapping) or "state" not in part:
+            continue
         sent = part["state"] != "dropped"
         size = part.get("size", part.get("chars", part.get("size_chars")))
         used = part.get("used", part.get("used_chars", part.get("kept")))
