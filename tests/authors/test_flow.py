@@ -15,7 +15,7 @@ from brim.doctor.diagnosis import diagnose
 from brim.errors import SourceError
 from brim.flows import flow_of, run_flow
 from brim.flows.curator import Curator
-from brim.flows.stages import STAGES
+from brim.flows.run import STAGES
 from brim.llm import LLM
 from brim.settings.budgets import detected, scaled
 from brim.testing import Scripted

@@ -13,67 +13,16 @@ import yaml
 
 import brim
 from studio.browser import tab
+from studio.logs import claude_code
 from studio.test_page_open import drop, text
 
 pytestmark = pytest.mark.ui
 SESSION = "orders-incident"
-ERROR = "ConnectionRefusedError: [Errno 111] 10.0.4.17:5432 refused"
 
 
 def number(words):
     """Return the first number in some words."""
     return int(re.search(r"[\d,]+", words)[0].replace(",", ""))
-
-
-def claude_code(steps=24):
-    """Return the log of a session of Claude Code that read an error, worked on, and was compacted."""
-    records, parent = [], None
-
-    def record(kind, message=None, **more):
-        nonlocal parent
-        base = {"uuid": f"u{len(records)}", "parentUuid": parent, "sessionId": "s-1", "version": "2.1.0", "cwd": "/w"}
-        at = f"2026-11-17T10:{len(records) // 60:02d}:{len(records) % 60:02d}.000Z"
-        records.append({**base, "type": kind, "timestamp": at, **({"message": message} if message else {}), **more})
-        parent = records[-1]["uuid"]
-
-    def call(i, result):
-        use = {"type": "tool_use", "id": f"t{i}", "name": "Bash", "input": {"command": f"make part-{i}"}}
-        usage = {"input_tokens": 40, "output_tokens": 30, "cache_read_input_tokens": 15_000 + 400 * i}
-        said = {"role": "assistant", "id": f"m{i}", "model": "claude-sonnet-4-5", "content": [use], "usage": usage}
-        record("assistant", said)
-        done = {"type": "tool_result", "tool_use_id": f"t{i}", "content": result}
-        record("user", {"role": "user", "content": [done]})
-
-    record("user", {"role": "user", "content": "Find out why the nightly import fails."})
-    for i in range(steps):
-        call(
-            i,
-            f"Traceback (most recent call last)\n{ERROR}"
-            if i == 3
-            else f"part {i} is built\n" + "a line of output\n" * 60,
-        )
-    record(
-        "system",
-        subtype="compact_boundary",
-        content="Conversation compacted",
-        compactMetadata={"trigger": "auto", "preTokens": 25_000},
-    )
-    parent = None
-    told = "This session is being continued. The import fails at night. All parts were built."
-    record("user", {"role": "user", "content": told}, isCompactSummary=True)
-    for i in range(steps, steps + 4):
-        call(i, f"part {i} is built")
-    record(
-        "assistant",
-        {
-            "role": "assistant",
-            "id": "end",
-            "model": "claude-sonnet-4-5",
-            "content": [{"type": "text", "text": "Done."}],
-            "usage": {"input_tokens": 40, "output_tokens": 3, "cache_read_input_tokens": 16_000},
-        },
-    )
-    return records
 
 
 def keep_next_time(at, folder, words):
@@ -117,8 +66,8 @@ def test_a_in_a_log_of_claude_code_that_was_compacted(chromium, alone):
         at.go("sessions", workspace="mine")
         drop(at.page, "import.jsonl", text(claude_code()))
         at.page.wait_for_selector("[data-step]", timeout=30_000)
-        settings = keep_next_time(at, alone.folder, "ConnectionRefusedError")
-        assert any("10.0.4.17" in each for each in yaml.safe_load(settings.read_text())["history"]["pin"])
+        settings = keep_next_time(at, alone.folder, "ValueError")
+        assert any("row 17" in each for each in yaml.safe_load(settings.read_text())["history"]["pin"])
 
 
 def test_b_what_fills_it_adds_up_and_leads_to_the_setting(chromium, alone):

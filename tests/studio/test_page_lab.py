@@ -70,30 +70,6 @@ def test_the_slider_keeps_what_the_library_keeps_to_the_unit(chromium, served):
             at.page.get_by_label("Which pieces").select_option("all")
 
 
-def test_what_returns_at_a_budget_returns_there_and_not_one_unit_below(chromium, served):
-    with tab(chromium, served) as at:
-        at.go("lab", workspace="demo", budget="2000")
-        at.page.get_by_label("Which pieces").select_option("dropped")
-        at.page.wait_for_selector("button.back")
-        at.page.wait_for_function(
-            "() => ![...document.querySelectorAll('.back')].some(e => e.textContent.includes('below'))"
-        )
-        rows = at.page.locator(".piece:has(button.back)")
-        found = {
-            rows.nth(i).locator("b").inner_text(): int(
-                rows.nth(i).locator("button.back").inner_text().rpartition(" ")[2].replace(",", "")
-            )
-            for i in range(rows.count())
-        }
-        assert set(found) == {part.name for part in fitted(2_000).parts if part.state == "dropped"}
-        for name, units in found.items():
-            assert fitted(units).part(name).present, (name, units)
-            assert not fitted(units - 1).part(name).present, (name, units)
-        name, units = max(found.items(), key=lambda pair: pair[1])
-        at.page.locator(f".piece:has(b:text-is('{name}')) button.back").click()
-        at.page.wait_for_selector(f"[data-used='{fitted(units).used}'][data-budget='{units}']")
-
-
 def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, served):
     with tab(chromium, served) as at:
         at.go("lab", workspace="demo", budget="2600")

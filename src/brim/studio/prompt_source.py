@@ -100,7 +100,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     store = workspace.store_of(session)
     found = store.session(session)
     about = {} if found is None else found.meta
-    prompts = workspace.index.session(store, session, _model(about))
+    prompts = workspace.index.session(store, session)
     if not prompts.rows:
         raise UnknownName("session with a prompt", session, [row.id for row in store.sessions(limit=20)])
     last = len(prompts.rows)

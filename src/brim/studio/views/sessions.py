@@ -85,11 +85,10 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
         workspace: where they are.
         ids: the sessions, one on each line.
     """
-    workspace.index.update()
     found = {}
-    for name in ids.split("\n")[:_PAGE]:
-        known = workspace.index.known(name)
-        if known is None or not known.rows:
+    for name in ids.split("\n")[:_PAGE] if workspace.stores() else ():
+        known = workspace.index.session(workspace.store_of(name), name)
+        if not known.rows:
             continue
         shares = [round(100 * (row["used"] or 0) / row["budget"]) for row in known.rows[-_SPARKS:] if row["budget"]]
         found[name] = {"shares": shares, "cost_usd": known.cost, "first": max(1, len(known.rows) - _SPARKS + 1)}
