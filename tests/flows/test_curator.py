@@ -101,18 +101,6 @@ def test_teaching_notes_are_never_cut_and_refused_with_numbers_where_they_alone_
     assert "use a model with a bigger window by 1," in str(refused.value)
 
 
-@pytest.mark.requirement("S2.4")
-def test_a_pack_is_built_anew_for_each_step_and_does_not_grow(tmp_path):
-    curator = Curator(config(tmp_path, budgets()))
-    history = steps(100)
-    sizes = [len(curator.prepare(STEP, history[:count]).text) for count in range(101)]
-    assert max(sizes) <= 12_000 + 2_200, "the history, and the scent trail and the notes around it"
-    assert max(sizes[50:]) - min(sizes[50:]) < 1_200
-    assert (
-        curator.prepare(STEP, history[:3]).text == Curator(config(tmp_path, budgets())).prepare(STEP, history[:3]).text
-    )
-
-
 def test_the_room_for_the_note_is_that_of_the_widest(tmp_path):
     """Of 30 steps 14 were omitted, and the note was one digit wider than the room that was left for it."""
     curator = Curator(config(tmp_path, budgets(10_400, 8_000, 2_000, "history: {selection: recency}\n")))
@@ -194,17 +182,6 @@ def test_the_note_and_the_receipt_tell_what_was_omitted(tmp_path):
     assert event["sections_truncated"] == ["history"]
     assert event["used_tokens"] == len(pack.text) <= event["budget_tokens"]
     assert len(event["steps_dropped"]) == 20
-
-
-@pytest.mark.requirement("S2.28", "S2.29", "S2.35")
-def test_critical_steps_stay_in_the_order_of_the_flow_and_so_does_the_newest(tmp_path):
-    curator = Curator(config(tmp_path, budgets(more="history: {selection: priority, agents: flow}\n")))
-    rows = ["code-critic" if i % 5 == 0 else "doc-writer" for i in range(40)]
-    history = [StepRecord(step_id=str(i), agent=agent, output="x" * 950) for i, agent in enumerate(rows)]
-    ids = [int(name) for name in shown(curator.prepare(STEP, history))]
-    assert ids == sorted(ids)
-    assert set(range(0, 40, 5)) <= set(ids)
-    assert ids[-1] == 39
 
 
 @pytest.mark.requirement("S2.33", "S2.34")

@@ -29,23 +29,6 @@ def project(tmp_path, steps=3, more=""):
     return path
 
 
-@pytest.mark.requirement("S2.4")
-def test_a_flow_of_a_hundred_steps_keeps_every_pack_within_its_budget(tmp_path):
-    config, name = flow_of(str(project(tmp_path, 100)))
-    model = Scripted(lambda text: f"answer {len(text)} " + "word " * 700)
-    outcome = run_flow(config, name, model, run_base=tmp_path / "runs")
-    assert outcome.ok
-    assert len(outcome.steps) == len(model.asked) == 100
-    used = [ran.receipt["context_truncation"]["chars_used"] for ran in outcome.steps]
-    assert 10_000 < max(used) <= 12_000
-    assert all(len(asked) == ran.receipt["used_chars"] for asked, ran in zip(model.asked, outcome.steps, strict=True))
-    assert min(map(len, model.asked[30:])) > 10_000
-    files = os.listdir(tmp_path / "runs" / "build" / "receipts")
-    assert len(files) == 100
-    told = report(ran.event for ran in outcome.steps)
-    assert (told.prompts, told.over, told.refused) == (100, 0, 0)
-
-
 @pytest.mark.requirement("S2.6")
 def test_the_pack_is_the_whole_context_of_a_step(tmp_path):
     config, name = flow_of(str(project(tmp_path, 2)))

@@ -64,20 +64,6 @@ def test_a_single_key_stands_above_the_preset_of_its_layer_and_a_stronger_preset
     assert project(text, environ=env).resolve(flow="quick").preset == "balanced"
 
 
-@pytest.mark.parametrize(
-    ("window", "values"),
-    [
-        (200_000, (200_000, 60_000, 10_000)),
-        (128_000, (125_000, 40_000, 7_500)),
-        (131_072, (125_000, 40_000, 7_500)),
-        (32_000, (30_000, 10_000, 2_500)),
-        (32_768, (30_000, 10_000, 2_500)),
-    ],
-)
-def test_the_windows_of_the_table_have_its_rows(window, values):
-    assert scaled(window) == Budgets(*values)
-
-
 @pytest.mark.requirement("S2.14")
 def test_other_windows_have_a_quarter_and_seven_and_a_half_percent(project):
     assert scaled(400_000) == Budgets(400_000, 120_000, 20_000) == PRESETS["heavy"]

@@ -12,7 +12,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from brim.audit.comparison import Comparison, ReplayContext, ReplayPlan
+from brim.audit.comparison import Comparison, ReplayPlan
 from brim.audit.index import RecordSpan, Scan, Scanned, parts, scanned
 from brim.audit.policy import Policy, default_policy
 from brim.audit.records import Recording, lines_in, opened, ranges
@@ -101,11 +101,10 @@ def _replayed(
     recordings: tuple[Recording, ...], plan: ReplayPlan, conversations: list[list[RecordSpan]]
 ) -> tuple[int, AuditTotals]:
     """Return the bytes of some conversations, and their totals."""
-    context = ReplayContext(plan)
-    reader, totals = RecordReader(recordings), context.totals
+    reader, totals = RecordReader(recordings), AuditTotals()
     for spans in sorted(conversations, key=lambda spans: (spans[0].file, spans[0].offset)):
         threads = ConversationThreads(
-            partial(Comparison, context), problem=totals.name, parted=partial(totals.add, RECORDED, "parted")
+            partial(Comparison, plan, totals), problem=totals.name, parted=partial(totals.add, RECORDED, "parted")
         )
         threads.run(reader.items(spans))
     return sum(span.length for spans in conversations for span in spans), totals

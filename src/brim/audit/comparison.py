@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -35,24 +34,11 @@ class ReplayPlan:
     """The tokens of every model's window; without it, the catalogue's."""
 
 
-class ReplayContext:
-    """The state that the conversations of one job share."""
-
-    def __init__(self, plan: ReplayPlan) -> None:
-        self.plan = plan
-        self.totals = AuditTotals()
-        self._facts = lru_cache(maxsize=1024)(facts_of)
-
-    def facts(self, model: str | None) -> ModelFacts:
-        """Return the facts about the model of a request."""
-        return self._facts(self.plan.model or model, self.plan.window)
-
-
 class Comparison:
     """Compares one conversation, request by request."""
 
-    def __init__(self, context: ReplayContext, place: Place) -> None:
-        self._context = context
+    def __init__(self, plan: ReplayPlan, totals: AuditTotals, place: Place) -> None:
+        self._plan, self._totals = plan, totals
         self._place = place
         self._recorded: RecordedConversation | None = None
         self._runs: list[PolicyRun] = []
@@ -61,7 +47,7 @@ class Comparison:
 
     def step(self, step: TraceStep, place: Place) -> None:
         """Replay one request."""
-        totals, request = self._context.totals, step.request
+        totals, request = self._totals, step.request
         if not step.length:
             return
         totals.count(RECORDED, refused_by_provider=request.overflowed, partial=request.partial)
@@ -84,26 +70,26 @@ class Comparison:
     def finish(self) -> None:
         """Add the whole conversation to the totals."""
         if self._requests:
-            self._context.totals.add(RECORDED, "conversations")
+            self._totals.add(RECORDED, "conversations")
             lost = max((run.lost for run in self._runs), default=0)
             order = (-self._overflows, -lost, -self._longest, self._place)
-            self._context.totals.rank(ConversationTotals(*order, self._requests, self._label))
+            self._totals.rank(ConversationTotals(*order, self._requests, self._label))
 
     def _take(self, step: TraceStep) -> RecordedConversation:
         """Return the conversation with a request added: a new one if the request changes the past."""
-        facts, before = self._context.facts(step.request.model), self._recorded
+        facts, before = facts_of(self._plan.model or step.request.model, self._plan.window), self._recorded
         if before is not None and before.follows(facts, step.request.format, step.kept):
             before.take(step, None)
             return before
         recorded = RecordedConversation(facts, step.request.format)
         recorded.take(step, before)
-        policies = zip_longest(self._context.plan.policies, self._runs)
+        policies = zip_longest(self._plan.policies, self._runs)
         self._runs = [PolicyRun(policy, recorded, run) for policy, run in policies]
         return recorded
 
     def _count(self, recorded: RecordedConversation, request: RecordedRequest) -> None:
         """Count a request as it was recorded."""
-        totals, facts, units = self._context.totals, recorded.facts, recorded.units
+        totals, facts, units = self._totals, recorded.facts, recorded.units
         over, faults, label = recorded.over, recorded.faults, facts.model.id
         cached = self._size(RECORDED, recorded, units, recorded.shared)
         totals.count(RECORDED, overflows=over, unknown_window=recorded.room is None, illegal=bool(faults))
@@ -127,7 +113,7 @@ class Comparison:
 
     def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt) -> None:
         """Count the prompt of a policy. A request that the provider refused as recorded saves nothing."""
-        totals, facts, room = self._context.totals, recorded.facts, recorded.room
+        totals, facts, room = self._totals, recorded.facts, recorded.room
         over, illegal = recorded.over, bool(recorded.faults)
         cached = self._size(scope, recorded, sent.units, sent.shared)
         totals.count(scope, repaired=illegal, changed=sent.changed)
@@ -146,7 +132,7 @@ class Comparison:
 
     def _size(self, scope: str, recorded: RecordedConversation, units: int, shared: int) -> int:
         """Count the size of a prompt, and return how many of its tokens are cached."""
-        totals, room, cached = self._context.totals, recorded.room, recorded.facts.cached(shared)
+        totals, room, cached = self._totals, recorded.room, recorded.facts.cached(shared)
         totals.count(scope, requests=1, units=units, cache_units=cached)
         totals.peak(scope, units)
         if room is not None:
@@ -156,7 +142,7 @@ class Comparison:
     def _price(self, scope: str, facts: ModelFacts, units: int, cached: int) -> int | None:
         cost = facts.cost(units, cached)
         if cost is not None:
-            self._context.totals.count(scope, cost=cost, priced_requests=1)
+            self._totals.count(scope, cost=cost, priced_requests=1)
         return cost
 
 

@@ -16,7 +16,6 @@ from brim.files.json_strings import map_strings
 from brim.history.compact import secrets
 from brim.sessions.session_step import CUT
 from brim.store.base import Store
-from brim.studio.costs import cost
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt
 from brim.studio.views.sessions import role_and_text
@@ -76,7 +75,6 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
     return {
         "id": source.id,
         "session": session,
-        "session_kind": str(source.about.get("kind", "session")),
         "step": source.step,
         "steps": len(source.prompts.rows),
         "number": source.entry.number,
@@ -89,7 +87,6 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
         "window": _window(source),
         "usage": usage,
         "cost_usd": source.prompts.rows[source.step - 1]["cost_usd"],
-        "spent_usd": cost(source.model, body.get("unit"), body.get("used")),
         "rows": rows,
         "rulers": made.rulers(rows),
         "answer": answer,
@@ -218,7 +215,6 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
     return {
         "id": id,
         "session": None,
-        "session_kind": "flow",
         "step": None,
         "steps": 0,
         "number": None,
@@ -231,7 +227,7 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
         "used": used,
         "budget": None,  # `budget_chars` limits the history in it, and is one of the facts.
         "truncated": any(row["state"] != "whole" for row in rows),
-        **dict.fromkeys(("window", "usage", "cost_usd", "spent_usd")),
+        **dict.fromkeys(("window", "usage", "cost_usd")),
         "rows": rows,
         "rulers": [],
         "answer": {"text": answer} if answer else None,

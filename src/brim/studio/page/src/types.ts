@@ -191,7 +191,6 @@ export interface PromptRow {
 export interface Prompt {
   id: string;
   session: string | null;
-  session_kind: string;
   step: number | null;
   steps: number;
   at: number | null;
