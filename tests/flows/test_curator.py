@@ -184,6 +184,17 @@ def test_the_note_and_the_receipt_tell_what_was_omitted(tmp_path):
     assert len(event["steps_dropped"]) == 20
 
 
+@pytest.mark.requirement("S2.28", "S2.29", "S2.35")
+def test_critical_steps_stay_in_the_order_of_the_flow_and_so_does_the_newest(tmp_path):
+    curator = Curator(config(tmp_path, budgets(more="history: {selection: priority, agents: flow}\n")))
+    rows = ["code-critic" if i % 5 == 0 else "doc-writer" for i in range(40)]
+    history = [StepRecord(step_id=str(i), agent=agent, output="x" * 950) for i, agent in enumerate(rows)]
+    ids = [int(name) for name in shown(curator.prepare(STEP, history))]
+    assert ids == sorted(ids)
+    assert set(range(0, 40, 5)) <= set(ids)
+    assert ids[-1] == 39
+
+
 @pytest.mark.requirement("S2.33", "S2.34")
 def test_a_long_step_is_cut_with_its_marker_and_that_alone_is_truncation(tmp_path):
     curator = Curator(config(tmp_path, budgets()))
