@@ -7,7 +7,7 @@ import pytest
 
 from audit import traces
 from brim.audit import audit
-from brim.audit.executor import Executor
+from brim.audit.audit import processes
 from brim.errors import SourceError
 
 
@@ -16,10 +16,8 @@ def _die(_):
 
 
 def test_a_process_that_is_ended_from_outside_is_one_error():
-    executor = Executor(2)
-    with pytest.raises(SourceError, match="ended from outside"):
-        list(executor.map(_die, [1], size=1))
-    executor.close()
+    with pytest.raises(SourceError, match="ended from outside"), processes(2) as run:
+        list(run(_die, [1]))
 
 
 def test_a_copy_that_is_removed_meanwhile_is_told(tmp_path, monkeypatch):

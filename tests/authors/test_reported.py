@@ -1,6 +1,6 @@
 """What the five authors met when they tried brim with data of their own: one test for each report.
 
-Each test opens with the author's words. A report that was refused instead is on the author's page, with its reason.
+Each test opens with the author's words.
 """
 
 import json

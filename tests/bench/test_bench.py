@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
 
-from bench import clock, corpus, counting, fitting, outcome, record  # noqa: E402 - the checkout is no installed package
+from bench import corpus, counting, fitting, outcome, record  # noqa: E402 - the checkout is no installed package
 
 
 def digest(text):
@@ -109,18 +109,6 @@ def test_a_page_shows_numbers_with_three_digits_and_texts_as_they_are():
         "",
         "One was left out.",
     ]
-
-
-def test_quick_is_a_tenth():
-    assert (outcome.Setting().size(1_000), outcome.Setting(quick=True).size(1_000)) == (1_000, 100)
-
-
-def test_the_clock_returns_the_result_of_what_it_measures():
-    seconds, result = clock.once(len, "text")
-    assert result == 4
-    assert seconds >= 0
-    assert clock.best(len, "text", repeats=1) >= 0
-    assert clock.median(len, ["a", "bb"]) >= 0
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names(capsys):

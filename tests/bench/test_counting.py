@@ -28,8 +28,3 @@ def test_a_record_holds_the_figures_and_where_they_come_from(tmp_path):
     assert (told["benchmark"], told["command"], told["seconds"]) == ("some", "python -m bench some", 2)
     assert told["packages"]["brim"]
     assert told["quick"] is False
-
-
-def test_a_quick_record_says_so(tmp_path):
-    path = record.write(record.recorded(Outcome(name="some", tables=[]), Setting(quick=True), 1), tmp_path)
-    assert json.loads(path.read_text(encoding="utf-8"))["quick"] is True

@@ -149,12 +149,6 @@ def test_a_prompt_is_scored_by_the_answer_that_follows_it():
     )
 
 
-def test_a_long_answer_is_scored_up_to_320_tokens_and_a_prompt_beyond_the_window_is_not():
-    scorer = model_scorer(Model(), Tokens())
-    assert scorer([{"role": "user", "content": "x" * 7_870}], "y" * 900, frozenset()).nats == 160.5
-    assert scorer([{"role": "user", "content": "x" * 7_871}], "y" * 900, frozenset()) is None
-
-
 def test_a_step_that_one_way_cannot_be_scored_at_is_left_out_for_all():
     run = trajectories.synthetic(1)[0]
     found = list(cases(run, METER.count_messages(run.messages) // 4, 3))

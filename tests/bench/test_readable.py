@@ -8,7 +8,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 from bench.outcome import Setting
-from bench.readable import _gates, figures, look, measured
+from bench.readable import figures, look, measured
 from bench.trajectories import Trajectory
 
 import brim
@@ -62,12 +62,6 @@ def test_a_prompt_is_looked_at_as_text(sent, expected):
     assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("words", "counted"), [(4, 0), (20, 1), (200, 0)])
-def test_texts_of_8_to_120_tokens_are_short(words, counted):
-    history = [*HISTORY[:1], {"role": "assistant", "content": "word " * words}, *HISTORY[1:]]
-    assert look(history, history, METER)["said"] == 2 + counted
-
-
 class Newest(trimmers.Trimmer):
     """Keeps the system message, the task and the newest turn."""
 
@@ -108,25 +102,6 @@ def test_a_prompt_that_is_over_or_missing_is_counted():
     sums = measured(Raising(), [run()])
     assert sums["raised"] == sums["steps"] > 0
     assert figures(sums)["words"] == 0
-
-
-@pytest.mark.parametrize(
-    ("sums", "failed"),
-    [
-        ({"words": 90, "torn": 0, "hollow": 15, "altered": 3, "after": 60}, []),
-        ({"words": 89, "torn": 0, "hollow": 0, "altered": 0, "after": 60}, ["words"]),
-        ({"words": 90, "torn": 0.4, "hollow": 0, "altered": 0, "after": 60}, []),
-        ({"words": 90, "torn": 0.6, "hollow": 0, "altered": 0, "after": 60}, ["torn"]),
-        ({"words": 90, "torn": 0, "hollow": 16, "altered": 4, "after": 59}, ["hollow", "altered", "after"]),
-    ],
-)
-def test_the_targets(sums, failed):
-    sums = {**sums, **dict.fromkeys(("said", "lines", "results", "calls", "first"), 100)}
-    gates = _gates(dict.fromkeys(("plain", "wrap", "session"), sums))
-    assert len(gates) == 15
-    assert [gate.name for gate in gates if not gate.passed] == [
-        f"readable: {way}, {name}" for way in ("plain", "wrap", "session") for name in failed
-    ]
 
 
 def test_the_table_has_a_row_for_each_way_and_no_gates_without_recorded_runs(monkeypatch):

@@ -1,8 +1,6 @@
 """Things said in passing: the runs that hold them, in every format, and what counts as kept."""
 
-import json
 import sys
-from collections import Counter
 from pathlib import Path
 from random import Random
 
@@ -24,16 +22,6 @@ RUN = said_runs.run(1, SHORT)
 
 
 CALL, RESULT = {"tool_use"}, {"tool_result"}
-PLACES = {
-    "agent, with a call": ("assistant", CALL, 0, 30),
-    "agent, in a paragraph": ("assistant", CALL, 25, 110),
-    "agent, in a long report": ("assistant", CALL, 150, 300),
-    "agent, short message": ("assistant", set(), 1, 10),
-    "user, short message": ("user", set(), 0, 0),
-    "user, in a paragraph": ("user", set(), 40, 250),
-    "user, beside a result": ("user", RESULT, 0, 0),
-}
-"""Whose message it is, what else the message holds, and the least and most tokens of text around the sentence."""
 
 
 def in_format(run, format):
@@ -60,27 +48,6 @@ def test_each_thing_is_said_once_in_every_format(format, seed):
 @pytest.mark.parametrize("format", ["openai", "responses", "anthropic"])
 def test_a_provider_takes_the_run(format):
     assert talk.refusal(in_format(RUN, format), format) == ""
-
-
-def test_results_are_most_of_a_run_and_reminders_are_repeated():
-    messages = in_format(said_runs.run(0), "openai")
-    sizes = {role: sum(len(str(m["content"])) for m in messages if m["role"] == role) for role in ("tool", "user")}
-    assert sizes["tool"] > 20 * sizes["user"]
-    repeated = Counter(m["content"] for m in messages if m["role"] == "user" and "<system-reminder>" in m["content"])
-    assert [times for _, times in repeated.most_common(2)] == [7, 6]
-
-
-def test_the_places_are_what_they_are_called():
-    run = said_runs.run(0)
-    meter = brim.meter("o200k_base")
-    for sentence, place in run.said.items():
-        (message,) = [message for message in run.messages if sentence in json.dumps(message, ensure_ascii=False)]
-        kinds = {block["type"] for block in message["content"]} - {"text"}
-        (text,) = [block["text"] for block in message["content"] if sentence in block.get("text", "")]
-        role, beside, least, most = PLACES[place]
-        assert message["role"] == role
-        assert kinds == beside
-        assert least <= meter.count(text.replace(sentence, "")) <= most
 
 
 class Oldest(Trimmer):

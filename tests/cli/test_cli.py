@@ -44,10 +44,6 @@ def test_the_help_of_a_command_has_an_example_and_json(brim, command):
     assert "--json" in told.out
 
 
-def test_version_prints_the_version(brim):
-    assert brim("--version").out.startswith("brim 0.")
-
-
 @pytest.mark.parametrize("words", [(), ("config",), ("flow",)], ids=["brim", "config", "flow"])
 def test_no_line_of_a_list_of_commands_is_cut_off(brim, words):
     told = [line for line in brim(*words, "--help").out.splitlines() if not line.startswith("Usage:")]
@@ -71,19 +67,7 @@ FILES = {
     "malformed.yaml": b"sections: [\n  {name: a\n",
     "twice.yaml": b"sections: []\nbudget: 1\nbudget: 2\n",
     "object.yaml": b"sections:\n  - !!python/object/apply:os.system [touch pwned]\n",
-    "bomb.yaml": b"a: &a [x,x,x,x,x,x,x,x]\n"
-    + b"".join(b"%c: &%c [%s]\n" % (98 + i, 98 + i, b",".join([b"*%c" % (97 + i)] * 8)) for i in range(8)),
-    "unknown_key.yaml": b"sections:\n  - name: a\n    content: b\n    cieling: 5\n",
-    "both.yaml": b"sections:\n  - name: a\n    content: b\n    file: c\n",
-    "missing_file.yaml": b"sections:\n  - name: a\n    file: nowhere.txt\n",
     "binary_file.yaml": b"sections:\n  - name: a\n    file: binary.md\n",
-    "percent.yaml": b"budget: 5\nsections:\n  - {name: a, content: b, floor: 101%}\n",
-    "nan.yaml": b"budget: .nan\nsections: []\n",
-    "negative.yaml": b"sections: []\nbudget: -4\n",
-    "names.yaml": b"budget: 5\nsections:\n  - {name: a, content: b}\n  - {name: a, content: c}\n",
-    "policy.yaml": b"budget: 5\npolicy: hope\nsections: []\n",
-    "type.yaml": b"budget: 5\nsections:\n  - name: [a]\n    content: b\n",
-    "control.yaml": b"budget: 5\nsections: \x01\n",
     "receipt.json": b'{"version": 1, "budget": "many"}',
     "later.json": b'{"version": 99}',
 }
@@ -96,50 +80,27 @@ REFUSED = [
     ("fit", "malformed.yaml", "malformed.yaml:3: not YAML"),
     ("fit", "twice.yaml", "twice.yaml:3: the key 'budget' is repeated"),
     ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is refused"),
-    ("fit", "bomb.yaml", "more than 100,000 values"),
-    ("fit", "unknown_key.yaml", "unknown_key.yaml:4: sections[0] has no key 'cieling'; did you mean 'ceiling'?"),
-    ("fit", "both.yaml", "both.yaml:2: sections[0] must have exactly one of content, file"),
-    ("fit", "missing_file.yaml", "missing_file.yaml:3: sections[0].file: 'nowhere.txt': no such file"),
     ("fit", "binary_file.yaml", "binary_file.yaml:3: sections[0].file: 'binary.md': a binary file"),
-    ("fit", "percent.yaml", "percent.yaml:3: sections[0]: section 'a': floor must be"),
-    ("fit", "nan.yaml", "nan.yaml:1: budget must be a whole number of at least 0, not nan"),
-    ("fit", "negative.yaml", "negative.yaml:2: budget must be a whole number of at least 0, not -4"),
-    ("fit", "names.yaml", "names.yaml:4: sections[1] name must be different"),
-    ("fit", "policy.yaml", "policy.yaml:2: policy must be one of"),
-    ("fit", "type.yaml", "type.yaml:3: sections[0]: section name must be"),
-    ("fit", "control.yaml", "control.yaml:2: not YAML: the control character"),
-    ("fit", "spec.yaml", "--budget", "-5", "--budget must be a whole number of at least 0, not -5"),
-    ("fit", "spec.yaml", "--budget", "nan", "--budget must be a whole number of at least 0, not 'nan'"),
-    ("fit", "spec.yaml", "--budget", "1e3", "not '1e3'"),
+    ("fit", "spec.yaml", "--budget", "1e3", "--budget must be a whole number of at least 0, not '1e3'"),
     ("fit", "spec.yaml", "--model", "gpt-55", "'gpt-55'; the nearest known are gpt-5"),
     ("fit", "spec.yaml", "--model", "gpt-5", "--meter", "chars", "model must be omitted if a meter is set"),
     ("fit", "spec.yaml", "--meter", "nowhere.json", "nowhere.json: "),
     ("fit", "spec.yaml", "--out", ".", ".: it cannot be written: is a directory"),
-    ("fit", "spec.yaml", "--out", "no/such/place", "no/such/place: it cannot be written: no such file or directory"),
     ("fit", "spec.yaml", "--out", "x", "--receipt", "./x", "--receipt must be another file than --out"),
     ("fit", "spec.yaml", "--capture", "--capture must be used with --receipt or --json"),
     ("fit", "missing argument 'SPEC.yaml' (see brim fit --help)"),
     ("fit", "spec.yaml", "--bugdet", "5", "no such option: --bugdet"),
-    ("count", "nowhere.md", "nowhere.md: no such file or directory"),
-    ("count", "binary.md", "binary.md: a binary file"),
     ("count", "latin.md", "latin.md:2: not UTF-8 text: invalid continuation byte at byte 12"),
     ("count", "*.zip", "*.zip: no file matches this pattern"),
-    ("count", "prompt.md", "--model", "gpt-55", "'gpt-55'"),
     ("count", "prompt.md", "--threshold", "x", "--threshold must be a whole number"),
     ("check", "prompt.md", "prompt.md: there is no budget"),
     ("check", "nowhere.md", "--budget", "5", "nowhere.md: no such file"),
-    ("check", "*.zip", "--budget", "5", "*.zip: no file matches"),
-    ("check", "prompt.md", "--budget", "-1", "--budget must be a whole number of at least 0, not -1"),
-    ("check", "malformed.yaml", "malformed.yaml:3: not YAML"),
     ("check", "FILES must be one file at least"),
-    ("replay", "nowhere.json", "nowhere.json: no such file"),
     ("replay", "receipt.json", "receipt.json: not a receipt"),
     ("replay", "later.json", "later.json: not a receipt: receipt version must be 1"),
     ("replay", "spec.yaml", "spec.yaml: not a receipt: receipt must be JSON"),
     ("models", "nothing-like-it", "no model is called 'nothing-like-it'"),
-    ("demo", "--budget", "much", "--budget must be a whole number of at least 0, not 'much'"),
     ("demo", "--width", "3", "--width must be a whole number of at least 40, not 3"),
-    ("demo", "--model", "gpt-55", "'gpt-55'"),
     ("cuont", "no such command 'cuont'"),
 ]
 
@@ -185,17 +146,6 @@ def test_json_is_json(brim, files, arguments):
     assert outcome.code == 0
     assert isinstance(json.loads(outcome.out), dict)
     assert outcome.out.isascii()
-
-
-def test_the_installed_command_has_exit_codes_and_no_traceback(files):
-    assert brim_process("--version").returncode == 0
-    over = brim_process("check", "prompt.md", "--budget", "1", "--meter", "chars")
-    assert over.returncode == 1
-    assert b"OVER" in over.stdout
-    wrong = brim_process("fit", "twice.yaml")
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith(b"brim: twice.yaml:3: ")
-    assert b"Traceback" not in wrong.stderr
 
 
 def test_standard_input_that_is_no_text_is_refused():

@@ -62,28 +62,12 @@ def test_another_file_may_be_shown_and_no_file_is_fine(brim, project):
     assert "Preset: balanced. Read: no file, so the defaults." in told.out
 
 
-def test_unknown_names_end_with_2_and_one_line(brim):
-    told = brim("config", "show", "--flow", "biuld")
-    assert (told.code, told.out) == (2, "")
-    assert told.err == "brim: no flow is called 'biuld'; the nearest known are build\n"
-
-
 def test_a_value_of_a_shipped_profile_is_shown_with_the_name_of_its_file(brim, project):
     """The path of the installed package took four lines of the table for each of them."""
     (project / "brim.yaml").write_text("profile: forge\n")
     assert row(brim("config", "show").out, "prompt.total") == [
         "*", "prompt.total", "8,000", "profile", "brim:forge.yaml:8",
     ]  # fmt: skip
-
-
-def test_every_problem_of_a_bad_file_is_in_one_line_and_the_code_is_2(brim, project):
-    (project / "brim.yaml").write_text("modle: x\nbounds: none\n")
-    told = brim("doctor")
-    assert (told.code, told.out) == (2, "")
-    assert told.err == (
-        "brim: brim.yaml:1: the file has no key 'modle'; did you mean 'model'?; 1 more problem: line 2: bounds must be"
-        " one of product, strict_seed, not 'none'\n"
-    )
 
 
 def test_what_only_shows_when_settings_are_used_is_checked_too(brim, project):
@@ -111,13 +95,6 @@ def test_a_dry_run_changes_nothing(brim, project):
     assert (project / "brim.yaml").read_text() == TEXT
     told = json.loads(brim("config", "set", "model", "gpt-4", "--dry-run", "--json").out)
     assert (told["changed"], told["made"], told["key"]) == (True, False, "model")
-
-
-def test_an_invalid_value_is_refused_and_the_file_stays(brim, project):
-    told = brim("config", "set", "context_budget_chars", "lots")
-    assert told.code == 2
-    assert told.err == "brim: context_budget_chars must be a whole number of at least 0, not 'lots'\n"
-    assert (project / "brim.yaml").read_text() == TEXT
 
 
 def test_another_file_may_be_changed_or_made(brim, project):

@@ -35,17 +35,6 @@ def test_a_directory_is_drawn_as_a_tree(brim):
 
 
 @pytest.mark.usefixtures("docs")
-def test_files_are_listed_as_they_were_named(brim):
-    assert brim("count", "docs/deep/c.md", "docs/*.md", "-m", "chars").out == (
-        "chars   file\n"
-        "──────────────────────\n"
-        "    5   docs/deep/c.md\n"
-        "  100   docs/a.md\n"
-        "\n105 chars in 2 files (chars, exact)\n"
-    )
-
-
-@pytest.mark.usefixtures("docs")
 def test_an_estimate_says_so(brim):
     told = brim("count", "docs/a.md", "--model", "claude-sonnet-4-5").out
     assert told.startswith("about ")

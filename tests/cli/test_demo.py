@@ -42,12 +42,3 @@ def test_a_budget_below_the_essentials_does_not_fit(brim):
 def test_the_errors_of_the_log_survive(brim):
     text = json.loads(brim("demo", "--json").out)["text"]
     assert text.count("row refused") == 3
-
-
-def test_every_state_is_on_show(brim):
-    parts = json.loads(brim("demo", "--json").out)["receipt"]["parts"]
-    assert {part["state"] for part in parts} >= {"whole", "form", "cut", "dropped"}
-
-
-def test_another_model_may_be_an_estimate(brim):
-    assert "estimate" in brim("demo", "--model", "claude-sonnet-4-5").out

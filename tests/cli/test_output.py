@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from brim.cli.output import complain, counted, whole, write_files
-from brim.errors import InvalidValue, SourceError
-from brim.meter.base import measured
+from brim.cli.output import write_files
+from brim.errors import SourceError
 
 
 @pytest.mark.usefixtures("here")
@@ -44,23 +43,3 @@ def test_a_failure_while_files_take_their_places_leaves_no_litter(monkeypatch):
 def test_a_device_is_written_to_in_place():
     write_files({os.devnull: "gone"})
     assert not os.path.isfile(os.devnull)
-
-
-def test_a_complaint_is_one_line(capsys):
-    complain("one\n  two")
-    assert capsys.readouterr().err == "brim: one two\n"
-
-
-def test_numbers_are_whole():
-    assert whole("--budget", None) is None
-    assert whole("--budget", "8_000") == 8000
-    for value in ("", "x", "1.5", "nan", "inf", "9" * 5000):
-        with pytest.raises(InvalidValue, match="--budget must be a whole number of at least 0"):
-            whole("--budget", value)
-
-
-def test_words():
-    assert (counted(1, "file"), counted(1200, "file")) == ("1 file", "1,200 files")
-    assert measured("o200k_base", exact=True) == "o200k_base, exact"
-    assert measured("chars/4", exact=False) == "chars/4, an estimate"
-    assert measured("claude (estimate: x)", exact=False) == "claude (estimate: x)"

@@ -107,11 +107,6 @@ def test_an_empty_store_and_an_unknown_session_are_reported(brim, store):
     assert "thread" in done.err
 
 
-def test_what_something_else_wrote_is_no_session(brim, store):
-    store.append("notes", [("note", {"x": 1})])
-    assert "no sessions" in brim("status", "--line").out
-
-
 def test_a_conversation_of_a_gateway_is_shown_beside_the_sessions(brim, store):
     talked(store, "thread", 1)
     store.append("gateway/1", [], meta={"kind": "gateway", "status": {"used": 7, "budget": 9}})
@@ -121,13 +116,6 @@ def test_a_conversation_of_a_gateway_is_shown_beside_the_sessions(brim, store):
     row = next(line for line in lines if line.startswith("gateway/1 "))
     assert row.split()[1:7] == ["-", "-", "7", "9", "-", "0"]
     assert brim("status", "--line", "--session", "gateway/1").out == "7/9 (77.8 %), 0 cuts\n"
-
-
-def test_many_conversations_of_a_gateway_hide_no_session(brim, store):
-    talked(store, "thread", 1)
-    for i in range(30):
-        store.append(f"gateway/{i}", [], meta={"kind": "gateway", "status": {"used": 7, "budget": 9}})
-    assert brim("status").out.splitlines()[0] == "session thread"
 
 
 def test_calls_that_were_made_again_after_a_cut_are_on_the_page_and_the_line(brim, store):

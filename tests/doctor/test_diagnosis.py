@@ -2,8 +2,7 @@
 
 import pytest
 
-from brim.doctor.diagnosis import diagnose
-from brim.doctor.finding import CHECKS
+from brim.doctor.diagnosis import CHECKS, diagnose
 from brim.flows import run_flow
 from brim.llm import Reply
 from brim.testing import Scripted

@@ -1,7 +1,7 @@
 import pytest
 
 from brim import SourceError
-from brim.doctor.prompt_files import BudgetRule, check_files
+from brim.doctor.prompt_files import check_files
 
 
 @pytest.fixture
@@ -18,36 +18,36 @@ def prompts(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("prompts")
 def test_each_file_is_held_against_its_budget():
-    judged = check_files(BudgetRule(files=("prompts",), budget=15, meter="chars"))
-    assert [(each.path, each.count, each.left, each.ok) for each in judged.verdicts] == [
+    verdicts, skipped = check_files(("prompts",), budget=15, meter="chars")
+    assert [(each.path, each.count, each.left, each.ok) for each in verdicts] == [
         ("prompts/a.md", 10, 5, True),
         ("prompts/b.md", 30, -15, False),
         ("prompts/d.yaml", 11, 4, True),
     ]
-    assert [each.path for each in judged.over] == ["prompts/b.md"]
-    assert judged.skipped == ("prompts/c.png",)
+    assert [each.path for each in verdicts if not each.ok] == ["prompts/b.md"]
+    assert skipped == ["prompts/c.png"]
 
 
 @pytest.mark.usefixtures("prompts")
 def test_a_file_of_sections_has_its_own_budget_and_may_not_fit():
-    assert check_files(BudgetRule(files=("prompts/d.yaml",))).verdicts[0].budget == 20
+    assert check_files(("prompts/d.yaml",))[0][0].budget == 20
     with open("prompts/d.yaml", "a") as file:
         file.write("policy: stop\n")
-    verdict = check_files(BudgetRule(files=("prompts/d.yaml",), budget=5)).verdicts[0]
+    verdict = check_files(("prompts/d.yaml",), budget=5)[0][0]
     assert (verdict.ok, verdict.losses) == (True, 1)
     with open("prompts/d.yaml", "w") as file:
         file.write("meter: chars\nbudget: 5\nsections: [{name: a, content: 0123456789a, priority: required}]\n")
-    verdict = check_files(BudgetRule(files=("prompts/d.yaml",))).verdicts[0]
+    verdict = check_files(("prompts/d.yaml",))[0][0]
     assert (verdict.count, verdict.budget, verdict.ok, verdict.unit) == (11, 5, False, "chars")
 
 
 @pytest.mark.usefixtures("prompts")
 def test_a_plain_prompt_needs_a_budget():
     with pytest.raises(SourceError, match=r"prompts/a\.md: there is no budget"):
-        check_files(BudgetRule(files=("prompts/a.md",)))
+        check_files(("prompts/a.md",))
 
 
 @pytest.mark.usefixtures("prompts")
 def test_nothing_to_judge_is_refused():
     with pytest.raises(SourceError, match="no prompt file to check"):
-        check_files(BudgetRule(files=("prompts/*.png",), budget=5))
+        check_files(("prompts/*.png",), budget=5)

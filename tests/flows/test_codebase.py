@@ -4,7 +4,7 @@ import pytest
 
 import brim
 from brim.errors import SourceError
-from brim.flows.codebase import Codebase, File, file_sections, read_codebase
+from brim.flows.codebase import File, file_sections, read_codebase
 
 USERS = "class User:\n    def rename(self, name):\n        self.name = name\n"
 
@@ -134,19 +134,6 @@ def test_files_are_ranked_by_what_is_asked_about_and_others_are_not_named(root):
     ]
     assert paths(found.ranked("How is mail sent?")) == ["src/deep/er/mail.py"]
     assert found.ranked("zebra") == []
-
-
-def test_the_order_does_not_depend_on_how_the_files_came(root):
-    files = list(read_codebase(str(root)).files)
-    asked = "user order mail guide"
-    assert paths(Codebase(tuple(files)).ranked(asked)) == paths(Codebase(tuple(reversed(files))).ranked(asked))
-    same = [File(f"{name}.py", "user") for name in "cab"]
-    assert paths(Codebase(tuple(same)).ranked("user")) == ["a.py", "b.py", "c.py"]
-
-
-def test_a_neighbour_of_a_match_is_no_match():
-    files = [File(f"{i}.txt", "user" if i == 5 else f"word{i}") for i in range(9)]
-    assert paths(Codebase(tuple(files)).ranked("user")) == ["5.txt"]
 
 
 @pytest.mark.parametrize("budget", [0, 10, 60, 200, 2_000, 4_000, 60_000])

@@ -2,19 +2,17 @@ import json
 import os
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.errors import DoesNotFit, InvalidValue, ModelError, UnknownName
+from brim.errors import DoesNotFit, InvalidValue, ModelError
 from brim.flows.curator import Curator
-from brim.flows.pack import Pack, history_section
+from brim.flows.pack import Pack
 from brim.flows.step_record import StepRecord
 from brim.history.note import NOTE_MARK
-from brim.history.priority import DEFAULT
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 from properties import examples
@@ -87,14 +85,6 @@ def test_a_pack_has_notes_then_history_then_artifacts_by_path_then_the_scent_tra
     assert isinstance(pack, Pack)
 
 
-@pytest.mark.requirement("S2.5", "S2.7")
-def test_what_is_optional_can_be_left_out(tmp_path):
-    quiet = config(tmp_path, "curator: {artifacts: false, scent_trail_chars: 0}\n")
-    pack = Curator(quiet).prepare(STEP, steps(2, artifacts=["a.md"]))
-    assert [section.name for section in pack.sections] == ["teaching_notes", "history"]
-    assert Curator(quiet).prepare(STEP, []).text == TEACHING
-
-
 @pytest.mark.requirement("S2.5")
 def test_teaching_notes_are_never_cut_and_refused_with_numbers_where_they_alone_are_too_big(tmp_path):
     curator = Curator(config(tmp_path, budgets(10_000)))
@@ -109,18 +99,6 @@ def test_teaching_notes_are_never_cut_and_refused_with_numbers_where_they_alone_
         narrow.prepare({**STEP, "teaching_notes": {"constraints": ["c " * 2_500]}}, [])
     assert refused.value.available == 1_500
     assert "use a model with a bigger window by 1," in str(refused.value)
-
-
-@pytest.mark.requirement("S2.4")
-def test_a_pack_is_built_anew_for_each_step_and_does_not_grow(tmp_path):
-    curator = Curator(config(tmp_path, budgets()))
-    history = steps(100)
-    sizes = [len(curator.prepare(STEP, history[:count]).text) for count in range(101)]
-    assert max(sizes) <= 12_000 + 2_200, "the history, and the scent trail and the notes around it"
-    assert max(sizes[50:]) - min(sizes[50:]) < 1_200
-    assert (
-        curator.prepare(STEP, history[:3]).text == Curator(config(tmp_path, budgets())).prepare(STEP, history[:3]).text
-    )
 
 
 def test_the_room_for_the_note_is_that_of_the_widest(tmp_path):
@@ -167,31 +145,6 @@ def test_a_pack_is_never_over_its_budget_and_always_begins_with_its_notes(data, 
     if history:
         assert pack.receipt["steps"][-1]["state"] != "omitted"
     json.dumps(pack.receipt)
-
-
-@pytest.mark.parametrize("selection", ["recency", "priority"])
-def test_a_history_is_within_any_room_and_whole_in_just_enough(selection):
-    values = {"context_budget_chars": 3_000, "history_max_recent_chars": 400, "history_max_older_chars": 150}
-    values |= {"history.selection": selection, "history.within": "newest_first", "history.pin_most_recent": True}
-    values |= {"history.pin": ()}
-
-    def settings(*, note=True):  # Smaller than the settings of a file may be.
-        return SimpleNamespace(value={**values, "history.note": note}.__getitem__, classes=lambda: DEFAULT)
-
-    given = settings()
-    history = [StepRecord(step_id=str(i), agent=agent, output="y" * (40 * i)) for i, agent in enumerate(AGENTS * 3)]
-    whole = len(history_section(history, 10**6, given, "").text)
-    for room in [*range(-5, whole, 5), whole - 1, whole, whole + 1]:
-        found = history_section(history, room, given, "")
-        assert len(found.text) <= max(room, 0)
-        assert (found.truncation["steps_included"] == 12) == (room >= whole)
-        omitted = f"({12 - found.truncation['steps_included']} omitted" in found.text
-        assert omitted == ("[CONTEXT_TRUNCATED]" in found.text)
-    rooms = range(200, whole, 23)
-    assert min(room - len(history_section(history, room, given, "").text) for room in rooms) < 15
-    quiet = history_section(history, 600, settings(note=False), "")
-    assert "[CONTEXT_TRUNCATED]" not in quiet.text
-    assert quiet.truncation["truncated"]
 
 
 def test_what_stands_around_the_history_takes_at_most_half(tmp_path):
@@ -242,18 +195,6 @@ def test_critical_steps_stay_in_the_order_of_the_flow_and_so_does_the_newest(tmp
     assert ids[-1] == 39
 
 
-@pytest.mark.requirement("S2.35")
-def test_the_selection_is_the_one_of_every_other_history(tmp_path):
-    history = steps(30, size=900)
-    pack = Curator(config(tmp_path, budgets())).prepare(STEP, history)
-    room = len(pack.section("history"))
-    texts = [{"role": "assistant", "content": f"\n\n{step.title}\n{step.output}"} for step in history]
-    task = {"role": "user", "content": ""}
-    fitted = brim.fit_messages([task, *texts], room, meter="chars", excerpts=False, note=False)
-    assert abs(len(fitted.messages) - 1 - len(shown(pack))) <= 1
-    assert shown(pack) == [str(i) for i in range(30 - len(shown(pack)), 30)]
-
-
 @pytest.mark.requirement("S2.33", "S2.34")
 def test_a_long_step_is_cut_with_its_marker_and_that_alone_is_truncation(tmp_path):
     curator = Curator(config(tmp_path, budgets()))
@@ -267,26 +208,6 @@ def test_a_long_step_is_cut_with_its_marker_and_that_alone_is_truncation(tmp_pat
     assert pack.receipt["note"] == ""
     assert NOTE_MARK not in pack.text
     assert not curator.prepare(STEP, steps(2)).receipt["context_truncation"]["truncated"]
-
-
-@pytest.mark.requirement("S2.21")
-def test_budgets_of_the_flow_and_the_step_reach_the_pack(tmp_path):
-    (tmp_path / "flows").mkdir()
-    (tmp_path / "flows" / "build.yaml").write_text(
-        "flow: build\nbudget_overrides: {context_budget_chars: 20000}\nsteps:\n"
-        "  - {id: a, agent: fixer, teaching_notes: {inputs: x}}\n"
-        "  - {id: b, agent: fixer, budget_overrides: {context_budget_chars: 15000}}\n"
-    )
-    curator = Curator(config(tmp_path, budgets()), flow="build")
-    packs = [curator.prepare(step, steps(60, size=990)) for step in ("a", 1)]
-    assert [pack.receipt["budget_chars"] for pack in packs] == [20_000, 15_000]
-    sizes = [len(pack.section("history")) for pack in packs]
-    assert all(budget - 1_100 < size <= budget for size, budget in zip(sizes, (20_000, 15_000), strict=True))
-    assert "Now: step b (2 of 2) of the flow build" in packs[1].text
-    with pytest.raises(UnknownName, match="step of the flow 'build'"):
-        curator.prepare("c", [])
-    with pytest.raises(UnknownName, match="flow"):
-        Curator(config(tmp_path), flow="biuld")
 
 
 def test_a_window_in_tokens_holds_beside_the_budget_in_characters(tmp_path):
@@ -462,21 +383,6 @@ def test_where_there_is_nothing_to_choose_from_nobody_is_asked(tmp_path):
 def test_steps_and_histories_that_cannot_be_are_refused(tmp_path, step, history, told):
     with pytest.raises(InvalidValue, match=told):
         Curator(config(tmp_path)).prepare(step, history)
-
-
-def test_a_config_that_is_none_is_refused():
-    with pytest.raises(InvalidValue, match="the result of load_config"):
-        Curator(7)
-
-
-def test_agents_can_be_given_other_classes(tmp_path):
-    rows = [StepRecord(step_id=str(i), agent="poet" if i < 3 else "fixer", output="x" * 990) for i in range(30)]
-    usual = config(tmp_path, budgets(more="history: {selection: priority, agents: flow}\n"))
-    assert "0" not in shown(Curator(usual).prepare(STEP, rows))
-    raised = config(
-        tmp_path, budgets(more="history: {selection: priority, agents: flow, classes: {critical: [poet]}}\n")
-    )
-    assert {"0", "1", "2"} <= set(shown(Curator(raised).prepare(STEP, rows)))
 
 
 def test_threads_may_share_a_curator(tmp_path, root):

@@ -66,7 +66,6 @@ _PARTS = (
         "history.embedding",
         "settings.resolved",
         "settings.loader",
-        "settings.overrides",
         "settings.yaml_editor",
         "sections.",
     ),

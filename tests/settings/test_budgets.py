@@ -64,20 +64,6 @@ def test_a_single_key_stands_above_the_preset_of_its_layer_and_a_stronger_preset
     assert project(text, environ=env).resolve(flow="quick").preset == "balanced"
 
 
-@pytest.mark.parametrize(
-    ("window", "values"),
-    [
-        (200_000, (200_000, 60_000, 10_000)),
-        (128_000, (125_000, 40_000, 7_500)),
-        (131_072, (125_000, 40_000, 7_500)),
-        (32_000, (30_000, 10_000, 2_500)),
-        (32_768, (30_000, 10_000, 2_500)),
-    ],
-)
-def test_the_windows_of_the_table_have_its_rows(window, values):
-    assert scaled(window) == Budgets(*values)
-
-
 @pytest.mark.requirement("S2.14")
 def test_other_windows_have_a_quarter_and_seven_and_a_half_percent(project):
     assert scaled(400_000) == Budgets(400_000, 120_000, 20_000) == PRESETS["heavy"]
@@ -125,16 +111,6 @@ def test_a_budget_beyond_its_bounds_is_moved_and_told_once(project, caplog, case
     assert sum(record.getMessage() == own[0] for record in caplog.records) == 1
     assert all(record.name == "brim.settings" for record in caplog.records)
     assert ("suspiciously large" in own[0]) == (given_ > 5_000_000)
-
-
-@pytest.mark.requirement("S2.24")
-def test_strict_bounds_hold_every_value_to_the_same(project):
-    text = "bounds: strict_seed\nbudgets: {preset: lean}\n"
-    settings_ = project(text).resolve()
-    assert settings_["history_max_older_chars"].value == 10_000
-    assert "below minimum 10,000" in settings_.warnings[0]
-    assert settings_.preset is None
-    assert project(text.replace("strict_seed", "product")).resolve().warnings == ()
 
 
 @pytest.mark.requirement("S2.25")

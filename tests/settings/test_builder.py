@@ -51,57 +51,6 @@ def test_the_budget_of_the_file_is_what_the_history_is_fitted_to(project, asked,
     assert f"/{budget:,} chars)" in fitted.receipt.history["note"]
 
 
-@pytest.mark.requirement("S2.21")
-def test_the_documents_own_files_reach_the_prompt(project):
-    config = project(
-        None,
-        **{
-            "swarm__profiles__heavy-context.swarm_profile": """\
-                profile_id: "heavy-context"
-                description: "Profile for large codebase analysis"
-                budget_overrides:
-                  context_budget_chars: 300000
-                  history_max_recent_chars: 100000
-                  history_max_older_chars: 15000
-            """,
-            "swarm__config__flows__build": """\
-                flow: build
-                description: "Plan -> Draft flow"
-                budget_overrides:
-                  context_budget_chars: 250000
-                  history_max_recent_chars: 80000
-                steps:
-                  - id: "0"
-                    agent: context-loader
-                    budget_overrides:
-                      context_budget_chars: 300000
-                      history_max_recent_chars: 100000
-                  - id: "1"
-                    agent: test-author
-            """,
-        },
-    )
-    history = steps(30, ENGLISH * 600)
-    for asked, budget, older in (
-        ({}, 200_000, 10_000),
-        ({"profile": "heavy-context"}, 300_000, 15_000),
-        ({"profile": "heavy-context", "flow": "build", "step": "1"}, 250_000, 15_000),
-        ({"flow": "build", "step": "0"}, 300_000, 10_000),
-    ):
-        fitted = config.resolve(**asked).fit_messages(history)
-        bodies = [len(message["content"]) for message in fitted.messages if message["role"] == "assistant"]
-        assert fitted.budget == budget
-        assert 0.8 * older < max(bodies) <= older
-
-
-def test_the_newest_step_and_the_older_ones_have_their_own_caps(project):
-    settings = project("budgets: {history_max_recent_chars: 3000, history_max_older_chars: 700}\n").resolve()
-    history = steps(5, ENGLISH * 200)[:-1]
-    bodies = [len(message["content"]) for message in settings.fit_messages(history).messages if "name" in message]
-    assert all(600 < body <= 700 for body in bodies[:-1])
-    assert 2_500 < bodies[-1] <= 3_000
-
-
 @pytest.mark.requirement("C1")
 def test_a_budget_in_characters_still_honours_the_window_in_tokens(project):
     """200,000 Chinese characters are 278,260 tokens."""
@@ -176,26 +125,6 @@ def test_required_sections_that_are_too_big_are_refused_or_cut(project):
     with pytest.raises(brim.DoesNotFit):
         project(text % "error").resolve().fit({"rules": ENGLISH * 9})
     assert 60 < len(project(text % "shrink").resolve().fit({"rules": ENGLISH * 9}).text) <= 100
-
-
-@pytest.mark.requirement("S1.17")
-def test_where_fitting_is_off_the_prompt_is_what_came_in(project):
-    text = (
-        "meter: chars\nprompt: {total: 10, enabled: false, show_budget: true}\nsections: {a: {ceiling: 1, most: 1}}\n"
-    )
-    assert project(text).resolve().fit({"a": "first", "b": ["x", "y"]}).text == "first\n\nx\ny"
-
-
-def test_without_any_setting_a_prompt_has_the_default_budget(project):
-    prompt = project().resolve().fit({"a": "x" * 300_000})
-    assert (prompt.receipt.budget, prompt.receipt.unit) == (200_000, "chars")
-    assert len(prompt.text) <= 200_000
-
-
-def test_the_safety_margin_is_taken_off_where_counts_are_estimates(project):
-    text = "meter: %s\nprompt: {total: 1000}\nsafety_margin: 5%%\n"
-    assert project(text % "chars/4").resolve().fit({"a": ENGLISH * 999}).receipt.budget == 950
-    assert project(text % "o200k_base").resolve().fit({"a": ENGLISH * 999}).receipt.budget == 1_000
 
 
 def test_the_window_and_the_meter_are_those_of_the_settings(project):

@@ -1,7 +1,6 @@
 """Which layer counts, where a value comes from, and what is refused."""
 
 import os
-import textwrap
 
 import pytest
 
@@ -77,12 +76,6 @@ def test_in_replace_mode_the_strongest_file_layer_stands_for_all_budgets(project
     assert three(project(text, environ=env).resolve(flow="build", step="1")) == (250_000, 80_000, 700)
 
 
-def test_replace_mode_may_be_a_single_flows_own(project):
-    text = LAYERED.replace("  build:\n", "  build:\n    override_mode: replace\n")
-    assert three(project(text).resolve(flow="build", step="1")) == (250_000, 80_000, 10_000)
-    assert three(project(text).resolve()) == (300_000, 100_000, 15_000)
-
-
 @pytest.mark.requirement("S2.17")
 def test_the_environment_stands_above_all_files_and_flags_above_it(project):
     env = {"BRIM_BUDGETS__CONTEXT_BUDGET_CHARS": "123456"}
@@ -117,12 +110,6 @@ def test_the_variables_of_a_service_called_brim_stop_no_program(project):
     assert len(config.ignored) == len(environ)
 
 
-def test_texts_in_the_environment_are_taken_as_they_are(project):
-    settings = project(environ={"BRIM_MODEL": "5", "BRIM_SECTIONS__PLAN__CEILING": "20%"}).resolve()
-    assert settings.value("model") == "5"
-    assert settings.value("sections.plan.ceiling") == "20%"
-
-
 def test_a_flag_that_names_no_setting_is_refused(project):
     with pytest.raises(brim.InvalidValue, match=r"did you mean 'history\.selection'"):
         project(flags={"history.selektion": "recency"})
@@ -152,20 +139,6 @@ def test_each_budget_has_an_accessor(project, monkeypatch):
     assert get_history_max_older_chars(config) == 15_000
     monkeypatch.chdir(project.root)
     assert get_context_budget_chars(flow="build") == 250_000
-
-
-@pytest.mark.requirement("S2.23")
-def test_the_values_of_before_are_restored_by_an_override(project):
-    text = """
-        budget_overrides:
-          context_budget_chars: 400000
-          history_max_recent_chars: 120000
-          history_max_older_chars: 20000
-    """
-    settings = project(text).resolve()
-    assert three(settings) == (400_000, 120_000, 20_000)
-    assert settings.preset == "heavy"
-    assert settings.warnings == ()
 
 
 def test_the_nearest_file_above_is_found(tmp_path, monkeypatch):
@@ -204,17 +177,6 @@ def test_a_profile_of_the_project_stands_above_the_users_of_that_name(project, t
     alone = brim.load_config(mine, environ=environ)
     assert alone.files == (str(mine / "brim.yaml"),)
     assert alone.resolve(profile="a")["meter"].value == "bytes/4"
-
-
-def test_a_flow_that_stands_alone_has_the_settings_around_it(project):
-    project("model: gpt-5\n", flows__ship="steps: [{id: x}]\n")
-    (project.root / "mine.yaml").write_text("flow: quick\nbudget_overrides: {preset: lean}\nsteps: [{id: a}]\n")
-    config = brim.load_config(project.root / "mine.yaml", environ={})
-    assert set(config.flows) == {"quick", "ship"}
-    assert config.resolve(flow="quick", step="a").preset == "lean"
-    assert config.resolve(flow="quick").value("model") == "gpt-5"
-    again = brim.load_config(project.root / "flows" / "ship.yaml", environ={})
-    assert again.flows == ("ship",)
 
 
 @pytest.mark.requirement("S2.21")
@@ -331,22 +293,6 @@ def test_every_problem_of_a_file_is_in_one_error(project):
 def test_a_budget_at_the_wrong_place_is_told_where_it_belongs(project):
     with pytest.raises(brim.SourceError, match="it belongs under budgets: budgets.context_budget_chars"):
         project("context_budget_chars: 5\n")
-
-
-@pytest.mark.requirement("S2.7")
-def test_the_curator_is_switched_off_by_one_key_of_a_flow_or_a_profile(project):
-    text = textwrap.dedent("""\
-        flows:
-          build: {curator_enabled: false}
-        profiles:
-          quick: {curator_enabled: false}
-    """)
-    config = project(text)
-    assert config.resolve().value("curator.enabled") is True
-    assert config.resolve(flow="build").value("curator.enabled") is False
-    assert config.resolve(profile="quick").value("curator.enabled") is False
-    with pytest.raises(brim.SourceError, match=r"sets curator\.enabled a second time: keep one"):
-        project("flows: {build: {curator_enabled: false, curator: {enabled: true}}}\n")
 
 
 @pytest.mark.requirement("S2.7", "S2.13")

@@ -535,8 +535,3 @@ def test_every_key_can_be_set_in_every_layer_and_by_its_variable(project, key):
     text = value if isinstance(value, str) and not isinstance(setting.default, int) else json.dumps(value)
     found = project(environ={variable: text}).resolve()[named]
     assert (found.value, found.origin, found.where) == (value, "env", variable)
-
-
-def test_a_key_without_effect_would_be_seen(project):
-    look = PROBES["prompt.total"].look
-    assert look(project("curator: {artifacts: false}\n").resolve()) == look(project().resolve())

@@ -64,3 +64,14 @@ def test_a_summary_that_fails_is_done_without_and_the_reason_told():
 def test_a_history_that_is_not_there_is_refused():
     with pytest.raises(brim.UnknownName, match="no section is called 'past'"):
         settings("B").exchange({"history": ATTEMPTS}, Scripted([]), history="past")
+
+
+def test_strategy_b_summarises_the_lessons_where_there_is_no_history():
+    """Strategy B raised on the worker's table, which has lessons and no history."""
+    lessons = [f"Attempt {i}: tried way {i}, and it failed." for i in range(1, 31)]
+    model = Scripted(["Ways 1 to 27 all failed.", "done"])
+    worker = brim.load_config(environ={}, flags={"model": "gpt-5", "history.strategy": "B"}).resolve(profile="forge")
+    made = worker.exchange({"rule": "V-2301", "lessons": lessons}, model)
+    assert [each in model.asked[0] for each in (lessons[0], lessons[26], lessons[27])] == [True, True, False]
+    shown = "\n".join(lessons[-3:])
+    assert made.prompt.text == f"V-2301\n\nWays 1 to 27 all failed.\n{shown}"

@@ -70,3 +70,25 @@ def test_only_a_prompt_that_is_over_is_logged_and_only_if_it_is_to_be(project, c
     project(logged).resolve().fit(LONG, agent="a1")
     told = [record.getMessage() for record in caplog.records if record.name == "brim"]
     assert told == ["[Context:Budget] Prompt over budget for a1: ~342 chars (limit 200). Hard truncating."]
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{memory} {weather}", "wet cellar [N/A]"),
+        ("{memory}, again: {memory}", "wet cellar, again: wet cellar"),
+        ("{{json}} {memory}", "{json} wet cellar"),
+        ("No place at all.", "No place at all."),
+    ],
+)
+def test_where_nothing_may_raise_a_template_is_filled_whatever_it_says(template, text):
+    held = brim.load_config(environ={}).resolve(profile="broker")
+    assert held.fit({"memory": ["wet cellar"], "unused": "text"}, template=template).text == text
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5, 8, 20, 60])
+def test_a_template_that_is_longer_than_the_budget_is_cut_itself(limit):
+    held = brim.load_config(environ={}, flags={"meter": "chars/4"}).resolve(profile="broker")
+    text = held.fit({"memory": ["wet"]}, template="The rules of the house. " * 40 + "{memory}", budget=limit).text
+    assert len(text) // 4 <= limit
+    assert limit < 20 or (text.startswith("The rules of the house. The") and "... (context truncated)" in text)

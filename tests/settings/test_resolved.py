@@ -109,14 +109,6 @@ def test_the_margin_holds_for_whatever_a_program_makes_of_the_settings(project, 
     assert FittedCalls(2_000).conversations.request(hello).room.fits == 1_800
 
 
-def test_the_margin_holds_for_a_wrapped_client(tmp_path, monkeypatch):
-    openai = pytest.importorskip("openai")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "brim.yaml").write_text(ROUGH)
-    client = brim.wrap(openai.OpenAI(api_key="none"), window=2_000)
-    assert client.brim.request([{"role": "user", "content": "hello"}]).room.fits == 1_800
-
-
 def test_the_model_of_the_settings_sets_no_window_of_another_model(project):
     said = [{"role": "user", "content": "hello"}]
     settings = project("model: gpt-4o\nwindow: {reserve: 5000, cap: 50%, warn: 25%, limit: 250000}\n").resolve()

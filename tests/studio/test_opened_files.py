@@ -8,23 +8,11 @@ import pytest
 
 import brim
 from audit import traces
-from brim.errors import SourceError
-from brim.meter import meter
 from brim.receipts.capture import Capture
 from brim.studio import lab_source, prompt_source
 from brim.studio.views import cache, prompt, prompt_diff, search, sessions, timeline
-from brim.studio.workspace import Workspace
 
 MAKERS = {maker.__name__: maker for makers in traces.ALL.values() for maker in makers}
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    made = Workspace(
-        name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs")
-    )
-    yield made
-    made.close()
 
 
 def opened(workspace, path):
@@ -84,11 +72,6 @@ def test_the_answer_of_a_log_stands_beside_its_request(workspace, tmp_path, make
     log = [{"request": maker()[1], "response": answer}]
     session = opened(workspace, traces.write(tmp_path / "log.jsonl", log)).sessions[0]
     assert prompt.prompt(workspace, session)["answer"] == {"text": "in window.py"}
-
-
-def test_a_chat_is_counted_as_the_meter_counts_the_whole_of_it(workspace, tmp_path):
-    session = opened(workspace, traces.write(tmp_path / "log.jsonl", traces.openai_bodies())).sessions[0]
-    assert prompt.prompt(workspace, session)["used"] == meter("gpt-4o").count_messages(traces.CHAT[:4])
 
 
 def test_one_request_over_many_lines_is_one_prompt_and_a_packed_file_too(workspace, tmp_path):
@@ -211,13 +194,6 @@ def test_words_are_found_over_all_sources(workspace, tmp_path):
     totals = sessions.sessions(workspace)["totals"]
     assert (totals["recent"], totals["warned"]) == (2, 0)
     assert sessions.sessions(workspace, text="claude")["found"] == 1
-
-
-def test_empty_objects_are_in_no_format_and_none_is_looked_for(workspace, tmp_path, monkeypatch):
-    (tmp_path / "empty.jsonl").write_text("{}\n" * 3)
-    monkeypatch.setattr("brim.audit.index.found", lambda value: pytest.fail("a format was looked for"))
-    with pytest.raises(SourceError, match="none of the recording formats"):
-        workspace.files.open(str(tmp_path / "empty.jsonl"), wait=60)
 
 
 def test_the_meter_that_a_receipt_of_a_stranger_names_is_never_a_file(tmp_path):

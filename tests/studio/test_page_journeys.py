@@ -1,7 +1,7 @@
 """What people come for, each from its question to the file that changed, in a real Chromium. `make test-ui` runs this.
 
-A: the agent forgot an error, keep it next time. B: what fills the window. C: another budget. D: why the cache was missed.
-E: the budgets of a flow. F: what goes through the gateway now.
+A: the agent forgot an error, keep it next time. B: what fills the window. C: another budget. F: what goes through the
+gateway now.
 """
 
 import json
@@ -13,67 +13,16 @@ import yaml
 
 import brim
 from studio.browser import tab
+from studio.logs import claude_code
 from studio.test_page_open import drop, text
 
 pytestmark = pytest.mark.ui
 SESSION = "orders-incident"
-ERROR = "ConnectionRefusedError: [Errno 111] 10.0.4.17:5432 refused"
 
 
 def number(words):
     """Return the first number in some words."""
     return int(re.search(r"[\d,]+", words)[0].replace(",", ""))
-
-
-def claude_code(steps=24):
-    """Return the log of a session of Claude Code that read an error, worked on, and was compacted."""
-    records, parent = [], None
-
-    def record(kind, message=None, **more):
-        nonlocal parent
-        base = {"uuid": f"u{len(records)}", "parentUuid": parent, "sessionId": "s-1", "version": "2.1.0", "cwd": "/w"}
-        at = f"2026-11-17T10:{len(records) // 60:02d}:{len(records) % 60:02d}.000Z"
-        records.append({**base, "type": kind, "timestamp": at, **({"message": message} if message else {}), **more})
-        parent = records[-1]["uuid"]
-
-    def call(i, result):
-        use = {"type": "tool_use", "id": f"t{i}", "name": "Bash", "input": {"command": f"make part-{i}"}}
-        usage = {"input_tokens": 40, "output_tokens": 30, "cache_read_input_tokens": 15_000 + 400 * i}
-        said = {"role": "assistant", "id": f"m{i}", "model": "claude-sonnet-4-5", "content": [use], "usage": usage}
-        record("assistant", said)
-        done = {"type": "tool_result", "tool_use_id": f"t{i}", "content": result}
-        record("user", {"role": "user", "content": [done]})
-
-    record("user", {"role": "user", "content": "Find out why the nightly import fails."})
-    for i in range(steps):
-        call(
-            i,
-            f"Traceback (most recent call last)\n{ERROR}"
-            if i == 3
-            else f"part {i} is built\n" + "a line of output\n" * 60,
-        )
-    record(
-        "system",
-        subtype="compact_boundary",
-        content="Conversation compacted",
-        compactMetadata={"trigger": "auto", "preTokens": 25_000},
-    )
-    parent = None
-    told = "This session is being continued. The import fails at night. All parts were built."
-    record("user", {"role": "user", "content": told}, isCompactSummary=True)
-    for i in range(steps, steps + 4):
-        call(i, f"part {i} is built")
-    record(
-        "assistant",
-        {
-            "role": "assistant",
-            "id": "end",
-            "model": "claude-sonnet-4-5",
-            "content": [{"type": "text", "text": "Done."}],
-            "usage": {"input_tokens": 40, "output_tokens": 3, "cache_read_input_tokens": 16_000},
-        },
-    )
-    return records
 
 
 def keep_next_time(at, folder, words):
@@ -117,8 +66,8 @@ def test_a_in_a_log_of_claude_code_that_was_compacted(chromium, alone):
         at.go("sessions", workspace="mine")
         drop(at.page, "import.jsonl", text(claude_code()))
         at.page.wait_for_selector("[data-step]", timeout=30_000)
-        settings = keep_next_time(at, alone.folder, "ConnectionRefusedError")
-        assert any("10.0.4.17" in each for each in yaml.safe_load(settings.read_text())["history"]["pin"])
+        settings = keep_next_time(at, alone.folder, "ValueError")
+        assert any("row 17" in each for each in yaml.safe_load(settings.read_text())["history"]["pin"])
 
 
 def test_b_what_fills_it_adds_up_and_leads_to_the_setting(chromium, alone):
@@ -138,38 +87,6 @@ def test_b_what_fills_it_adds_up_and_leads_to_the_setting(chromium, alone):
         at.page.get_by_role("button", name="Save").click()
         at.page.wait_for_selector("text=Saved to")
     assert yaml.safe_load((folder / "brim.yaml").read_text())["session"]["tool_limit"] == "20%"
-
-
-def test_b_tools_that_were_never_called_are_told_without_being_asked_for(chromium, alone):
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": f"tool_{i}",
-                "description": "It does a thing. " * 40,
-                "parameters": {"type": "object"},
-            },
-        }
-        for i in range(20)
-    ]
-    said = [{"role": "user", "content": "go"}]
-    bodies = []
-    for i in range(5):
-        call = {"id": f"c{i}", "type": "function", "function": {"name": "tool_0", "arguments": "{}"}}
-        said = [
-            *said,
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"c{i}", "content": "ok"},
-        ]
-        bodies.append({"model": "gpt-4o", "messages": said, "tools": tools})
-    with tab(chromium, alone) as at:
-        at.go("sessions", workspace="mine")
-        drop(at.page, "tools.jsonl", text(bodies))
-        at.page.wait_for_selector("[data-step]", timeout=30_000)
-        at.page.get_by_role("tab", name="What fills it").click()
-        told = at.page.locator(".hint-card").first.inner_text()
-        assert "tool_0" in told
-        assert "20 tools" in told
 
 
 def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, alone, tmp_path):
@@ -200,60 +117,6 @@ def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, alo
             assert main(argv) == 0
 
 
-def test_d_a_clock_in_the_system_prompt_is_found_as_what_breaks_the_cache(chromium, alone):
-    """Fifty requests of one run are one session, and the studio names the character that differs and its price."""
-    bodies, said = [], []
-    for i in range(50):
-        system = {
-            "role": "system",
-            "content": f"It is now 2026-11-17 10:{i:02d}:07. " + "You are a careful engineer. " * 300,
-        }
-        said = [*said, {"role": "user", "content": f"question {i}"}, {"role": "assistant", "content": f"answer {i}"}]
-        bodies.append(
-            {
-                "session_id": "one-run",
-                "request": {"model": "gpt-4o", "messages": [system, *said, {"role": "user", "content": "go on"}]},
-                "response": {
-                    "usage": {
-                        "prompt_tokens": 1_900 + 12 * i,
-                        "completion_tokens": 5,
-                        "prompt_tokens_details": {"cached_tokens": 0},
-                    },
-                    "choices": [{"message": {"role": "assistant", "content": f"answer {i}"}}],
-                },
-            }
-        )
-    with tab(chromium, alone) as at:
-        at.go("sessions", workspace="mine")
-        drop(at.page, "clock.jsonl", text(bodies))
-        at.page.wait_for_selector("[data-step='50']", timeout=60_000)
-        at.page.get_by_role("tab", name="Cache").click()
-        at.page.wait_for_selector("section[aria-label='This step'] >> text=system prompt changed")
-        at.page.get_by_role("tab", name="What fills it").click()
-        told = at.page.locator(".hint-card", has_text="system prompt").first.inner_text()
-        assert "character" in told
-        assert "$" in told
-
-
-def test_e_the_budget_of_a_step_is_changed_previewed_saved_and_undone(chromium, alone):
-    path = Path(alone.studio.workspace("demo").config) / "flows" / "build.yaml"
-    before = path.read_text(encoding="utf-8")
-    with tab(chromium, alone) as at:
-        at.go("settings", workspace="demo")
-        at.page.locator(".tree").get_by_role("link", name="review").click()
-        at.page.locator(".keys button", has_text="Whole history").click()
-        at.page.locator(".keys form").get_by_label("context_budget_chars").fill("15000")
-        at.page.locator(".keys form").get_by_role("button", name="Show the change").click()
-        at.page.get_by_role("button", name="recorded sessions").click()
-        at.page.get_by_role("region", name="Preview on this flow's receipts").wait_for()
-        at.page.get_by_role("button", name="Save").click()
-        at.page.wait_for_selector("text=Saved to")
-        assert yaml.safe_load(path.read_text())["steps"][4]["budget_overrides"]["context_budget_chars"] == 15_000
-        at.page.locator(".said").get_by_role("button", name="Undo").click()
-        at.page.wait_for_selector("text=Reverted in")
-    assert path.read_text(encoding="utf-8") == before
-
-
 def test_f_a_request_of_the_gateway_leads_to_its_conversation_and_back(chromium, served):
     with tab(chromium, served) as at:
         at.go("live", workspace="demo", only="cut")
@@ -277,41 +140,3 @@ def test_words_of_any_text_are_found_from_anywhere(chromium, served):
         at.page.locator(".palette li", has_text="left out of").first.click()
         at.page.wait_for_selector("main[data-screen='session'] mark")
         assert "certificate" in at.page.locator("#panel").inner_text()
-
-
-def test_a_client_that_trims_its_history_is_one_session(chromium, alone):
-    turns = [{"role": ("user", "assistant")[i % 2], "content": f"turn {i} " + "words " * 30} for i in range(60)]
-    bodies = [
-        {
-            "session_id": "trims",
-            "request": {"model": "gpt-4o", "messages": turns[max(0, i - 9) : i]},
-            "response": {"choices": [{"message": turns[i]}]},
-        }
-        for i in range(1, 60, 2)
-    ]
-    with tab(chromium, alone) as at:
-        at.go("sessions", workspace="mine")
-        drop(at.page, "trims.jsonl", text(bodies))
-        at.page.wait_for_selector("[data-step='30']", timeout=30_000)
-        at.page.get_by_role("tab", name="Left out").click()
-        assert int(at.page.locator("[data-out]").get_attribute("data-out")) > 40
-
-
-@pytest.mark.parametrize("maker", ["langsmith", "langfuse"])
-def test_every_number_of_one_step_is_the_same_on_every_screen(chromium, alone, maker):
-    from audit import traces
-
-    found = next(each for makers in traces.ALL.values() for each in makers if maker in each.__name__)
-    with tab(chromium, alone) as at:
-        at.go("sessions", workspace="mine")
-        drop(at.page, f"{maker}.jsonl", text(found()))
-        at.page.wait_for_selector("[data-step]", timeout=30_000)
-        used = number(at.page.locator("[data-used]").first.inner_text())
-        assert number(at.page.locator("[data-sum]").inner_text()) == used
-        for tab_, place in (("What fills it", "#panel tr.sum td"), ("Cache", "section[aria-label='This step'] dd")):
-            at.page.get_by_role("tab", name=tab_).click()
-            assert number(at.page.locator(place).first.inner_text()) == used
-        at.page.locator("main > details > summary").click()
-        assert number(at.page.locator("main > details tr.on td").nth(-6).inner_text()) == used
-        at.go("sessions", workspace="mine")
-        assert used in [number(each) for each in at.page.locator(".row.session .num small").all_inner_texts()]

@@ -70,30 +70,6 @@ def test_the_slider_keeps_what_the_library_keeps_to_the_unit(chromium, served):
             at.page.get_by_label("Which pieces").select_option("all")
 
 
-def test_what_returns_at_a_budget_returns_there_and_not_one_unit_below(chromium, served):
-    with tab(chromium, served) as at:
-        at.go("lab", workspace="demo", budget="2000")
-        at.page.get_by_label("Which pieces").select_option("dropped")
-        at.page.wait_for_selector("button.back")
-        at.page.wait_for_function(
-            "() => ![...document.querySelectorAll('.back')].some(e => e.textContent.includes('below'))"
-        )
-        rows = at.page.locator(".piece:has(button.back)")
-        found = {
-            rows.nth(i).locator("b").inner_text(): int(
-                rows.nth(i).locator("button.back").inner_text().rpartition(" ")[2].replace(",", "")
-            )
-            for i in range(rows.count())
-        }
-        assert set(found) == {part.name for part in fitted(2_000).parts if part.state == "dropped"}
-        for name, units in found.items():
-            assert fitted(units).part(name).present, (name, units)
-            assert not fitted(units - 1).part(name).present, (name, units)
-        name, units = max(found.items(), key=lambda pair: pair[1])
-        at.page.locator(f".piece:has(b:text-is('{name}')) button.back").click()
-        at.page.wait_for_selector(f"[data-used='{fitted(units).used}'][data-budget='{units}']")
-
-
 def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, served):
     with tab(chromium, served) as at:
         at.go("lab", workspace="demo", budget="2600")
@@ -154,24 +130,6 @@ def test_two_policies_stand_side_by_side_and_only_what_differs_is_marked(chromiu
         assert "beside=policy%3Astop" in at.page.url
 
 
-def test_a_case_is_saved_as_files_that_the_command_line_runs(chromium, served, tmp_path):
-    from brim.cli import main
-
-    with tab(chromium, served) as at:
-        at.go("lab", workspace="demo", budget="2600")
-        at.page.get_by_role("button", name="Save as test files").click()
-        at.page.wait_for_selector(".saved .file")
-        commands = at.page.locator(".saved code").all_inner_texts()
-        for i in range(2):
-            with at.page.expect_download() as found:
-                at.page.locator(".saved .file button").nth(i).click()
-            found.value.save_as(tmp_path / found.value.suggested_filename)
-        assert [command.split()[1] for command in commands] == ["check", "fit", "replay"]
-        for command in commands:
-            argv = [str(tmp_path / word) if (tmp_path / word).is_file() else word for word in command.split()[1:]]
-            assert main(argv) == 0
-
-
 def test_a_redraw_of_two_thousand_pieces_keeps_up_with_the_slider(chromium, alone, capsys):
     rounds = []
     with tab(chromium, alone) as at:
@@ -189,12 +147,3 @@ def test_a_redraw_of_two_thousand_pieces_keeps_up_with_the_slider(chromium, alon
     if min(rounds) >= 100 and busy > 1.5:
         pytest.skip(f"p95 {min(rounds):.0f} ms tells nothing: {busy:.1f} processes wait for each core")
     assert min(rounds) < 100
-
-
-def test_twenty_thousand_pieces_are_shown(chromium, alone):
-    with tab(chromium, alone) as at:
-        opened(at, alone, 20_000)
-        at.page.evaluate(MOVES, [[120_000, 150_000, 180_000], 0])
-        at.page.locator(".long").evaluate("each => each.scrollTo(0, each.scrollHeight)")
-        at.page.wait_for_selector(".piece b >> text=s19999")
-        assert at.page.locator(".piece").count() < 40

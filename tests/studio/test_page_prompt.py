@@ -22,50 +22,6 @@ FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startT
 EVIL = " ".join(PAYLOADS) + " </pre></details>"
 
 
-def recorded(store, model, name, *, capture=True):
-    """Record a session whose last prompts are cut."""
-    anthropic = "claude" in model
-    session = brim.Session(brim.Window(3_000), model=model, store=store, id=name, capture=capture)
-
-    def said(role, content):
-        return {"role": role, "content": [{"type": "text", "text": content}] if anthropic else content}
-
-    for i in range(12):
-        session.add(said("user", f"question {i} of {name} " + "word " * 120))
-        fitted = session.prompt(system="Be brief and exact.")
-        session.record_usage(
-            input_tokens=int(fitted.used * (1.1 if anthropic else 1)), output_tokens=9, cached_tokens=0
-        )
-        session.add(said("assistant", f"answer {i} " + "word " * 60))
-
-
-def test_the_numbers_of_ten_sessions_of_three_providers_agree_everywhere(chromium, alone):
-    models = ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro")
-    names = [f"{models[i % 3]}-{i}" for i in range(10)]
-    with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store:
-        for i, name in enumerate(names):
-            recorded(store, models[i % 3], name)
-    with tab(chromium, alone) as at:
-        for name in names:
-            points = alone.get("timeline", "mine", session=name)[1]["points"]
-            calls = {call["step"]: call["used"] for call in alone.get("cache", "mine", session=name)[1]["calls"]}
-            for step in (1, 7, 12):
-                at.go("session", workspace="mine", session=name, step=step)
-                used = int(at.page.locator("[data-used]").first.get_attribute("data-used"))
-                total = int(at.page.locator("[data-sum]").get_attribute("data-sum"))
-                assert used == total == points[step - 1]["used"] == calls[step]
-                body = json.loads(alone.get("prompt_body", "mine", session=name, step=step)[1]["body"])
-                texts = [
-                    each.get("text", "")
-                    for each in alone.get("prompt", "mine", session=name, step=step)[1]["rows"]
-                    if each["sent"]
-                ]
-                for message in body["messages"]:
-                    content = message["content"]
-                    sent = content if isinstance(content, str) else "\n".join(block["text"] for block in content)
-                    assert sent in texts
-
-
 def test_every_event_leads_to_its_step_in_one_click_and_back_returns(chromium, served):
     with tab(chromium, served) as at:
         marks = served.get("timeline", session=SESSION)[1]["marks"]

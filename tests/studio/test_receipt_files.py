@@ -72,6 +72,8 @@ def guarded(alone):
         (place / "secret.json").write_text(json.dumps({"step_id": SECRET}))
     (inside / "a.json").write_text('{"step_id": "a"}')
     (inside / "linked.json").symlink_to(alone.folder / "secret.json")
+    (inside / "list.json").write_text("[]")
+    os.mkfifo(inside / "pipe.json")
     outside = alone.folder / "outside" / "receipts"
     outside.mkdir(parents=True)
     (outside / "a.json").write_text(json.dumps({"step_id": SECRET}))
@@ -88,11 +90,6 @@ def raw(served, path):
         while piece := line.recv(65_536):
             answer += piece
         return answer
-
-
-def test_there_are_three_hundred_payloads():
-    assert len(PATHS) + len(IDS) >= 300
-    assert len({*PATHS}) == len(PATHS)
 
 
 def test_no_path_of_an_address_leads_out(guarded):
@@ -170,20 +167,6 @@ def test_a_link_that_is_swapped_in_while_it_reads_is_never_followed(tmp_path):
     assert swaps > 20
     assert seen["a"] > 100
     assert seen[None] > 100
-
-
-def test_links_among_receipts_are_not_followed(tmp_path):
-    secret = tmp_path / "secret.json"
-    secret.write_text('{"step_id": "secret"}')
-    inside = tmp_path / "runs" / "build" / "receipts"
-    inside.mkdir(parents=True)
-    (inside / "a.json").write_text('{"step_id": "a"}')
-    (inside / "b.json").symlink_to(secret)
-    (inside / "c.json").write_text("[]")
-    os.mkfifo(inside / "d.json")
-    (tmp_path / "runs" / "linked").symlink_to(tmp_path / "runs" / "build")
-    found = ReceiptFiles(str(tmp_path / "runs")).receipts()
-    assert [filed.values["step_id"] for filed in found] == ["a"]
 
 
 def test_a_changed_receipt_is_read_again(tmp_path):

@@ -5,16 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from brim.studio.demo import record
-from brim.studio.workspace import Workspace
 from brim.truncate.failure import reports_failure
 from studio.logs import UNLOGGED, ask, claude_code, requests, written
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    made = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path))
-    yield made
-    made.close()
 
 
 def check_sizes(workspace, session):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
+from multiprocessing import get_context
+from typing import Any, TypeVar
 
-from brim.audit.comparison import Comparison, ReplayContext, ReplayPlan
-from brim.audit.executor import Executor
-from brim.audit.index import ConversationIndex, RecordSpan, Scan, Scanned, scanned
+from brim.audit.comparison import Comparison, ReplayPlan
+from brim.audit.index import RecordSpan, Scan, Scanned, parts, scanned
 from brim.audit.policy import Policy, default_policy
 from brim.audit.records import Recording, lines_in, opened, ranges
 from brim.audit.report import AuditReport
@@ -19,9 +21,13 @@ from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place
 from brim.errors import InvalidValue, SourceError
-from brim.files.source import STDIN
 from brim.files.text_files import expand
 
+_SMALL = 8 * 1024 * 1024
+"""Bytes up to which starting processes costs more time than they save."""
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
 """Called with the name of the step, the bytes that are done, and the bytes in total."""
 
@@ -54,116 +60,116 @@ def audit(
     if not paths:
         raise InvalidValue("traces", [], "at least one file")
     plan = ReplayPlan(policies=tuple(policies) or (default_policy(),), model=model, window=window)
-    report_progress = progress or (lambda *_: None)
-    with (
-        tempfile.TemporaryDirectory(prefix="brim-audit.") as folder,
-        closing(Executor(workers)) as executor,
-    ):
-        corpus = _Corpus(_opened(paths, folder, executor))
-        with closing(ConversationIndex(folder, corpus.size, limit)) as index:
-            corpus.scan(index, executor, report_progress)
-            jobs = (_ReplayJob(recordings=corpus.recordings, conversations=each, plan=plan) for each in index.parts())
-            totals, done, size = AuditTotals(), 0, index.size()
-            for replayed_bytes, part_totals in executor.map(_replayed, jobs, corpus.size):
-                totals.merge(part_totals)
+    tell = progress or (lambda *_: None)
+    with tempfile.TemporaryDirectory(prefix="brim-audit.") as folder:
+        recordings = _opened(paths, folder)
+        locate = partial(_located, recordings, {})
+        size = sum(each.size for each in recordings)
+        with processes((os.cpu_count() or 1 if size > _SMALL else 1) if workers is None else workers) as run:
+            found, conversations = _scanned(recordings, run, tell, locate)
+            # A key is a hash, so the lowest keys are a fair sample.
+            kept = [conversations[key] for key in sorted(conversations)[:limit]]
+            totals, done, total = AuditTotals(), 0, sum(span.length for spans in kept for span in spans)
+            for replayed_bytes, part in run(partial(_replayed, recordings, plan), parts(kept, size)):
+                totals.merge(part)
                 done += replayed_bytes
-                report_progress("replaying", done, size)
-        return AuditReport.of(plan, corpus.recordings, corpus.found, totals, corpus.locate)
+                tell("replaying", done, total)
+        return AuditReport.of(plan, recordings, found, totals, locate)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ReplayJob:
-    """One part of the index to replay."""
+@contextmanager
+def processes(workers: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]]:
+    """Yield a `map` that runs in several processes of this machine, or in this process for one worker.
 
-    recordings: tuple[Recording, ...]
-    conversations: list[list[RecordSpan]] = field(repr=False)
-    """The spans of each conversation, in the order of time."""
-    plan: ReplayPlan
+    Raises:
+        SourceError: a process was ended from outside.
+    """
+    if workers == 1:
+        yield map
+        return
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        yield pool.map
+    except BrokenProcessPool as error:
+        problem = "one of its processes was ended from outside, perhaps for lack of memory: try --workers 1"
+        raise SourceError("audit", problem) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _replayed(job: _ReplayJob) -> tuple[int, AuditTotals]:
-    """Return the bytes of a part, and the totals of its conversations."""
-    context = ReplayContext(job.plan)
-    reader, totals = RecordReader(job.recordings), context.totals
-    for spans in sorted(job.conversations, key=lambda spans: (spans[0].file, spans[0].offset)):
+def _replayed(
+    recordings: tuple[Recording, ...], plan: ReplayPlan, conversations: list[list[RecordSpan]]
+) -> tuple[int, AuditTotals]:
+    """Return the bytes of some conversations, and their totals."""
+    reader, totals = RecordReader(recordings), AuditTotals()
+    for spans in sorted(conversations, key=lambda spans: (spans[0].file, spans[0].offset)):
         threads = ConversationThreads(
-            partial(Comparison, context), problem=totals.name, parted=partial(totals.add, RECORDED, "parted")
+            partial(Comparison, plan, totals), problem=totals.name, parted=partial(totals.add, RECORDED, "parted")
         )
         threads.run(reader.items(spans))
-    return sum(span.length for spans in job.conversations for span in spans), totals
+    return sum(span.length for spans in conversations for span in spans), totals
 
 
-def _opened(paths: Sequence[str], folder: str, executor: Executor) -> tuple[Recording, ...]:
+def _opened(paths: Sequence[str], folder: str) -> tuple[Recording, ...]:
     """Return the files, unpacked where necessary.
 
     Raises:
         SourceError: a file that was named cannot be read, or there is none.
     """
-    files = expand(paths)
-    if not files:
+    recordings = tuple(opened(file, folder) for file in expand(paths))
+    if not recordings:
         raise SourceError(", ".join(paths), "no file is in it")
-    unpack = partial(opened, spool=folder)
-    if len(files) == 1 or any(file.path == STDIN for file in files):
-        recordings = [unpack(file) for file in files]
-    else:
-        order = {file.path: at for at, file in enumerate(files)}
-        size = sum(os.path.getsize(file.path) for file in files if os.path.isfile(file.path))
-        recordings = sorted(executor.map(unpack, files, size), key=lambda recording: order[recording.name])
     for recording in recordings:
         if recording.problem and recording.named:
             raise SourceError(recording.name, recording.problem)
-    return tuple(recordings)
+    return recordings
 
 
-class _Corpus:
-    """All files of an audit."""
+def _scanned(
+    recordings: tuple[Recording, ...],
+    run: Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]],
+    tell: Progress,
+    locate: Callable[[Place], tuple[str, int]],
+) -> tuple[Scanned, dict[str, list[RecordSpan]]]:
+    """Return what was found in all files, and the spans of each conversation by its key.
 
-    def __init__(self, recordings: tuple[Recording, ...]) -> None:
-        self.recordings = recordings
-        self.size = sum(each.size for each in recordings)
-        self.found = Scanned()
-        self._lines: dict[int, dict[int, int]] = {}
-        """The known lines of each file, by their offset."""
+    Raises:
+        SourceError: a file has no record that can be read.
+    """
+    done, size, by_file = 0, sum(each.size for each in recordings), [Scanned() for _ in recordings]
+    conversations: dict[str, list[RecordSpan]] = {}
+    scans = [Scan(each, file, *span) for file, each in enumerate(recordings) for span in ranges(each)]
+    for part in run(scanned, scans):
+        for span in part.spans:
+            conversations.setdefault(span.key, []).append(span)
+        by_file[part.file].merge(part)
+        done += part.size
+        tell("reading", done, size)
+    found, empty = Scanned(), [file for file, each in enumerate(by_file) if not each.formats]
+    for file in empty:
+        if recordings[file].named or len(empty) == len(by_file):
+            raise _nothing(recordings[file], by_file[file], locate)
+    for each in by_file:
+        if each.formats:
+            found.merge(each)
+    found.silent_files = len(empty)
+    return found, conversations
 
-    def scan(self, index: ConversationIndex, executor: Executor, progress: Progress) -> None:
-        """Add the conversations of all files to the index.
 
-        Raises:
-            SourceError: a file has no record that can be read.
-        """
-        done, by_file = 0, [Scanned() for _ in self.recordings]
-        for part in executor.map(scanned, self._scans(), self.size):
-            index.add(part.spans)
-            by_file[part.file].merge(part)
-            done += part.size
-            progress("reading", done, self.size)
-        empty = [file for file, each in enumerate(by_file) if not each.formats]
-        for file in empty:
-            if self.recordings[file].named or len(empty) == len(by_file):
-                raise self._nothing(self.recordings[file], by_file[file])
-        for each in by_file:
-            if each.formats:
-                self.found.merge(each)
-        self.found.silent_files = len(empty)
+def _nothing(recording: Recording, found: Scanned, locate: Callable[[Place], tuple[str, int]]) -> SourceError:
+    """Return the error for a file without a record that can be read."""
+    if recording.problem:
+        return SourceError(recording.name, recording.problem)
+    if not found.named:
+        return SourceError(recording.name, "it is empty: there is nothing to replay")
+    place, problem = found.named[0]
+    message = f"no record in it can be read; of the first: {problem}"
+    return SourceError(recording.name, message, line=locate(place)[1])
 
-    def _nothing(self, recording: Recording, found: Scanned) -> SourceError:
-        """Return the error for a file without a record that can be read."""
-        if recording.problem:
-            return SourceError(recording.name, recording.problem)
-        if not found.named:
-            return SourceError(recording.name, "it is empty: there is nothing to replay")
-        place, problem = found.named[0]
-        message = f"no record in it can be read; of the first: {problem}"
-        return SourceError(recording.name, message, line=self.locate(place)[1])
 
-    def _scans(self) -> Iterator[Scan]:
-        for file, recording in enumerate(self.recordings):
-            for start, stop in ranges(recording):
-                yield Scan(recording, file, start, stop)
-
-    def locate(self, place: Place) -> tuple[str, int]:
-        """Return the file and the line of a place, counted from the nearest place before it that is known."""
-        recording, known = self.recordings[place.file], self._lines.setdefault(place.file, {0: 1})
-        before = max(offset for offset in known if offset <= place.offset)
-        known[place.offset] = known[before] + lines_in(recording, before, place.offset)
-        return recording.name, known[place.offset]
+def _located(recordings: Sequence[Recording], lines: dict[Place, int], place: Place) -> tuple[str, int]:
+    """Return the file and the line of a place, counted from the nearest one before it in `lines`, which grows."""
+    recording = recordings[place.file]
+    before = max((each for each in lines if each.file == place.file and each <= place), default=Place(place.file, 0))
+    lines[place] = lines.get(before, 1) + lines_in(recording, before.offset, place.offset)
+    return recording.name, lines[place]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Any
 
-from brim.audit.conversation import RecordedConversation
+from brim.audit.conversation import NOTE, RecordedConversation
 from brim.audit.models import ModelFacts, facts_of
 from brim.audit.policy import Policy
-from brim.audit.policy_run import PolicyRun, ReplayedPrompt
 from brim.audit.totals import RECORDED, AuditTotals, ConversationTotals
 from brim.audit.trace import Place, RecordedRequest, TraceStep
-from brim.errors import InvalidValue
+from brim.errors import DoesNotFit, InvalidValue
+from brim.history.history import History
 
 REPORTED = "reported"
 """The scope of numbers about requests whose size the provider reported."""
 BINS = 21
 """Bins of request sizes: twenty tenths of the window, each with its upper end, and one for all larger requests."""
+_UNBOUND = 10**12
+"""A budget larger than any request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,24 +34,11 @@ class ReplayPlan:
     """The tokens of every model's window; without it, the catalogue's."""
 
 
-class ReplayContext:
-    """The state that the conversations of one job share."""
-
-    def __init__(self, plan: ReplayPlan) -> None:
-        self.plan = plan
-        self.totals = AuditTotals()
-        self._facts = lru_cache(maxsize=1024)(facts_of)
-
-    def facts(self, model: str | None) -> ModelFacts:
-        """Return the facts about the model of a request."""
-        return self._facts(self.plan.model or model, self.plan.window)
-
-
 class Comparison:
     """Compares one conversation, request by request."""
 
-    def __init__(self, context: ReplayContext, place: Place) -> None:
-        self._context = context
+    def __init__(self, plan: ReplayPlan, totals: AuditTotals, place: Place) -> None:
+        self._plan, self._totals = plan, totals
         self._place = place
         self._recorded: RecordedConversation | None = None
         self._runs: list[PolicyRun] = []
@@ -57,7 +47,7 @@ class Comparison:
 
     def step(self, step: TraceStep, place: Place) -> None:
         """Replay one request."""
-        totals, request = self._context.totals, step.request
+        totals, request = self._totals, step.request
         if not step.length:
             return
         totals.count(RECORDED, refused_by_provider=request.overflowed, partial=request.partial)
@@ -80,26 +70,26 @@ class Comparison:
     def finish(self) -> None:
         """Add the whole conversation to the totals."""
         if self._requests:
-            self._context.totals.add(RECORDED, "conversations")
+            self._totals.add(RECORDED, "conversations")
             lost = max((run.lost for run in self._runs), default=0)
             order = (-self._overflows, -lost, -self._longest, self._place)
-            self._context.totals.rank(ConversationTotals(*order, self._requests, self._label))
+            self._totals.rank(ConversationTotals(*order, self._requests, self._label))
 
     def _take(self, step: TraceStep) -> RecordedConversation:
         """Return the conversation with a request added: a new one if the request changes the past."""
-        facts, before = self._context.facts(step.request.model), self._recorded
+        facts, before = facts_of(self._plan.model or step.request.model, self._plan.window), self._recorded
         if before is not None and before.follows(facts, step.request.format, step.kept):
             before.take(step, None)
             return before
         recorded = RecordedConversation(facts, step.request.format)
         recorded.take(step, before)
-        policies = zip_longest(self._context.plan.policies, self._runs)
+        policies = zip_longest(self._plan.policies, self._runs)
         self._runs = [PolicyRun(policy, recorded, run) for policy, run in policies]
         return recorded
 
     def _count(self, recorded: RecordedConversation, request: RecordedRequest) -> None:
         """Count a request as it was recorded."""
-        totals, facts, units = self._context.totals, recorded.facts, recorded.units
+        totals, facts, units = self._totals, recorded.facts, recorded.units
         over, faults, label = recorded.over, recorded.faults, facts.model.id
         cached = self._size(RECORDED, recorded, units, recorded.shared)
         totals.count(RECORDED, overflows=over, unknown_window=recorded.room is None, illegal=bool(faults))
@@ -123,7 +113,7 @@ class Comparison:
 
     def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt) -> None:
         """Count the prompt of a policy. A request that the provider refused as recorded saves nothing."""
-        totals, facts, room = self._context.totals, recorded.facts, recorded.room
+        totals, facts, room = self._totals, recorded.facts, recorded.room
         over, illegal = recorded.over, bool(recorded.faults)
         cached = self._size(scope, recorded, sent.units, sent.shared)
         totals.count(scope, repaired=illegal, changed=sent.changed)
@@ -142,7 +132,7 @@ class Comparison:
 
     def _size(self, scope: str, recorded: RecordedConversation, units: int, shared: int) -> int:
         """Count the size of a prompt, and return how many of its tokens are cached."""
-        totals, room, cached = self._context.totals, recorded.room, recorded.facts.cached(shared)
+        totals, room, cached = self._totals, recorded.room, recorded.facts.cached(shared)
         totals.count(scope, requests=1, units=units, cache_units=cached)
         totals.peak(scope, units)
         if room is not None:
@@ -152,5 +142,97 @@ class Comparison:
     def _price(self, scope: str, facts: ModelFacts, units: int, cached: int) -> int | None:
         cost = facts.cost(units, cached)
         if cost is not None:
-            self._context.totals.count(scope, cost=cost, priced_requests=1)
+            self._totals.count(scope, cost=cost, priced_requests=1)
         return cost
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedPrompt:
+    """The prompt that a policy makes of one request."""
+
+    units: int
+    """Tokens of the model."""
+    shared: int
+    """Tokens at its start that it shares with the previous prompt."""
+    changed: bool = False
+    lost: dict[str, int] = field(default_factory=dict)
+    """Tokens that are not sent, by role."""
+    dropped: int = 0
+    """Messages that are not sent."""
+    cut: int = 0
+    """Messages that are sent in a shorter form."""
+
+
+class PolicyRun:
+    """One conversation under one policy."""
+
+    def __init__(self, policy: Policy, recorded: RecordedConversation, last: PolicyRun | None) -> None:
+        self.policy = policy
+        self.lost = 0
+        """Tokens that were not sent in the whole conversation."""
+        self._own: History | None = None
+        """A history of its own, if it holds a cut."""
+        if policy.stable:
+            self._own = History(meter=recorded.facts.scale, format=recorded.format, stable=True)
+        self._last: Sequence[Any] = ()
+        self._cut = False
+        if last is not None:  # The past of the conversation was changed: it goes on from its last prompt.
+            self.lost, self._last, self._cut = last.lost, last._last, True
+
+    def fit(self, recorded: RecordedConversation) -> ReplayedPrompt | None:
+        """Return the prompt of the last request, or `None` if the messages that must stay do not fit."""
+        source = recorded.history.turns.source
+        if self._own is not None:
+            self._own.extend(source[len(self._own.turns.source) :])
+        last, cut = self._last, self._cut
+        try:
+            messages, units = self._fitted(recorded)
+        except DoesNotFit:
+            self._last, self._cut = (), True
+            return None
+        changed = len(messages) != recorded.length or messages != source
+        self._last, self._cut = messages, changed
+        if not changed and not cut:
+            return ReplayedPrompt(recorded.units, recorded.shared)
+        shared = _shared(recorded, last, messages) if recorded.continued else 0
+        if not changed:
+            return ReplayedPrompt(recorded.units, shared)
+        prompt = _compared(recorded, messages, units, shared)
+        self.lost += sum(prompt.lost.values())
+        return prompt
+
+    def _fitted(self, recorded: RecordedConversation) -> tuple[list[Any], int]:
+        """Return the messages that fit, and their tokens."""
+        policy, (tools, system, fields) = self.policy, recorded.attached
+        limits = (policy.budget, recorded.facts.room(recorded.answer, policy), _UNBOUND)
+        budget = min(each for each in limits if each is not None)
+        history = self._own if self._own is not None else recorded.history
+        fitted = history.fit(budget, tools=tools, system=system, fields=fields, **policy.options)
+        return fitted.messages, fitted.used
+
+
+def _shared(recorded: RecordedConversation, last: Sequence[Any], messages: Sequence[Any]) -> int:
+    """Return the tokens at the start of a prompt that it shares with the previous one."""
+    if not last:
+        return 0
+    units = recorded.start
+    for before, now in zip(last, messages, strict=False):
+        if before is not now and before != now:
+            break
+        units += recorded.size(now).units
+    return units
+
+
+def _compared(recorded: RecordedConversation, messages: Sequence[Any], units: int, shared: int) -> ReplayedPrompt:
+    """Return a changed prompt with the losses against the recorded request."""
+    lost = {role: whole for role, (_, whole) in recorded.roles.items()}
+    missing, cut = sum(count for count, _ in recorded.roles.values()), 0
+    for raw in messages:
+        size, role, note = recorded.size(raw)
+        if role == NOTE:
+            continue
+        cut += id(raw) not in recorded.sizes and not note
+        lost[role] = lost.get(role, 0) - size + note
+        missing -= 1
+    lost = {role: left for role, left in lost.items() if left}
+    return ReplayedPrompt(units, shared, True, lost, max(0, missing), cut)

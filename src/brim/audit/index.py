@@ -1,16 +1,13 @@
 """The index of conversations: where the records of each are, found range by range.
 
 The records of a conversation may be spread over a file, or over several. So the files are read twice: once to find
-which records belong together, and once to replay them. The index is a SQLite file, because it may not fit in memory.
+which records belong together, and once to replay them.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import NamedTuple
 
 from brim.audit.formats import found
@@ -22,11 +19,6 @@ _LEAST_PART, _MOST_PART, _PARTS = 1024 * 1024, 16 * 1024 * 1024, 128
 """The bytes of records in a part, at least and at most, and the number of parts to aim at within these bounds."""
 _GAP = 2 * 1024
 """Bytes that may lie between two lines of a session that are read as one span."""
-_TABLE = (
-    "CREATE TABLE spans (key TEXT, moment TEXT, file INT, offset INT, length INT,"
-    " PRIMARY KEY (key, moment, file, offset)) WITHOUT ROWID"
-)
-_SAMPLED = "WHERE key <= (SELECT max(key) FROM (SELECT DISTINCT key FROM spans ORDER BY key LIMIT ?))"
 
 
 class RecordSpan(NamedTuple):
@@ -122,43 +114,21 @@ def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
     return fingerprint("session", file, item.key) if item.session else fingerprint("key", item.key)
 
 
-class ConversationIndex:
-    """The spans of all files, sorted by conversation and time.
+def parts(conversations: Iterable[list[RecordSpan]], size: int) -> Iterator[list[list[RecordSpan]]]:
+    """Yield parts of the conversations that are replayed at a time, the spans of each in the order of time.
 
-    With a limit, only the conversations with the lowest keys are read: a fair sample, because a key is a hash.
+    Args:
+        conversations: the spans of each conversation.
+        size: the bytes of all files.
     """
-
-    def __init__(self, spool: str, size: int, limit: int | None) -> None:
-        self._limit = (-1 if limit is None else limit,)
-        self._part = min(max(size // _PARTS, _LEAST_PART), _MOST_PART)
-        self._database = sqlite3.connect(os.path.join(spool, "index"))
-        self._database.execute("PRAGMA journal_mode = OFF")
-        self._database.execute(_TABLE)
-
-    def add(self, spans: Iterable[RecordSpan]) -> None:
-        """Add spans."""
-        self._database.executemany("INSERT INTO spans VALUES (?, ?, ?, ?, ?)", spans)
-
-    def size(self) -> int:
-        """Return the bytes of the records of all parts."""
-        row = self._database.execute(f"SELECT total(length) FROM spans {_SAMPLED}", self._limit).fetchone()
-        return int(row[0])
-
-    def parts(self) -> Iterator[list[list[RecordSpan]]]:
-        """Yield parts of the conversations that fit in memory: the spans of each conversation in the order of time."""
-        query = f"SELECT * FROM spans {_SAMPLED} ORDER BY key, moment, file, offset"
-        part: list[list[RecordSpan]] = []
-        size = 0
-        rows = map(RecordSpan._make, self._database.execute(query, self._limit))
-        for _, spans in groupby(rows, key=lambda span: span.key):
-            part.append(list(spans))
-            size += sum(span.length for span in part[-1])
-            if size >= self._part:
-                yield part
-                part, size = [], 0
-        if part:
+    most = min(max(size // _PARTS, _LEAST_PART), _MOST_PART)
+    part: list[list[RecordSpan]] = []
+    length = 0
+    for spans in conversations:
+        part.append(sorted(spans))
+        length += sum(span.length for span in spans)
+        if length >= most:
             yield part
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+            part, length = [], 0
+    if part:
+        yield part

@@ -69,6 +69,7 @@ class ModelFacts:
         return cached * _each(read) + (used - cached) * _each(fresh)
 
 
+@lru_cache(maxsize=1024)
 def facts_of(name: str | None, size: int | None) -> ModelFacts:
     """Return the facts about a model; `size` is its window instead of that in the catalogue."""
     model = catalogue.lookup(name)
@@ -79,7 +80,6 @@ def facts_of(name: str | None, size: int | None) -> ModelFacts:
     return ModelFacts(model=model or UNKNOWN, scale=scale, window=window)
 
 
-@lru_cache(maxsize=256)
 def _each(dollars: float) -> int:
     """Return the price of one token in picodollars, from the dollars per million tokens."""
     return int(Fraction(str(dollars)) * _PICO)

@@ -6,6 +6,7 @@ ties, so the order and the grouping of merges do not matter.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -40,7 +41,7 @@ class ConversationTotals(NamedTuple):
 class AuditTotals:
     """Sums by scope and name, such as `recorded`, `requests`."""
 
-    numbers: dict[tuple[str, ...], int] = field(default_factory=dict)
+    numbers: Counter[tuple[str, ...]] = field(default_factory=Counter)
     peaks: dict[str, int] = field(default_factory=dict)
     """Tokens of the longest request, by scope."""
     named: list[tuple[Place, str]] = field(default_factory=list)
@@ -49,7 +50,7 @@ class AuditTotals:
 
     def add(self, *key: str, by: int = 1) -> None:
         """Add to one number."""
-        self.numbers[key] = self.numbers.get(key, 0) + by
+        self.numbers[key] += by
 
     def count(self, scope: str, **numbers: int) -> None:
         """Add to several numbers of a scope."""
@@ -71,8 +72,7 @@ class AuditTotals:
 
     def merge(self, other: AuditTotals) -> None:
         """Add the sums of another part."""
-        for key, count in other.numbers.items():
-            self.add(*key, by=count)
+        self.numbers.update(other.numbers)
         for scope, units in other.peaks.items():
             self.peak(scope, units)
         self.named = _first([*self.named, *other.named], NAMED)
@@ -80,7 +80,7 @@ class AuditTotals:
 
     def get(self, *key: str) -> int:
         """Return a number; 0 if nothing was added to it."""
-        return self.numbers.get(key, 0)
+        return self.numbers[key]
 
     def below(self, *key: str) -> dict[str, int]:
         """Return the numbers one level below a key, by their last name, sorted by it."""

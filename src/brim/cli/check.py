@@ -9,7 +9,7 @@ import typer
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
-from brim.doctor.prompt_files import BudgetRule, CheckResult, check_files
+from brim.doctor.prompt_files import Verdict, check_files
 from brim.errors import InvalidValue
 from brim.meter.base import measured
 
@@ -37,30 +37,31 @@ def run(
     """
     if not files:
         raise InvalidValue("FILES", [], "one file at least")
-    limit = whole("--budget", budget)
-    judged = check_files(BudgetRule(files=tuple(files), budget=limit, model=model, meter=meter))
+    verdicts, skipped = check_files(files, budget=whole("--budget", budget), model=model, meter=meter)
+    fits = all(verdict.ok for verdict in verdicts)
     if json:
-        verdicts = [{**asdict(verdict), "left": verdict.left, "ok": verdict.ok} for verdict in judged.verdicts]
-        emit({"ok": not judged.over, "files": verdicts, "skipped": list(judged.skipped)})
+        rows = [{**asdict(verdict), "left": verdict.left, "ok": verdict.ok} for verdict in verdicts]
+        emit({"ok": fits, "files": rows, "skipped": skipped})
     else:
-        _show(judged)
-    if judged.over:
+        _show(verdicts, skipped)
+    if not fits:
         raise typer.Exit(1)
 
 
-def _show(judged: CheckResult) -> None:
+def _show(verdicts: list[Verdict], skipped: list[str]) -> None:
     out = console()
     numbers = ("count", "budget", "left")
-    notes = ("note",) if any(verdict.losses or verdict.kind == "request" for verdict in judged.verdicts) else ()
+    notes = ("note",) if any(verdict.losses or verdict.kind == "request" for verdict in verdicts) else ()
     made = table("", *numbers, "file", *notes, numbers=numbers, wide=("file", "note"))
-    for verdict in judged.verdicts:
+    for verdict in verdicts:
         cells = [f"{number:,}" for number in (verdict.count, verdict.budget, verdict.left)]
         note = "a request" if verdict.kind == "request" else ""
         note = f"{counted(verdict.losses, 'section')} shortened or dropped" if verdict.losses else note
         row = ("ok" if verdict.ok else "OVER", *cells, verdict.path, *((note,) if notes else ()))
         made.add_row(*row, style=None if verdict.ok else "bold red")
     show(out, made)
-    meters = dict.fromkeys(measured(verdict.meter, exact=verdict.exact) for verdict in judged.verdicts)
-    over = f"{len(judged.over):,} over budget" if judged.over else "all within budget"
-    skipped = f"; skipped {counted(len(judged.skipped), 'file')}: not text" if judged.skipped else ""
-    out.print(f"\n{counted(len(judged.verdicts), 'file')}, {over}{skipped} ({'; '.join(meters)})")
+    meters = dict.fromkeys(measured(verdict.meter, exact=verdict.exact) for verdict in verdicts)
+    over = sum(not verdict.ok for verdict in verdicts)
+    state = f"{over:,} over budget" if over else "all within budget"
+    left = f"; skipped {counted(len(skipped), 'file')}: not text" if skipped else ""
+    out.print(f"\n{counted(len(verdicts), 'file')}, {state}{left} ({'; '.join(meters)})")

@@ -12,7 +12,7 @@ from brim.cli.output import console, counted, emit, emit_text, masked, mute_sett
 from brim.errors import BrimError
 
 if TYPE_CHECKING:
-    from brim.doctor.finding import Finding, ProposedChange
+    from brim.doctor.diagnosis import Finding, ProposedChange
 
 
 def run(
@@ -34,8 +34,7 @@ def run(
 
     Example: brim doctor --receipts runs --fix
     """
-    from brim.doctor.diagnosis import diagnose
-    from brim.doctor.finding import CHECKS
+    from brim.doctor.diagnosis import CHECKS, diagnose
     from brim.flows.receipts import read_receipts
     from brim.settings import load_config
 

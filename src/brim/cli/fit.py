@@ -144,8 +144,7 @@ def _fitted(
         return *_fit_joint(spec.messages, spec, settings, common | only_request), True
     for name, value in only_request.items():
         raise InvalidValue(f"--{name}", value, "left out unless the file is a request (.json, or --request)")
-    given = {name: value for name, value in common.items() if value is not None}
-    prompt = spec.fit(**common) if settings is None else spec.fit_with(settings, **given)
+    prompt = spec.fit(settings, **common)
     return prompt.text, prompt.receipt, False
 
 

@@ -129,9 +129,8 @@ def report(
     """
     from glob import escape
 
-    from brim.flows.receipts import read_receipts, safe
+    from brim.flows.receipts import read_receipts, read_run_state, safe
     from brim.flows.receipts import report as summarise
-    from brim.flows.run_state import read_run_state
 
     place = ("*" if name is None else escape(safe(name)), "receipts")
     if os.path.isfile(run_base):

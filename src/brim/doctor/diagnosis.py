@@ -11,16 +11,39 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from shlex import quote
+from typing import Any, Literal
 
-from brim.doctor.finding import Finding, ProposedChange, changes, rounded
 from brim.history.note import NOTE_MARK
 from brim.history.priority import StepClass
 from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, LEAST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep
-from brim.settings.keys import name_of
+from brim.settings.keys import BARE, SETTINGS, name_of
+from brim.settings.project import SHIPPED
 from brim.settings.resolved import Resolved
+
+CHECKS = {
+    "setting out of bounds": "The run uses the bound, which is not the value in the file.",
+    "history without priority": "A decision of an early step is left out, while the newest reports stay.",
+    "key without meaning": "Whoever wrote it may expect that it does something.",
+    "budget about the window": "Instructions take a fifth of a window, notes a twentieth, and the answer half of it.",
+    "small model": "A small window is full before the budget is, and quality falls before that.",
+    "same budgets for all flows": "A flow that builds needs more history than one that deploys.",
+    "agent without a class": "Their steps count as MEDIUM unless a word of their output says otherwise.",
+    "total budget is hit early": "So early in a flow every step still matters, and those left out are not seen at all.",
+    "window is full": "The model's window is full before the budget is, so a bigger budget changes nothing.",
+    "one large step": "A step with so much output takes the room of the others, or is truncated itself.",
+    "truncation notes to review": "The steps left out may have mattered, and nobody notices without looking.",
+    "the newest step cut": "The end of a truncated output is lost for all later steps.",
+    "older steps cut": "The end of a truncated output is lost for all later steps.",
+    "context loader misses files": "Files that were gathered and left out are searched again, by a dearer model.",
+    "files left out": "A step that gets only a path has to open the file itself.",
+    "prompts are tiny": "With a budget far above the need, one long output costs much more than it should.",
+    "answer cut off": "A truncated answer is a failure: whatever builds on it fails later.",
+    "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
+}
+"""Every check by its name, and why its finding matters; some need receipts."""
 
 _BUDGETS = (TOTAL, RECENT, OLDER)
 _CLASSES = ("critical", "high", "medium", "low")
@@ -38,6 +61,57 @@ _ENOUGH = 3
 _FRAME = 80
 """Characters around the output of a step, about."""
 _FILES = "curator.files_budget_chars"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProposedChange:
+    """The change of a setting that helps."""
+
+    key: str
+    value: str
+    place: tuple[tuple[str, str], ...] = ()
+    """Where it is written: the `flow`, the `step`, the `profile` or the `file`; empty for the project."""
+    variable: str = ""
+    """The environment variable that decides the setting; then no file is changed."""
+
+    @property
+    def command(self) -> str:
+        """The command that makes it."""
+        if self.variable:
+            return f"export {self.variable}={quote(self.value)}"
+        place = "".join(f" --{name} {quote(text)}" for name, text in self.place)
+        return f"brim config set {name_of(self.key)} {quote(self.value)}{place}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One problem, or one piece of advice."""
+
+    check: str
+    """The name of the check."""
+    level: Literal["wrong", "advice"] = "wrong"
+    """`wrong` if something is lost or has no effect, `advice` if it could work better or cost less."""
+    seen: str
+    """The observation, with its numbers."""
+    do: str
+    """What to do."""
+    changes: tuple[ProposedChange, ...] = ()
+    """The changes of settings that do it; empty if no setting helps."""
+
+    @property
+    def why(self) -> str:
+        """Why it matters."""
+        return CHECKS[self.check]
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that make the changes."""
+        return tuple(change.command for change in self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        texts = {name: getattr(self, name) for name in ("check", "level", "seen", "do", "why")}
+        return {**texts, "commands": list(self.commands)}
 
 
 def diagnose(
@@ -99,7 +173,7 @@ def _out_of_bounds(settings: Resolved) -> Iterator[Finding]:
                 level="advice" if settings[key].origin == "defaults" else "wrong",
                 seen=warning,
                 do=f"Set a value within the bounds, such as {value:,}.",
-                changes=changes(settings, key, value),
+                changes=_changes(settings, key, value),
             )
 
 
@@ -130,14 +204,14 @@ def _window(settings: Resolved) -> Iterator[Finding]:
 
 
 def _set_all(settings: Resolved, budgets: Budgets) -> tuple[ProposedChange, ...]:
-    return tuple(change for name, value in budgets.items() for change in changes(settings, name, value))
+    return tuple(change for name, value in budgets.items() for change in _changes(settings, name, value))
 
 
 def _set_lean(settings: Resolved) -> tuple[ProposedChange, ...]:
     """Return the changes to the lean preset: the preset alone, unless a single budget overrides it."""
     preset = settings["budgets.preset"].where
     single = any(settings.is_set(key) and settings[key].where != preset for key in _BUDGETS)
-    return _set_all(settings, PRESETS["lean"]) if single else changes(settings, "budgets.preset", "lean")
+    return _set_all(settings, PRESETS["lean"]) if single else _changes(settings, "budgets.preset", "lean")
 
 
 def _by_recency(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
@@ -151,7 +225,7 @@ def _by_recency(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Ite
             seen=f"{settings['history.selection'].where or 'the default'}: the flow {name} selects history by {way},"
             f" and {', '.join(critical[:4])} count as CRITICAL",
             do="Select by priority, so that decisions and reviews stay before reports.",
-            changes=changes(settings, "history.selection", "priority"),
+            changes=_changes(settings, "history.selection", "priority"),
         )
 
 
@@ -169,7 +243,7 @@ def _without_class(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> 
             seen=f"{len(unknown)} of the {len(agents) + len(listed)} agents of the flow {name} have no class:"
             f" {', '.join(unknown[:6])}{', ...' if len(unknown) > 6 else ''}",
             do="List them by their class: critical, high, medium or low.",
-            changes=changes(settings, "history.classes.medium", f"[{names}]"),
+            changes=_changes(settings, "history.classes.medium", f"[{names}]"),
         )
 
 
@@ -193,7 +267,7 @@ def _same_budgets(
         f" {total:,}/{recent:,}/{older:,} chars"
         + (f"; {', '.join(losing)} loses history and {', '.join(others)} does not" if known else ""),
         do=f"Give flows budgets of their own, such as {total * 5 // 4:,} for {name}.",
-        changes=changes(flows[name], TOTAL, min(total * 5 // 4, LARGEST)),
+        changes=_changes(flows[name], TOTAL, min(total * 5 // 4, LARGEST)),
     )
 
 
@@ -228,9 +302,9 @@ class _RunStep:
     def needed(self) -> int:
         """The budget with which the pack would have had all steps, about."""
         if not self.steps:
-            return rounded(self.budget * self.total // max(self.included, 1), 10_000)
+            return _rounded(self.budget * self.total // max(self.included, 1), 10_000)
         missing = [_number(step.get("chars")) + _FRAME for step in self.steps if step.get("state") == "omitted"]
-        return rounded(self.budget + sum(missing), 10_000)
+        return _rounded(self.budget + sum(missing), 10_000)
 
     def number(self, key: str) -> int:
         """Return a number of the receipt."""
@@ -303,7 +377,7 @@ def _left_out(run: _Run) -> Iterator[Finding]:
         seen=f"{NOTE_MARK} in {len(early)} of {len(run.steps)} packs of the flow {first.flow or '?'} already before"
         f" step {_EARLY}: {first.name} included {first.included} of {first.total} steps within {first.budget:,} chars",
         do=do,
-        changes=changes(settings, TOTAL, wanted, narrow=True) if wanted > now else (),
+        changes=_changes(settings, TOTAL, wanted, narrow=True) if wanted > now else (),
     )
 
 
@@ -359,7 +433,7 @@ def _cut(run: _Run) -> Iterator[Finding]:
             size = f", the largest output {largest:,} chars" if largest else ""
             seen = f"{_CUT_MARK!r} on {which}: {len(cuts)} times in {len(run.steps)} packs{size}"
             place = run.scope(step for step, _ in cuts)
-            yield _raise(place, key, rounded(largest, 1_000), f"{which} cut", seen)
+            yield _raise(place, key, _rounded(largest, 1_000), f"{which} cut", seen)
 
 
 def _newest_cut(run: _Run) -> list[tuple[_RunStep, Mapping[str, Any]]]:
@@ -373,7 +447,7 @@ def _loader(run: _Run) -> Iterator[Finding]:
     if lost:
         largest = max(_number(row.get("chars")) for row in lost)
         seen = f"the input or output of a context loader was truncated {len(lost)} times, of up to {largest:,} chars"
-        yield _raise(run.settings, RECENT, rounded(largest, 1_000), "context loader misses files", seen)
+        yield _raise(run.settings, RECENT, _rounded(largest, 1_000), "context loader misses files", seen)
     files = [file for step in run.steps for file in _rows(step.receipt.get("files"))]
     dropped = [file for file in files if file.get("given") in ("dropped", "path")]
     if dropped:
@@ -389,14 +463,14 @@ def _raise(settings: Resolved, key: str, wanted: int, check: str, seen: str) -> 
         do = f"{name_of(key)} is as large as the whole budget of {top:,}: raise context_budget_chars."
         return Finding(check=check, seen=seen, do=do)
     do = f"Raise {name_of(key)} from {now:,} to {wanted:,}."
-    return Finding(check=check, seen=seen, do=do, changes=changes(settings, key, wanted, narrow=True))
+    return Finding(check=check, seen=seen, do=do, changes=_changes(settings, key, wanted, narrow=True))
 
 
 def _tiny(run: _Run) -> Iterator[Finding]:
     """Find packs that are tiny compared with their budget."""
     steps, now = run.steps, run.settings.value(TOTAL)
     fullest = max(step.used for step in steps)
-    wanted = max(rounded(2 * fullest, 10_000), LEAST[TOTAL])
+    wanted = max(_rounded(2 * fullest, 10_000), LEAST[TOTAL])
     if len(steps) < _ENOUGH or fullest * _TINY > now or wanted >= now or any(step.truncated for step in steps):
         return
     window = max(step.number("window_tokens") for step in steps)
@@ -407,7 +481,7 @@ def _tiny(run: _Run) -> Iterator[Finding]:
         seen=f"the fullest of {len(steps)} packs has {fullest:,} chars (about {fullest // CHARS_A_TOKEN:,} tokens),"
         f" {100 * fullest // now} % of the budget of {now:,}{holds}",
         do=f"Lower context_budget_chars to {wanted:,}.",
-        changes=changes(run.settings, TOTAL, wanted),
+        changes=_changes(run.settings, TOTAL, wanted),
     )
 
 
@@ -422,6 +496,36 @@ def _ended(run: _Run) -> Iterator[Finding]:
         names = [step.name for step in run.steps if step.receipt.get(key) == value]
         if names:
             yield Finding(check=check, seen=f"{len(names)} times, first {names[0]}", do=do)
+
+
+def _changes(settings: Resolved, key: str, value: object, *, narrow: bool = False) -> tuple[ProposedChange, ...]:
+    """Return the change of a setting in the layer that decides it, if there is one.
+
+    The result is empty if that layer is a profile that comes with brim, which cannot be changed. With `narrow` it is
+    set for the step of the settings alone, whichever layer decides it now.
+    """
+    key = BARE.get(key, key)
+    known, text = settings[key], str(value)
+    if known.origin in ("env", "flags"):
+        return (ProposedChange(key=key, value=text, variable=SETTINGS[key].variable),)
+    place: dict[str, str] = {}
+    active = settings.profile or settings.value("profile")
+    if settings.flow is not None:
+        place["flow"] = settings.flow
+        if settings.step is not None and (narrow or known.origin == "step"):
+            place["step"] = str(settings.step)
+    elif known.origin == "user":
+        place["file"] = known.where.rpartition(":")[0]
+    elif known.origin == "profile":
+        if active in SHIPPED:
+            return ()
+        place["profile"] = active
+    return (ProposedChange(key=key, value=text, place=tuple(place.items())),)
+
+
+def _rounded(number: int, unit: int) -> int:
+    """Return the next multiple of a unit that is not less."""
+    return -(-number // unit) * unit
 
 
 def _number(value: object) -> int:

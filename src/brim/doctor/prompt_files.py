@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,18 +15,6 @@ from brim.meter import meter_for
 from brim.meter.window import budget_of
 from brim.settings.spec import is_spec, read_spec
 from brim.wire.base import MESSAGE_KEYS
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BudgetRule:
-    """Files, and the budget of each of them."""
-
-    files: tuple[str, ...]
-    """Names, patterns or directories."""
-    budget: int | None = None
-    """Without it, the window of the model, or the budget in a file of sections."""
-    model: str | None = None
-    meter: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,54 +45,43 @@ class Verdict:
         return self.left >= 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CheckResult:
-    """The results of a check."""
+def check_files(
+    files: Sequence[str], *, budget: int | None = None, model: str | None = None, meter: str | None = None
+) -> tuple[list[Verdict], list[str]]:
+    """Return the verdict on each file, and the matched files that are not text.
 
-    verdicts: tuple[Verdict, ...]
-    skipped: tuple[str, ...]
-    """Files matched by a pattern or a directory that are not text."""
-
-    @property
-    def over(self) -> tuple[Verdict, ...]:
-        """The files over their budgets."""
-        return tuple(verdict for verdict in self.verdicts if not verdict.ok)
-
-
-def check_files(rule: BudgetRule) -> CheckResult:
-    """Return the verdict on each file of a rule.
+    Args:
+        files: names, patterns or directories.
+        budget: without it, the window of the model, or the budget in a file of sections.
+        model: the model whose tokens are counted.
+        meter: a meter instead of the model's.
 
     Raises:
         SourceError: a file cannot be read, a plain prompt has no budget, or there is no file.
         InvalidValue: a budget is invalid.
         UnknownName: no model or meter has that name.
     """
-    verdicts: list[Verdict] = []
-    skipped: list[str] = []
-    for read in texts(expand(rule.files)):
-        if read.text is None:
-            skipped.append(read.path)
-        else:
-            verdicts.append(_verdict(read.path, read.text, rule))
+    read = list(texts(expand(files)))
+    verdicts = [_verdict(each.path, each.text, budget, model, meter) for each in read if each.text is not None]
     if not verdicts:
-        raise SourceError(", ".join(rule.files), "there is no prompt file to check")
-    return CheckResult(verdicts=tuple(verdicts), skipped=tuple(skipped))
+        raise SourceError(", ".join(files), "there is no prompt file to check")
+    return verdicts, [each.path for each in read if each.text is None]
 
 
-def _verdict(path: str, text: str, rule: BudgetRule) -> Verdict:
+def _verdict(path: str, text: str, budget: int | None, model: str | None, meter: str | None) -> Verdict:
     if is_spec(path, text):
-        return _of_spec(path, rule)
+        return _of_spec(path, budget, model, meter)
     request = _request(path, text)
     if request is not None:
-        budget = rule.budget if rule.budget is not None else request.budget(rule.model or request.model)
-        found = request.tally(rule.meter or rule.model)
+        limit = budget if budget is not None else request.budget(model or request.model)
+        found = request.tally(meter or model)
         scale = _scale(found.unit, found.meter, exact=found.exact)
-        return Verdict(path=path, kind="request", count=found.upper, budget=budget_of(budget), **scale)
-    if rule.budget is None and rule.model is None:
+        return Verdict(path=path, kind="request", count=found.upper, budget=budget_of(limit), **scale)
+    if budget is None and model is None:
         raise SourceError(path, "there is no budget: set one, or name a model for its window")
-    meter = meter_for(rule.meter, rule.model)
-    scale = _scale(meter.unit, meter.name, exact=meter.exact)
-    return Verdict(path=path, count=meter.count(text), budget=budget_of(rule.budget, rule.model), **scale)
+    used = meter_for(meter, model)
+    scale = _scale(used.unit, used.name, exact=used.exact)
+    return Verdict(path=path, count=used.count(text), budget=budget_of(budget, model), **scale)
 
 
 def _request(path: str, text: str) -> RequestBody | None:
@@ -120,14 +98,14 @@ def _request(path: str, text: str) -> RequestBody | None:
     return request_of(body) if any(key in body.values for key in MESSAGE_KEYS) or listed else None
 
 
-def _of_spec(path: str, rule: BudgetRule) -> Verdict:
+def _of_spec(path: str, budget: int | None, model: str | None, meter: str | None) -> Verdict:
     spec = read_spec(path)
-    own = {} if rule.model or rule.meter else spec.arguments
+    own = {} if model or meter else spec.arguments
     try:
-        found = spec.fit(budget=rule.budget, model=rule.model, meter=rule.meter).receipt
+        found = spec.fit(budget=budget, model=model, meter=meter).receipt
     except DoesNotFit as error:
-        meter = meter_for(rule.meter or own.get("meter"), rule.model or own.get("model"))
-        scale = _scale(meter.unit, meter.name, exact=meter.exact)
+        used = meter_for(meter or own.get("meter"), model or own.get("model"))
+        scale = _scale(used.unit, used.name, exact=used.exact)
         return Verdict(path=path, kind="sections", count=error.needed, budget=error.available, **scale)
     scale = _scale(found.unit, found.meter, exact=found.exact)
     losses = len(found.losses)

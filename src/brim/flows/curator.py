@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from threading import Thread
 from time import monotonic
 from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue, ModelError
 from brim.flows.codebase import Codebase, File, read_codebase
 from brim.flows.pack import Briefing, CuratorChoice, Pack
-from brim.flows.stages import complete_within
 from brim.flows.step_record import StepRecord, Task, records, task_of
 from brim.llm import LLM, LanguageModel, Reply, Usage, cost
 from brim.receipts.section import Section
@@ -224,3 +224,27 @@ def _why(error: BaseException) -> str:
     known = isinstance(error, BrimError) and not isinstance(error, DoesNotFit)
     reason = " ".join((str(error) if known else f"{type(error).__name__}: {error}").split())
     return cut(reason, _MOST_REASON, "chars", marker="…").text
+
+
+def complete_within(model: LanguageModel, seconds: float, messages: list[Any], system: str | None = None) -> Reply:
+    """Return the answer of a model, whose own time limit may be longer, or missing.
+
+    Raises:
+        ModelError: it does not answer in time; its thread goes on, and the answer is not used.
+    """
+    box: list[Reply | BaseException] = []
+
+    def ask() -> None:
+        try:
+            box.append(model.complete(messages) if system is None else model.complete(messages, system))
+        except BaseException as error:  # Raised again in the waiting thread.
+            box.append(error)
+
+    thread = Thread(target=ask, name="brim-model", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not box:
+        raise ModelError(f"it took longer than {seconds:g} seconds")
+    if isinstance(box[0], BaseException):
+        raise box[0]
+    return box[0]

@@ -14,20 +14,31 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal
 
-from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, SourceError, UnknownName
+from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, SourceError, UnknownName, check_choice
 from brim.files.text_digest import text_digest
-from brim.flows.curator import Curator
+from brim.flows.curator import Curator, complete_within
 from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.receipts import read_step_receipt, receipt_paths, write_step_receipt
-from brim.flows.run_state import RunState
-from brim.flows.stages import complete_within, is_mechanical, model_of
+from brim.flows.receipts import RunState, read_step_receipt, receipt_paths, write_step_receipt
 from brim.flows.step_record import StepRecord
 from brim.history.compact.secrets import redact
-from brim.llm import LanguageModel, Reply, Usage, cost
+from brim.llm import LLM, LanguageModel, Reply, Usage, cost
 from brim.settings import load_config
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep
 from brim.settings.resolved import Resolved
+
+TIERS = ("cheap", "medium", "expensive")
+"""The tiers of models."""
+
+
+STAGES: dict[str, str | None] = {
+    "Prep": "cheap",
+    "Work": "expensive",
+    "Verify": "medium",
+    "Route": "expensive",
+    "Commit": None,
+}
+"""The tier of the model of each stage; `None` for a stage that calls no model."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +142,7 @@ def run_flow(
             outcome = _run_step(
                 step,
                 flow,
-                model=partial(model_of, model=model, models=models or {}),
+                model=partial(_model_of, model=model, models=models or {}),
                 settings=config.resolve(profile, flow, step.id),
                 prepare=partial(curated.prepare, step, history, artifacts),
                 commit=None if commit is None else partial(commit, step, tuple(history)),
@@ -214,7 +225,7 @@ def _run_step(
     event: dict[str, Any] = {}
     chosen, reply, status, problem = None, None, None, ""
     try:
-        if is_mechanical(stage):
+        if _is_mechanical(stage):
             reply = Reply(text="" if commit is None else commit())
         else:
             chosen = model(stage, settings)
@@ -253,6 +264,32 @@ def _run_step(
         receipt=receipt,
         event=event,
     )
+
+
+def _is_mechanical(stage: str) -> bool:
+    """Return whether a step of a stage calls no model."""
+    return stage.casefold() == "commit"
+
+
+def _model_of(
+    stage: str, settings: Resolved, model: LanguageModel, models: Mapping[str, LanguageModel]
+) -> LanguageModel:
+    """Return the model of a step: that of its stage's tier if one is passed or configured, else the model of the run.
+
+    A configured model is a name at the endpoint of the run's model, so that it needs to be an `LLM`.
+
+    Raises:
+        InvalidValue: a tier of `models` is unknown.
+    """
+    for name in models:
+        check_choice("a tier of models", name, TIERS)
+    tier = STAGES.get(stage.capitalize())
+    if tier is None:
+        return model
+    if tier in models:
+        return models[tier]
+    name = settings.value(f"models.{tier}")
+    return replace(model, model=name) if name is not None and isinstance(model, LLM) else model
 
 
 def _cut_off(reply: Reply) -> str:

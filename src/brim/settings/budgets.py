@@ -61,11 +61,9 @@ WINDOWS = {
 """Tested budgets for windows of so many tokens; `scaled` computes the others."""
 
 
-def bounds_of(key: str, bounds: str) -> tuple[int, int] | None:
-    """Return the least and the most of a budget; `None` for any other setting."""
-    if key not in LEAST:
-        return None
-    return (STRICT_LEAST if bounds == "strict_seed" else LEAST[key]), LARGEST
+def least_of(key: str, bounds: str) -> int:
+    """Return the lower bound of a budget."""
+    return STRICT_LEAST if bounds == "strict_seed" else LEAST[key]
 
 
 def scaled(window: int) -> Budgets:
@@ -107,8 +105,7 @@ def bounded(total: Value, recent: Value, older: Value, bounds: str) -> BoundedBu
         found[key] = Value(bound, old.origin, old.where)
 
     for key, given in tuple(found.items()):
-        least = STRICT_LEAST if bounds == "strict_seed" else LEAST[key]
-        size = given.value
+        least, size = least_of(key, bounds), given.value
         if size < least:
             move(key, least, "is below minimum")
         elif size > LARGEST:

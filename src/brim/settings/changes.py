@@ -18,8 +18,7 @@ from brim.settings import project
 from brim.settings.authors import Word
 from brim.settings.config import Config
 from brim.settings.keys import BARE, SETTINGS, STEP_KEYS, TREE, name_of, setting_of
-from brim.settings.loader import check_text
-from brim.settings.overrides import value_of
+from brim.settings.loader import check_text, value_of
 from brim.settings.reader import Reader
 from brim.settings.yaml_editor import with_value, without_value
 

@@ -50,7 +50,6 @@ class Config:
     """Files of a project that the user has not trusted: what they name outside of the prompt does not count."""
     _logged: set[str] = field(default_factory=set, repr=False)
     """Warnings that were logged already."""
-    _bases: dict[tuple[str | None, str | None, bool], tuple[Values, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -106,9 +105,7 @@ class Config:
             UnknownName: no profile, flow or step has that name.
             InvalidValue: a step without its flow.
         """
-        base = self._bases.get((profile, flow, pack))
-        if base is None:
-            base = self._base(profile, flow, pack=pack)
+        base = self._base(profile, flow, pack=pack)
         layers = (*self._outside, *base)
         if step is not None:
             if flow is None:
@@ -135,9 +132,7 @@ class Config:
         shipped = [each.settings for each in chain if project.is_shipped(each.where)]
         packs = _PACKS if flow is not None or pack else {}
         layers = (*own, *self._written, *shipped, self._inherited, packs, _DEFAULTS)
-        base = tuple(values for values in layers if values)
-        self._bases[profile, flow, pack] = base
-        return base
+        return tuple(values for values in layers if values)
 
     def _active(self) -> tuple[str | None, str]:
         """Return the name of the active profile, and where it is set."""

@@ -1,4 +1,4 @@
-"""What a fit of settings does with sections besides `brim.fit`: templates, an agent's own budget, shrinking, the log.
+"""What a fit of settings does besides `brim.fit`: templates, an agent's own budget, shrinking, the log, summaries.
 
 An agent may write budgets on its own page (`prompt.own_budget`). One that cannot read its page cannot correct it. So a
 budget under which the page is not in the prompt, or the required sections do not fit, gives way to the one before it,
@@ -11,12 +11,14 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any
 
 from brim.errors import DoesNotFit
+from brim.llm import LanguageModel, Reply
 from brim.meter import BaseMeter
+from brim.meter.window import Window
 from brim.receipts.section import Section
 from brim.sections import budget_section
 from brim.sections.fit import fit
@@ -44,6 +46,17 @@ _FIELD = re.compile(r"([^!:]+)(?:!([rsa]))?(?::(.*))?", re.DOTALL)
 _BASE_END = re.compile(r"[!:.\[]")
 """What ends the name of a value in a place."""
 _FORMATTER = Formatter()
+DIRECTIVE = (
+    "Summarise this history for whoever takes the next step: what was tried, what came of it, what must not be tried"
+    " again. Keep names, paths and numbers. At most {limit} tokens."
+)
+"""The instruction of the call that summarises."""
+
+HISTORIES = ("history", "lessons")
+"""The sections that strategy B summarises: the first of them that a prompt has."""
+
+_SHORTEST = 200
+"""Tokens of a summary that is worth a call."""
 _NO_ROOM = "a budget on this page leaves no room for the page itself or for what is required; {other} counts instead"
 
 
@@ -221,3 +234,35 @@ def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
             raise
     own = Section(_TEMPLATE, without_places(options["template"]), priority=first, marker=options.get("hard_marker"))
     return fit([own, *sections], **{**options, "template": None, "show_budget": False})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelAnswer:
+    """A prompt, and the answer of a model to it."""
+
+    prompt: Prompt
+    reply: Reply
+    calls: int
+    """The number of calls: one, or two if the history was summarised."""
+    summary: str | None = None
+    """The text that replaced the history in the prompt."""
+    reason: str = ""
+    """Why there is no summary although one was needed."""
+
+
+def left_out(section: Section) -> Sequence[str]:
+    """Return the entries of a section that its `most` leaves out."""
+    left = len(section.content) - len(section.chosen)
+    return section.content[:left] if section.keeps_end else section.content[-left:]
+
+
+def summary_of(section: Section, granted: int, model: LanguageModel, window: Window | None, meter: BaseMeter) -> str:
+    """Return a model's summary of as much of a history as its window holds."""
+    limit = max(granted, _SHORTEST)
+    sections = [
+        Section("directive", DIRECTIVE.format(limit=limit), required=True),
+        replace(section, name="history", priority="medium", required=False, ceiling=None, keep="newest", most=None),
+    ]
+    # A model of unknown window gets the whole history, and may refuse it.
+    budget = MOST if window is None else max(window.budget - limit, 0)
+    return model.complete(fit(sections, budget, meter=meter).text).text

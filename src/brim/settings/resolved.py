@@ -37,15 +37,19 @@ from brim.settings.authors import CLASSES
 from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected
 from brim.settings.keys import ANY, BARE, SETTINGS, name_of, setting_of
 from brim.settings.prompt import (
+    HISTORIES,
     OPTIONS,
+    ModelAnswer,
     Sent,
     attempts,
     fit_shrinking,
     is_readable,
+    left_out,
     log_overflow,
     noticed,
     overrides,
     remaining,
+    summary_of,
     template_contents,
     with_template,
 )
@@ -59,7 +63,6 @@ if TYPE_CHECKING:
     from brim.sessions.conversations import Conversations
     from brim.sessions.loop import Loop
     from brim.sessions.loop.loop import Act
-    from brim.settings.exchange import ModelAnswer
     from brim.store import Store
 
 Contents = Mapping[str, str | Sequence[str] | Section]
@@ -664,8 +667,6 @@ class Resolved:
             ModelError: the model could not be called; a failed summary is no error.
             UnknownName: strategy B is set, and no section has the name of the history.
         """
-        from brim.settings.exchange import HISTORIES, ModelAnswer, left_out, summary_of
-
         summary, reason, calls = None, "", 1
         if self.value("history.strategy") == "B":
             name = history or next((each for each in HISTORIES if each in contents), HISTORIES[0])

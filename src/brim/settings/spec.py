@@ -116,44 +116,30 @@ class Spec:
                     f"{key} is for requests: brim fit REQUEST.json --sections {self.source.path}", key
                 )
 
-    def fit_with(self, settings: Resolved, **options: Any) -> Prompt:
-        """Return the prompt with the settings of a profile; the file overrides them, and options override both.
+    def fit(self, settings: Resolved | None = None, **options: Any) -> Prompt:
+        """Return the fitted prompt.
+
+        Args:
+            settings: those of a profile; the file overrides them.
+            options: arguments of `brim.fit`, which override both; `None` stands for one that is not set.
 
         Raises:
             DoesNotFit: the required sections are bigger than the budget.
             SourceError: a value of the file or of the settings is invalid.
-        """
-        self._only_sections()
-        contents = {section.name: settings.section(section.name, section.content, **own) for section, own in self.rows}
-        own = self._own(options)
-        with self._lines(own, options):
-            return settings.fit(contents, **{**own, **options})
-
-    def fit(
-        self,
-        *,
-        budget: int | Window | None = None,
-        model: str | None = None,
-        meter: str | None = None,
-        capture: bool = False,
-    ) -> Prompt:
-        """Return the fitted prompt; the arguments override the file.
-
-        Raises:
-            DoesNotFit: the required sections are bigger than the budget.
-            SourceError: a value of the file is invalid.
             InvalidValue: an argument is invalid.
             UnknownName: no model or meter has the name in an argument.
         """
         self._only_sections()
-        arguments = {"budget": budget, "model": model, "meter": meter}
-        overrides = {key: value for key, value in arguments.items() if value is not None}
-        own = self._own(overrides)
-        options = {**own, **overrides}
-        if options.get("budget") is None and options.get("model") is None:
-            raise self.source.error("budget is missing: set tokens or a window, or name a model")
-        with self._lines({**own, "sections": ()}, overrides):
-            return fit(self.arguments["sections"], **options, capture=capture)
+        options = {key: value for key, value in options.items() if value is not None}
+        own = self._own(options)
+        made = {**own, **options}
+        with self._lines({**own, "sections": ()}, options):
+            if settings is not None:
+                rows = {each.name: settings.section(each.name, each.content, **row) for each, row in self.rows}
+                return settings.fit(rows, **made)
+            if made.get("budget") is None and made.get("model") is None:
+                raise self.source.error("budget is missing: set tokens or a window, or name a model")
+            return fit(self.arguments["sections"], **made)
 
     def _own(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the file besides its sections; a model or meter of the options replaces its own."""

@@ -16,7 +16,6 @@ from brim.studio.views import (
     composition,
     doctor,
     export,
-    files,
     flows,
     gateway,
     insights,
@@ -38,7 +37,7 @@ View = Callable[..., dict[str, Any]]
 
 READS: dict[str, View] = {
     "sessions": sessions.sessions,
-    "files": files.files,
+    "files": sessions.files,
     "piece": lab.piece,
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
@@ -62,7 +61,7 @@ READS: dict[str, View] = {
 
 WRITES: dict[str, View] = {
     "sparks": sessions.sparks,
-    "open_file": files.open_file,
+    "open_file": sessions.open_file,
     "compose": composition.compose,
     "result": composition.result,
     "fit": lab.fit,

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from threading import Lock
 from typing import Any, Literal
 
-from anyio import move_on_after, to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -26,7 +25,6 @@ from brim.observe.uncaught import log_error
 from brim.store import shown_url
 from brim.studio import api
 from brim.studio.access import AccessMiddleware, StudioAccess
-from brim.studio.cached_view import CachedView
 from brim.studio.views import doctor
 from brim.studio.workspace import Workspace
 
@@ -34,16 +32,10 @@ LOG = logging.getLogger("brim.studio")
 TYPES = {
     "index.html": "text/html; charset=utf-8",
     "studio.js": "text/javascript; charset=utf-8",
-    "chunk.js": "text/javascript; charset=utf-8",
-    "screens.js": "text/javascript; charset=utf-8",
     "studio.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 """The files of the page; no other file is served, whatever the path is."""
-_GIVEN = b'id="given">{}<'
-"""Where the page has the answers to its first requests."""
-_WAIT = 0.3
-"""Seconds that the page waits for them; a store that is slower is asked by the page, which shows that it waits."""
 _UNBUILT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>brim studio</title>'
     "<h1>The page is not built yet</h1>"
@@ -86,11 +78,6 @@ class Studio:
                 self._folder = tempfile.TemporaryDirectory(prefix="brim-studio-")
                 self._demo = demo.record(self._folder.name)
             return self._demo
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the first workspace can be read at once: the demo may not be recorded yet."""
-        return self.first == "mine" or self._demo is not None
 
     def about(self, workspace: Workspace) -> dict[str, Any]:
         """Return the version, and the workspace and the file that the page opens on."""
@@ -150,25 +137,8 @@ def app(studio: Studio) -> ASGIApp:
             return _json({"problem": "the body must be a JSON object"}, 400)
         return await answer("POST", request.path_params["view"], fields)
 
-    async def page(request: Request) -> Response:
-        html = _file("index.html")
-        before, mark, after = bytes(html.body).partition(_GIVEN)
-        if not mark or request.headers.get("sec-fetch-site") not in ("none", "same-origin"):
-            return html
-
-        async def parts() -> AsyncIterator[bytes]:
-            yield before  # So that the browser loads the script while the sessions are read.
-            with move_on_after(_WAIT):
-                given = await to_thread.run_sync(_given, studio, abandon_on_cancel=True)
-                yield _GIVEN.replace(b"{}", given)
-                yield after
-                return
-            yield mark + after
-
-        return StreamingResponse(parts(), headers={"content-type": TYPES["index.html"]})
-
     routes = [
-        Route("/", page, methods=["GET"]),
+        Route("/", lambda _: _file("index.html"), methods=["GET"]),
         Route("/api/{view}", read, methods=["GET"]),
         Route("/api/{view}", write, methods=["POST"]),
         Route("/{name}", lambda request: _file(request.path_params["name"]), methods=["GET"]),
@@ -176,21 +146,8 @@ def app(studio: Studio) -> ASGIApp:
     return AccessMiddleware(Starlette(routes=routes), studio.access)
 
 
-def _given(studio: Studio) -> bytes:
-    """Return the answers to the first requests of the page, which then need not be made: JSON that is safe in HTML."""
-    asked = {"about": "mine", "sessions": studio.first}
-    given = {}
-    for name, workspace in asked.items() if studio.is_ready else ():
-        try:
-            given[f"{name}?workspace={workspace}"] = studio.view("GET", name, {"workspace": workspace})
-        except Exception:
-            return b"{}"  # The page asks itself, and shows what is wrong.
-    return json.dumps(given, default=str).replace("<", "\\u003c").encode()
-
-
 def _json(values: Mapping[str, Any], status: int) -> Response:
-    text = values.text if isinstance(values, CachedView) else json.dumps(values, default=str)
-    return Response(text, status, media_type="application/json")
+    return Response(json.dumps(values, default=str), status, media_type="application/json")
 
 
 def _file(name: str) -> Response:

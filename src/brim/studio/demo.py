@@ -62,30 +62,24 @@ class _Provider:
     def __init__(self, model: str, tools: list[dict[str, Any]] | None = None) -> None:
         self._meter = meter(model)
         self._tools = tools
-        self._units: dict[str, int] = {}
-        self._seen: list[list[str]] = []
+        self._seen: list[list[Any]] = []
         rules = catalogue.find(model).cache
         self._minimum = rules.minimum if rules is not None and rules.minimum is not None else _STEP
 
     def usage(self, messages: list[Any], answer: str) -> dict[str, Any]:
         """Return the usage of a prompt, and cache it."""
-        written = [json.dumps(message, sort_keys=True) for message in messages]
-        for text, message in zip(written, messages, strict=True):
-            if text not in self._units:
-                self._units[text] = self._meter.count_messages([message]) - self._meter.count_messages([])
-        same = max((_same(written, seen) for seen in self._seen[-_CACHED:]), default=0)
-        self._seen.append(written)
-        extra = self._meter.count_messages(messages[:1], tools=self._tools) - self._units[written[0]]
-        found = extra + sum(self._units[text] for text in written[:same])
-        cached = found // _STEP * _STEP if same and found >= self._minimum else 0
+        same = max((_same(messages, seen) for seen in self._seen[-_CACHED:]), default=0)
+        self._seen.append(messages)
+        found = self._meter.count_messages(messages[:same], tools=self._tools) if same else 0
+        cached = found // _STEP * _STEP if found >= self._minimum else 0
         return {
-            "input_tokens": extra + sum(self._units[text] for text in written),
+            "input_tokens": self._meter.count_messages(messages, tools=self._tools),
             "input_tokens_details": {"cached_tokens": cached},
             "output_tokens": self._meter.count(answer),
         }
 
 
-def _same(one: list[str], other: list[str]) -> int:
+def _same(one: list[Any], other: list[Any]) -> int:
     """Return how many leading messages two prompts share."""
     return next(
         (i for i, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other))

@@ -26,7 +26,7 @@ from brim.settings.spec import read_spec
 from brim.studio.prompt_source import opened_prompt
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
-from brim.wire import Format
+from brim.wire import Format, wire
 
 SAMPLE = "sample:agent"
 CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -81,8 +81,6 @@ class LabSource:
     size: Mapping[str, Any] | None = None
     """The size of the recorded prompt as every screen shows it; what the lab fits is counted by brim, without what the
     log does not hold."""
-    requests: int = 0
-    """Fits that the page requested; a search ends when this number changes."""
     lock: RLock = field(default_factory=RLock, repr=False)
     _recorded: Receipt | None = field(default=None, repr=False)
     _pieces: tuple[tuple[Any, ...], str, LabPieces] | None = field(default=None, repr=False)
@@ -191,50 +189,42 @@ def sample_receipt() -> Receipt:
 
 
 def _session(workspace: Workspace, source: str, name: str) -> LabSource:
-    store = workspace.store_of(name)
-    row = store.session(name)
-    known: LabSource | None = workspace.cached(f"{source}@{row.entries}") if row is not None else None
-    if known is not None:
-        return known
-    last = _last(workspace, name)
-    if last is not None:  # As it was sent: with its system prompt, its tools and its budget.
-        made = of_capture(source, name, *last)
-        workspace.cache(f"{source}@{row.entries if row is not None else 0}", made)
-        return made
-    if row is not None and row.meta.get("kind") == GATEWAY:
-        raise InvalidType("session", name, "one whose texts were kept: session.capture: true for a gateway keeps them")
-    session = Session.open(name, store=store)
-    history = History(meter=session.meter, format=cast("Format", session.format))
-    history.extend(session.messages)
-    turns = history.turns
-    summaries = [turns.indexes[at] for at, each in enumerate(turns.messages) if mark.piece_of(each) is not None]
-
-    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
-        try:
-            return history.fit(budget, pin=summaries, **choices).receipt
-        except DoesNotFit:  # Like the session: a shorter summary is better than no prompt.
-            return history.fit(budget, **choices).receipt
-
-    made = LabSource(
-        id=source,
-        title=name,
-        kind="messages",
-        budget=session.budget,
-        model=session.settings.model,
-        refit=fit,
-        text=_turn_text(session.messages, session.format),
-    )
-    workspace.cache(f"{source}@{session.number}", made)
-    return made
+    row = workspace.store_of(name).session(name)
+    kept = f"{source}@{row.entries if row is not None else 0}"
+    known: LabSource | None = workspace.cached(kept)
+    if known is None:
+        known = of_capture(source, name, *_last(workspace, name))
+        workspace.cache(kept, known)
+    return known
 
 
-def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any]] | None:
-    """Return the input of the last prompt of a session, and its size; `None` if it was not kept."""
+def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] | None]:
+    """Return the input of the last prompt of a session as it was sent, and its size; or else its messages as they are.
+
+    Raises:
+        UnknownName: there is no such session.
+        InvalidType: it is one of a gateway, which kept no texts.
+    """
     try:
         prompt = opened_prompt(workspace, name)
         return prompt.capture(), prompt.size
-    except (InvalidType, UnknownName):
-        return None
+    except (InvalidType, UnknownName):  # Its texts were not kept with its prompts.
+        store = workspace.store_of(name)
+    row = store.session(name)
+    if row is not None and row.meta.get("kind") == GATEWAY:
+        raise InvalidType("session", name, "one whose texts were kept: session.capture: true for a gateway keeps them")
+    session = Session.open(name, store=store)
+    read = [wire(session.format).read(raw, i) for i, raw in enumerate(session.messages)]
+    summaries = [i for i, message in enumerate(read) if mark.piece_of(message) is not None]
+    given = Capture(
+        budget=session.budget,
+        meter=None,
+        model=session.settings.model,
+        options={"format": session.format, "pin": summaries},
+        messages=tuple(session.messages),
+        measure=session.meter,
+    )
+    return given, None
 
 
 def of_capture(source: str, title: str, capture: Capture, size: Mapping[str, Any] | None = None) -> LabSource:
@@ -267,7 +257,8 @@ def _refit(given: Capture) -> Callable[[int, Mapping[str, Any]], Receipt]:
     options = {name: given.options[name] for name in _OPTIONS if name in given.options}
     fixed: dict[str, Any] = {"tools": given.tools, "system": given.system, "capture": True}
     format = cast("Format", str(given.options["format"]))
-    history = History(meter=given.meter if given.model is None else None, model=given.model, format=format)
+    named = {"meter": given.meter} if given.model is None else {"model": given.model}
+    history = History(**(named if given.measure is None else {"meter": given.measure}), format=format)
     history.extend(given.messages or ())
 
     def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:

@@ -5,10 +5,9 @@ A session is read once, and then only what was written since.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from time import monotonic
 from typing import Any
 
 from brim.sessions.session_step import prompt_body
@@ -17,8 +16,6 @@ from brim.studio.costs import cost
 from brim.studio.receipt_files import ReceiptFiles
 
 _MOST_SESSIONS = 500
-_FRESH = 1.0
-"""Seconds between two looks at the stores."""
 _FIELDS = ("used", "budget", "unit")
 
 
@@ -71,54 +68,28 @@ class PromptIndex:
         """Begin empty; `stores` returns the stores with sessions, `runs` is the directory of the flows' receipts."""
         self.files = ReceiptFiles(runs)
         self._stores = stores
-        self._lock = Lock()
         self._sessions: dict[str, SessionPrompts] = {}
-        self._checked = -_FRESH
 
-    def update(self) -> None:
-        """Read what was written to the recent sessions since the last look, at most once a second."""
-        with self._lock:
-            if monotonic() - self._checked >= _FRESH:
-                self._update()
-                self._checked = monotonic()
-
-    def session(self, store: Store, name: str, model: str | None = None) -> SessionPrompts:
+    def session(self, store: Store, name: str) -> SessionPrompts:
         """Return the prompts of one session as they are now."""
-        session = self._sessions.setdefault(name, SessionPrompts(model))
+        row, session = store.session(name), self._sessions.get(name)
+        if session is None or (row is not None and row.entries < session.entries):  # It was purged, and begun again.
+            session = self._sessions[name] = SessionPrompts()
+        status = row.meta.get("status") if row is not None else None
+        session.model = status.get("model") if isinstance(status, Mapping) else None
         with session.lock:
             _read(store, name, session)
         return session
 
-    def known(self, name: str) -> SessionPrompts | None:
-        """Return the prompts of a session as far as they were read; `None` if they were not."""
-        return self._sessions.get(name)
-
     def errors(self) -> dict[str, list[float]]:
         """Return the relative error of brim's counts by model, one for each prompt that the provider counted."""
-        self.update()
         found: dict[str, list[float]] = {}
-        for session in self._sessions.values():
+        listed = [(store, row.id) for store in self._stores() for row in store.sessions(limit=_MOST_SESSIONS)]
+        for session in (self.session(store, name) for store, name in listed):
             if session.model:
                 errors = [(counted - reported) / reported for counted, reported in session.counts if reported]
                 found.setdefault(session.model, []).extend(errors)
         return found
-
-    def _update(self) -> None:
-        listed = [(store, row) for store in self._stores() for row in store.sessions(limit=_MOST_SESSIONS)]
-        gone = set(self._sessions) - {row.id for _, row in listed}
-        for name in gone:
-            del self._sessions[name]
-        for store, row in listed:
-            session = self._sessions.get(row.id)
-            if session is not None and row.entries == session.entries:
-                continue
-            if session is None or row.entries < session.entries:
-                session = self._sessions[row.id] = SessionPrompts()
-            status = row.meta.get("status")
-            session.model = status.get("model") if isinstance(status, Mapping) else None
-            with session.lock:
-                _read(store, row.id, session)
-                session.entries = max(session.entries, row.entries)
 
 
 def _read(store: Store, name: str, session: SessionPrompts) -> None:
@@ -158,9 +129,3 @@ def _report(session: SessionPrompts, body: Mapping[str, Any]) -> None:
         session.counts.append((row["used"], reported))
         spent = cost(row["model"], row["unit"], reported, body.get("cached"), body.get("output"))
         row["cost_usd"] = spent if spent is not None else row["cost_usd"]
-
-
-def sections(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the sections in the receipt of a step."""
-    rows = values.get("sections")
-    yield from (row for row in rows if isinstance(row, Mapping) and "state" in row) if isinstance(rows, list) else ()

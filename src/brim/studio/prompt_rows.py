@@ -45,13 +45,9 @@ class PromptRows:
     def __init__(self, source: PromptSource) -> None:
         """Read and count the messages of a prompt."""
         self._source = source
-        self._sizes: dict[int, tuple[int, str]] = {}
+        self._sizes = dict(source.sizes)
         self._context = Context(source.meter, format=source.format)
         self._history = History(meter=source.meter, format=source.format)
-        if source.before is not None:
-            for at, number in enumerate(source.before.numbers):
-                body = source.before.entries[number].body
-                self._sizes[at] = (body["units"], body["category"])
         found = _reasons(source.receipt.parts if source.receipt is not None else ())
         moved = {source.places[i] if source.places else i: why for i, why in found.items()}
         self._reasons = moved | dict(source.reasons)

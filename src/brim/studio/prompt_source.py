@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Literal, TypeVar, cast
 
-from brim.errors import BrimError, InvalidType, UnknownName
+from brim.errors import InvalidType, UnknownName
 from brim.history.history import History
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
@@ -55,7 +55,8 @@ class PromptSource:
     """Why a message is as it is, by its index, where the receipt does not say."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of each section that is present."""
-    before: PromptEntries | None = field(default=None, repr=False)
+    sizes: Mapping[int, tuple[int, str]] = field(default_factory=dict, repr=False)
+    """The tokens and the category of each message, by its index, where they were recorded."""
     places: Sequence[int] = ()
     """Where each message that the receipt knows is in `messages`, if others were added."""
 
@@ -90,14 +91,6 @@ class PromptSource:
         return self.receipt.capture
 
 
-@dataclass(frozen=True, slots=True)
-class PromptEntries:
-    """The log entries of the messages of a recorded prompt, each with its message."""
-
-    numbers: tuple[int, ...]
-    entries: Mapping[int, LogEntry] = field(repr=False)
-
-
 def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -> PromptSource:
     """Return a prompt of a session; without a step, the last one.
 
@@ -107,7 +100,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     store = workspace.store_of(session)
     found = store.session(session)
     about = {} if found is None else found.meta
-    prompts = workspace.index.session(store, session, _model(about))
+    prompts = workspace.index.session(store, session)
     if not prompts.rows:
         raise UnknownName("session with a prompt", session, [row.id for row in store.sessions(limit=20)])
     last = len(prompts.rows)
@@ -187,22 +180,27 @@ def _meter(given: Capture) -> BaseMeter:
     return meter_for(None if given.meter is not None and is_file(given.meter) else given.meter, given.model)
 
 
+def meter_of(model: str | None) -> BaseMeter:
+    """Return the meter of a model, or the default one if the catalogue does not know it."""
+    return meter(model) if model and catalogue.lookup(model) is not None else meter(DEFAULT)
+
+
 def _fill_recorded(store: Store, source: PromptSource) -> None:
     """Add the messages of a recorded request, and those of earlier ones that it does not have."""
     body = source.body
     attached = store.entries(source.session, kinds=["note"], after=body["attached"] - 1, limit=1)[0].body
-    now = _numbers(body["recorded"])
+    now = numbers_in(body["recorded"])
     entries = {entry.number: entry for entry in _said(store, source)}
     merged, places, gone = _merged(sorted(entries), now)
     source.kind, source.tools, source.system = "recorded", attached.get("tools"), attached.get("system")
     source.messages = [entries[number].body["message"] for number in merged]
     source.sent = [(at, source.messages[at]) for at in places]
     source.reasons = dict.fromkeys(gone, _LEFT_OUT)
-    source.format, source.before = _format(store, source), PromptEntries(merged, entries)
-    try:
-        source.meter = meter(source.model) if source.model and catalogue.lookup(source.model) else meter(DEFAULT)
-    except BrimError:
-        source.meter = meter(DEFAULT)
+    source.format = _format(store, source)
+    source.sizes = {
+        at: (entries[number].body["units"], entries[number].body["category"]) for at, number in enumerate(merged)
+    }
+    source.meter = meter_of(source.model)
 
 
 def _format(store: Store, source: PromptSource) -> Format:
@@ -212,7 +210,8 @@ def _format(store: Store, source: PromptSource) -> Format:
     return cast("Format", (known[-1].get("format") if known else None) or "openai")
 
 
-def _numbers(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def numbers_in(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the numbers of ranges, each the first and one past the last."""
     return tuple(number for start, stop in ranges for number in range(start, stop))
 
 

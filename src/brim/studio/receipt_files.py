@@ -38,26 +38,21 @@ class ReceiptFiles:
     def __init__(self, base: str) -> None:
         self._base = base
         self._read: dict[tuple[str, str], tuple[Mark, ReceiptFile | None]] = {}
-        self._sorted: list[ReceiptFile] = []
 
     def receipts(self) -> list[ReceiptFile]:
         """Return all receipts, the newest first; other files are skipped."""
         found: dict[tuple[str, str], tuple[Mark, ReceiptFile | None]] = {}
-        same = True
         for flow, name, mark, directory in _files(self._base):
             if len(found) >= MOST_FILES:
                 break
             known = self._read.get((flow, name))
             if known is None or known[0] != mark:
-                same = False
                 known = _receipt(flow, name, directory)
             if known is not None:
                 found[flow, name] = known
-        if not same or len(found) != len(self._read):
-            self._read = found
-            receipts = [receipt for _, receipt in found.values() if receipt is not None]
-            self._sorted = sorted(receipts, key=lambda receipt: (-receipt.at, receipt.id))
-        return self._sorted
+        self._read = found
+        receipts = [receipt for _, receipt in found.values() if receipt is not None]
+        return sorted(receipts, key=lambda receipt: (-receipt.at, receipt.id))
 
     def read(self, receipt: str) -> dict[str, Any] | None:
         """Return the whole content of a receipt, or `None` if no listed receipt has this id."""

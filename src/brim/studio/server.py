@@ -55,10 +55,9 @@ def _leave(number: int, _: Any) -> None:
 
 
 def _prepare(studio: Studio) -> None:
-    """Record the demo, or read the sessions and the receipts, while the browser opens."""
+    """Record the demo, or read the sessions, while the browser opens."""
     try:
         studio.view("GET", "sessions", {})
-        studio.workspace(studio.first).index.update()
     except (BrimError, OSError):
         return  # The screen that needs it reports the problem.
 

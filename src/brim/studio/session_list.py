@@ -1,15 +1,9 @@
-"""The sessions of a workspace as rows, kept in memory: a look reads only those that were written since the last one.
-
-A store lists the last written first. So once a look is past what was the newest before, the rest is as it was. What a
-look cannot see (a purge, a writer whose clock is behind) is found by reading all again in the background.
-"""
+"""The sessions of a workspace as rows: read from the stores at most once a second, less often if they are many."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from threading import Thread
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -20,14 +14,10 @@ from brim.store.base import SessionRow, Store
 from brim.wire import format_of, wire
 
 _MOST_SESSIONS = 20_000
-_LOOK = 40
-"""Sessions that a look reads, the last written."""
-_FIRST = 500
-"""Sessions that are read at once; a store with more is read in the background."""
 _FRESH = 1.0
-"""Seconds for which the list is returned without a look at the stores."""
-_ALL = 60.0
-"""Seconds after which all sessions of a large store are read again."""
+"""Seconds for which the list is returned without a look at the stores, at the least."""
+_IDLE = 10
+"""How many times longer than it took to read them the sessions are then kept."""
 _FIRST_ENTRIES = 8
 """Entries of a session in which its task is looked for."""
 _TITLE = 70
@@ -36,39 +26,7 @@ _SCANNED = 2_000
 _TAG = re.compile(r"</?[\w-]{1,40}>")
 _OWNED = re.compile(r"^[0-9a-f]{12}\.(?=.)")
 """The owner in the name of a gateway's conversation."""
-_RECENT = 200
-"""Sessions that the totals call recent."""
 _NUMBERS = ("warnings", "compactions", "overflows", "prompts", "peak", "budget", "window", "used")
-
-
-class SessionRows:
-    """The rows of all sessions at one moment."""
-
-    def __init__(self, listed: Mapping[str, list[SessionRow]], *, complete: bool) -> None:
-        """Read the status of each session; those of which nothing was sent yet are left out."""
-        self.listed = listed
-        """The sessions by the URL of their store, the last written first."""
-        self.complete = complete
-        """Whether these are all."""
-
-    @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each session."""
-        rows = [_row(row) for rows in self.listed.values() for row in rows]
-        return sorted((row for row in rows if row is not None), key=lambda row: -row["updated"])
-
-    @cached_property
-    def totals(self) -> dict[str, Any]:
-        """The sums of the recent sessions."""
-        recent = self.rows[:_RECENT]
-        highest = max(recent, key=lambda row: row["share"], default=None)
-        return {
-            "recent": len(recent),
-            "warned": sum(row["warnings"] > 0 for row in recent),
-            "refused": sum(row["overflows"] > 0 for row in recent),
-            "compactions": sum(row["compactions"] for row in recent),
-            "peak": None if highest is None else {name: highest[name] for name in ("id", "peak", "budget", "share")},
-        }
 
 
 class SessionList:
@@ -77,10 +35,8 @@ class SessionList:
     def __init__(self, stores: Callable[[], list[Store]]) -> None:
         """Begin empty; `stores` returns the stores with sessions."""
         self._stores = stores
-        self._known = SessionRows({}, complete=True)
-        self._looked = -_FRESH
-        self._read = monotonic()
-        self._reading = False
+        self._rows: list[dict[str, Any]] = []
+        self._until = -1.0
         self._titles: dict[str, str] = {}
 
     def title(self, name: str) -> str:
@@ -96,27 +52,15 @@ class SessionList:
         """Return the title of a session in small letters, if it was shown; all titles of a large store are not read."""
         return self._titles.get(name, "").casefold()
 
-    def now(self) -> SessionRows:
-        """Return the rows, after a look at what was written; not for two threads at once."""
-        if monotonic() - self._looked > _FRESH:
-            found = _looked(self._stores(), self._known)
-            if found is not self._known:
-                self._known = found
-            self._looked = monotonic()
-            old = any(len(rows) >= _LOOK for rows in found.listed.values()) and monotonic() - self._read > _ALL
-            if (old or not found.complete) and not self._reading:
-                self._reading = True
-                Thread(target=self._read_all, daemon=True).start()
-        return self._known
-
-    def _read_all(self) -> None:
-        try:
-            listed = {store.url: store.sessions(limit=_MOST_SESSIONS) for store in self._stores()}
-            known = SessionRows(listed, complete=True)
-            _ = known.rows, known.totals  # Made here, so that no request waits for them.
-            self._known = known
-        finally:
-            self._read, self._reading = monotonic(), False
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each session, the last written first; those of which nothing was sent yet are left out."""
+        began = monotonic()
+        if began > self._until:
+            listed = [row for store in self._stores() for row in store.sessions(limit=_MOST_SESSIONS)]
+            self._rows = sorted(filter(None, map(_row, listed)), key=lambda row: -row["updated"])
+            now = monotonic()
+            self._until = now + max(_FRESH, _IDLE * (now - began))
+        return self._rows
 
 
 def _task(store: Store, name: str) -> str:
@@ -144,35 +88,6 @@ def _said(raw: Any) -> str:
     for each in reversed([each for each in enveloped(text) if each.voice == "program"]):
         text = text[: each.start] + text[each.stop :]
     return " ".join(_TAG.sub(" ", text[:_SCANNED]).split())
-
-
-def _looked(stores: Sequence[Store], known: SessionRows) -> SessionRows:
-    """Return what is known with the sessions that were written since; the same object if there are none."""
-    looks = {store.url: _look(store, known.listed.get(store.url, []), complete=known.complete) for store in stores}
-    listed = {url: rows for url, (rows, _) in looks.items()}
-    complete = all(each for _, each in looks.values())
-    same = complete == known.complete and listed.keys() == known.listed.keys()
-    if same and all(rows is known.listed[url] for url, rows in listed.items()):
-        return known
-    return SessionRows(listed, complete=complete)
-
-
-def _look(store: Store, old: list[SessionRow], *, complete: bool) -> tuple[list[SessionRow], bool]:
-    """Return the sessions of a store, and whether these are all."""
-    rows = old
-    for most in (_LOOK, _FIRST):
-        new = store.sessions(limit=most)
-        if len(new) < most:
-            return (old if new == old else new), True
-        last = new[-1]
-        if new != old[:most]:
-            ids = {row.id for row in new}
-            rest = (row for row in old if (-row.updated, row.id) > (-last.updated, last.id) and row.id not in ids)
-            rows = [*new, *rest]
-        # Whatever was written since the last look is not older than what was the newest then.
-        if complete and old and last.updated < old[0].updated:
-            return rows, True
-    return rows, False
 
 
 def _row(row: SessionRow) -> dict[str, Any] | None:

@@ -7,10 +7,8 @@ import pytest
 import brim
 from brim.cli import main
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
-from brim.studio import lab_source
 from brim.studio.views import lab
 from brim.studio.views.composition import compose, result
-from brim.studio.workspace import Workspace
 
 TOOL = {
     "type": "function",
@@ -41,13 +39,6 @@ sections:
     content: {json.dumps(DOCUMENTS)}
   - {{name: question, priority: required, content: "Where is order 12, and who said so?"}}
 """
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    made = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path))
-    yield made
-    made.close()
 
 
 def on_the_command_line(folder, budget, capsys):
@@ -131,20 +122,3 @@ def test_a_model_or_a_source_that_is_unknown_is_refused(workspace):
         result(workspace, "request:0000000000", 500, None)
     with pytest.raises(InvalidValue):
         compose(workspace, REQUEST, SECTIONS, "many", None)
-
-
-def test_the_result_of_any_source_is_shown(workspace):
-    shown = result(workspace, lab_source.SAMPLE, 2_600, None)
-    assert shown["used"] <= 2_600
-    assert lab.fit(workspace, lab_source.SAMPLE, 2_600, None)["used"] == shown["used"]
-
-
-def test_it_works_over_http(alone):
-    status, made = alone.post("compose", workspace="mine", request=REQUEST, sections=SECTIONS, budget=900, model="")
-    assert status == 200, made
-    status, told = alone.post("result", workspace="mine", source=made["source"], budget=900)
-    assert status == 200
-    assert told["used"] <= 900
-    status, told = alone.post("compose", workspace="mine", request="{", sections="", budget=900, model="")
-    assert status == 400
-    assert "the request" in told["problem"]

@@ -74,11 +74,6 @@ def test_an_override_is_removed_and_what_stands_below_holds_again(alone):
     assert "nothing to remove" in told["problem"]
 
 
-def test_a_plan_tells_what_the_guardrails_would_say(served):
-    plan = served.post("plan", key="context_budget_chars", value="700", flow="build", step="test")[1]
-    assert any("below minimum 10,000" in told for told in plan["warnings"])
-
-
 def test_a_budget_has_its_bounds_and_a_plan_tells_where_it_lands_and_what_still_overrides_it(alone):
     rows = alone.get("settings", flow="build", step="code")[1]["values"]
     bounds = {row["key"]: row["bounds"] for row in rows if row["bounds"]}

@@ -5,15 +5,7 @@ import json
 import pytest
 
 import brim
-from brim.studio.workspace import Workspace
 from studio.logs import ask, claude_code, requests, written
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    made = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path))
-    yield made
-    made.close()
 
 
 def tool(name):

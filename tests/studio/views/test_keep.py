@@ -7,8 +7,8 @@ import pytest
 
 import brim
 from brim.errors import InvalidType
-from brim.studio import api
 from brim.studio.workspace import Workspace
+from studio.logs import ask
 
 ERROR = "psycopg.OperationalError: connection to orders-db:5432 refused after 30 seconds of waiting for the pool"
 
@@ -28,10 +28,6 @@ def workspace(tmp_path):
     made = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path))
     yield made
     made.close()
-
-
-def ask(workspace, view, **fields):
-    return api.call({**api.READS, **api.WRITES}[view], workspace, fields)
 
 
 def lost_row(workspace):

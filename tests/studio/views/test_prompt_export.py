@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.history.compact.secrets import masked_in
 from brim.studio.prompt_rows import taken
 from brim.studio.views.prompt_export import prompt_export, without_secrets
-from brim.studio.workspace import Workspace
 from hostile.test_canaries import FORMLESS, SHAPES, secret_of
 
 SECRETS = ("sk-ant-" + "a1B2c3D4" * 5, "ghp_" + "a1B2c3D4e5" * 4, "AKIA" + "ABCDEFGH12345678")
@@ -29,7 +27,7 @@ class Tags(HTMLParser):
         self.found.append((tag, {name for name, _ in attrs}))
 
 
-def test_secrets_are_masked_and_listed_and_markup_stays_text(tmp_path):
+def test_secrets_are_masked_and_listed_and_markup_stays_text(workspace, tmp_path):
     body = {
         "model": f"gpt-4o {EVIL}",
         "messages": [
@@ -41,10 +39,8 @@ def test_secrets_are_masked_and_listed_and_markup_stays_text(tmp_path):
         "tools": [{"type": "function", "function": {"name": "look", "description": f"{EVIL} {SECRETS[0]}"}}],
     }
     (tmp_path / "request.json").write_text(json.dumps(body))
-    workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path))
     session = workspace.files.open(str(tmp_path / "request.json"), wait=60).sessions[0]
     told = prompt_export(workspace, session, "1", None)
-    workspace.close()
     for secret in SECRETS:
         assert secret not in json.dumps(told)
     assert {each["part"] for each in told["masked"]} == {"system", "user", "tools"}
@@ -58,7 +54,7 @@ def test_secrets_are_masked_and_listed_and_markup_stays_text(tmp_path):
     assert told["name"] == "request.json-1-step-1.html"
 
 
-def test_keys_of_the_settings_are_masked_however_many_others_a_prompt_holds(tmp_path, monkeypatch):
+def test_keys_of_the_settings_are_masked_however_many_others_a_prompt_holds(workspace, tmp_path, monkeypatch):
     own = {"TEAM_KEY": "team house 7f31", "MODEL_KEY": "model.house.55aa", "BRIM_CURATOR_KEY": "curator-house-1c"}
     for name, key in own.items():
         monkeypatch.setenv(name, key)
@@ -66,15 +62,13 @@ def test_keys_of_the_settings_are_masked_however_many_others_a_prompt_holds(tmp_
     others = " ".join(f"password: {'Zk8qW2vX9t' * 3}{i:04}" for i in range(600))
     said = [{"role": "user", "content": f"{others} and {' and '.join(own.values())}"}]
     (tmp_path / "request.json").write_text(json.dumps({"model": "gpt-4o", "messages": said}))
-    workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path))
     session = workspace.files.open(str(tmp_path / "request.json"), wait=60).sessions[0]
     told = json.dumps(prompt_export(workspace, session, "1", None))
-    workspace.close()
     assert [key for key in own.values() if key in told] == []
 
 
 @pytest.mark.parametrize("most", [0.85, 1.0])
-def test_no_secret_of_fifteen_shapes_is_in_the_file_wherever_a_prompt_holds_it(tmp_path, monkeypatch, most):
+def test_no_secret_of_fifteen_shapes_is_in_the_file_wherever_a_prompt_holds_it(workspace, tmp_path, monkeypatch, most):
     """In every part: sent, shortened, left out, in tools, calls, results, names and the answer.
 
     One of the two cuts takes the name of a password away and leaves the password.
@@ -99,9 +93,7 @@ def test_no_secret_of_fifteen_shapes_is_in_the_file_wherever_a_prompt_holds_it(t
         session.prompt(system=f"Be brief. {secrets}", tools=tools, memory=[secrets], budget=3_500)
         session.record_usage(input_tokens=3_500)
         session.add({"role": "assistant", "content": f"the answer {secrets}"})
-    workspace = Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path))
     found = prompt_export(workspace, "s", "1", None)
-    workspace.close()
     whole = json.dumps(found, ensure_ascii=False)
     assert len(SHAPES) == 15
     for part in ("the task", "answer 3", "line 399", "the answer", "Be brief."):
@@ -122,10 +114,3 @@ def test_a_secret_that_a_cut_runs_through_is_masked_as_a_whole(secret, before, a
     assert "".join(text for sign, text in pieces if sign != "+") == original
     whole = "".join(text for _, text in without_secrets(pieces))
     assert secret[at:] not in whole or len(secret) - at < 12
-
-
-@pytest.mark.parametrize("text", ["{0} and {1} end", "start {0}, {1}", "{0}", "a {1} b {0} c", "nothing"])
-def test_secrets_are_told_apart_from_what_stands_around_them(text):
-    told = text.format(SHAPES[0], f"password: {FORMLESS[0]}")
-    expected = [secret for secret in (SHAPES[0], FORMLESS[0]) if secret in told]
-    assert sorted(masked_in(told)) == sorted(expected)

@@ -1,11 +1,6 @@
 """The list of sessions."""
 
-import random
-from time import monotonic, sleep
-
 import brim
-from brim.store.sqlite import Sqlite
-from brim.studio import session_list
 
 
 def test_a_store_that_appears_later_is_found(alone):
@@ -49,35 +44,3 @@ def test_the_filter_finds_a_title_that_was_shown(alone):
     assert "Checkout" in alone.get("sessions", "mine")[1]["sessions"][0]["title"]
     assert alone.get("sessions", "mine", text="checkout")[1]["found"] == 1
     assert alone.get("sessions", "mine", text="basket")[1]["found"] == 0
-
-
-def test_a_list_in_memory_is_what_the_store_has_whatever_was_written_or_purged(tmp_path, monkeypatch):
-    """However sessions come, are written again and go, a look at what is new shows what reading all would show."""
-    monkeypatch.setattr(session_list, "_FRESH", -1.0)
-    monkeypatch.setattr(session_list, "_LOOK", 3)
-    monkeypatch.setattr(session_list, "_FIRST", 8)
-    monkeypatch.setattr(session_list, "_ALL", 1e9)
-    status = brim.Session(4_000, model="gpt-5").status().to_dict()
-    chance = random.Random(21)
-    clock = iter(range(10_000))
-    with Sqlite(str(tmp_path / "brim.db"), clock=lambda: float(next(clock) // 3)) as store:
-        listed = session_list.SessionList(lambda: [store])
-        for turn in range(60):
-            for _ in range(chance.randint(0, 9)):
-                meta = {"kind": "session", "status": {**status, "peak": turn}}
-                store.append(f"s{chance.randint(0, 30)}", [], meta=meta)
-            now = listed.now()
-            until = monotonic() + 10
-            while not now.complete and monotonic() < until:
-                sleep(0.001)
-                now = listed.now()
-            assert [(row["id"], row["peak"]) for row in now.rows] == [
-                (row.id, row.meta["status"]["peak"]) for row in store.sessions(limit=100)
-            ]
-        monkeypatch.setattr(session_list, "_ALL", -1.0)
-        store.purge(session="s3")
-        store.purge(session="s7")
-        until = monotonic() + 10
-        while {"s3", "s7"} & {row["id"] for row in listed.now().rows} and monotonic() < until:
-            sleep(0.001)
-        assert [row["id"] for row in listed.now().rows] == [row.id for row in store.sessions(limit=100)]

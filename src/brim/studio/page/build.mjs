@@ -1,5 +1,5 @@
-// Builds the page into ../static: the script of home, that of the other screens, what both share, one style sheet, the
-// page and its icon. Nothing is fetched from elsewhere when it runs.
+// Builds the page into ../static: one script, one style sheet, the page and its icon. Nothing is fetched from elsewhere
+// when it runs.
 import { build } from "esbuild";
 import { copyFile, mkdir } from "node:fs/promises";
 
@@ -9,8 +9,6 @@ await build({
   entryPoints: { studio: "src/main.tsx" },
   outdir: out,
   bundle: true,
-  splitting: true,
-  chunkNames: "[name]",
   minify: true,
   format: "esm",
   target: "es2022",

@@ -8,8 +8,9 @@ that differs is shown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from brim.meter import catalogue
@@ -17,6 +18,7 @@ from brim.meter.catalogue import Cache
 from brim.sessions.session_step import CUT, prompt_body
 from brim.store.base import LogEntry, Store
 from brim.studio.costs import prices_of
+from brim.studio.prompt_source import numbers_in
 from brim.studio.views.sessions import role_and_text, session_row
 from brim.studio.workspace import Workspace
 from brim.wire import format_of
@@ -72,13 +74,16 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
             calls[-1].usage = entry.body
         compacted = compacted or (entry.kind == "compaction" and entry.body["trigger"] != CUT)
     model = row.status.get("model")
-    differences = PromptDifferences(store, session)
-    rows = [_row(call, calls[i - 1] if i else None, model, differences) for i, call in enumerate(calls)]
+    differ = partial(_first_difference, store, session)
+    rows = [_row(call, calls[i - 1] if i else None, model, differ) for i, call in enumerate(calls)]
     return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows), "reasons": REASONS}
 
 
 def _row(
-    call: CachedCall, before: CachedCall | None, model: str | None, differences: PromptDifferences
+    call: CachedCall,
+    before: CachedCall | None,
+    model: str | None,
+    differ: Callable[[LogEntry, LogEntry], tuple[str | None, dict[str, Any] | None]],
 ) -> dict[str, Any]:
     body = call.entry.body
     model = body.get("model") or model
@@ -86,7 +91,7 @@ def _row(
     rules = known.cache if known is not None and known.cache is not None else Cache()
     same = body.get("stable_prefix") if before is not None else 0
     actual = call.usage.get("cached")
-    part, difference = ("", None) if before is None else differences.first(before.entry, call.entry)
+    part, difference = ("", None) if before is None else differ(before.entry, call.entry)
     why = _why(call, before, actual, rules, part)
     difference = None if why in ("cached", "expired") else difference
     held = _held(before, body["used"], rules)
@@ -117,12 +122,14 @@ def _held(before: CachedCall | None, used: int, rules: Cache) -> int:
     """Return how much of a prompt the provider had from the one before, and could have read from its cache."""
     if before is None:
         return 0
-    previous = before.entry.body
-    kept: int = previous["used"] - (previous.get("categories") or {}).get(
-        "memory", 0
-    )  # Memory is last, and may change.
-    held = min(kept, used)
+    held = min(_kept(before), used)
     return held if rules.minimum is None or held >= rules.minimum else 0
+
+
+def _kept(before: CachedCall) -> int:
+    """Return the tokens of a prompt without its memory, which comes last and may change."""
+    previous = before.entry.body
+    return int(previous["used"] - (previous.get("categories") or {}).get("memory", 0))
 
 
 def _lost_cost(lost: int, model: str | None, body: Mapping[str, Any]) -> float | None:
@@ -146,10 +153,8 @@ def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules:
         return "moved"
     if expected is None or actual is None:
         return "unknown"
-    previous = before.entry.body
-    kept = previous["used"] - (previous.get("categories") or {}).get("memory", 0)  # Memory comes last and may change.
     grew = part == "" and not call.entry.body["truncated"]
-    if expected + _NEAR < kept and not grew:
+    if expected + _NEAR < _kept(before) and not grew:
         return "moved"
     if actual + _NEAR >= expected:
         return "cached"
@@ -160,34 +165,27 @@ def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules:
     return "missed"
 
 
-class PromptDifferences:
-    """Finds where the prompts of one session begin to differ."""
+def _first_difference(
+    store: Store, session: str, before: LogEntry, after: LogEntry
+) -> tuple[str | None, dict[str, Any] | None]:
+    """Return which part differs first, and where; `""` if the new prompt only has more, `None` if it is unknown."""
+    if "recorded" not in before.body or "recorded" not in after.body:
+        return _difference(_captured(before), _captured(after))
 
-    def __init__(self, store: Store, session: str) -> None:
-        """Look in the log of one session."""
-        self._store, self._session = store, session
+    def body(number: int) -> Mapping[str, Any]:
+        return store.entries(session, after=number - 1, limit=1)[0].body
 
-    def first(self, before: LogEntry, after: LogEntry) -> tuple[str | None, dict[str, Any] | None]:
-        """Return which part differs first, and where; `""` if the new prompt only has more, `None` if it is unknown."""
-        if "recorded" not in before.body or "recorded" not in after.body:
-            return _difference(_captured(before), _captured(after))
-        if before.body["attached"] != after.body["attached"]:
-            old, new = (self._body(entry.body["attached"]) for entry in (before, after))
-            part = "tools" if old.get("tools") != new.get("tools") else "system"
-            return part, {"index": None, "role": part, **_excerpts(str(old.get(part)), str(new.get(part)))}
-        old_numbers, new_numbers = (
-            [number for start, stop in entry.body["recorded"] for number in range(start, stop)]
-            for entry in (before, after)
-        )
-        pairs = enumerate(zip(old_numbers, new_numbers, strict=False))
-        at = next((i for i, (left, right) in pairs if left != right), None)
-        if at is None:
-            return ("messages" if len(new_numbers) < len(old_numbers) else ""), None
-        left, right = (self._body(numbers[at])["message"] for numbers in (old_numbers, new_numbers))
-        return _changed(at, left, right, format_of([right]))
-
-    def _body(self, number: int) -> Mapping[str, Any]:
-        return self._store.entries(self._session, after=number - 1, limit=1)[0].body
+    if before.body["attached"] != after.body["attached"]:
+        old, new = (body(entry.body["attached"]) for entry in (before, after))
+        part = "tools" if old.get("tools") != new.get("tools") else "system"
+        return part, {"index": None, "role": part, **_excerpts(str(old.get(part)), str(new.get(part)))}
+    old_numbers, new_numbers = (numbers_in(entry.body["recorded"]) for entry in (before, after))
+    pairs = enumerate(zip(old_numbers, new_numbers, strict=False))
+    at = next((i for i, (left, right) in pairs if left != right), None)
+    if at is None:
+        return ("messages" if len(new_numbers) < len(old_numbers) else ""), None
+    left, right = (body(numbers[at])["message"] for numbers in (old_numbers, new_numbers))
+    return _changed(at, left, right, format_of([right]))
 
 
 def _captured(entry: LogEntry) -> Mapping[str, Any] | None:

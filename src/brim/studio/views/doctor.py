@@ -10,8 +10,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
-from brim.doctor.diagnosis import diagnose
-from brim.doctor.finding import CHECKS, Finding, ProposedChange
+from brim.doctor.diagnosis import CHECKS, Finding, ProposedChange, diagnose
 from brim.errors import UnknownName
 from brim.meter import DEFAULT
 from brim.meter.vocabularies import BUILT_IN, VOCABULARIES

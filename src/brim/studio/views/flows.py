@@ -9,7 +9,7 @@ from typing import Any
 from brim.errors import InvalidType
 from brim.files.json_strings import map_strings
 from brim.settings import changes
-from brim.settings.budgets import LEAST, PRESETS, bounds_of
+from brim.settings.budgets import LARGEST, LEAST, PRESETS, least_of
 from brim.settings.config import Config
 from brim.settings.keys import BARE, setting_of
 from brim.settings.values import Values
@@ -54,16 +54,17 @@ def settings(workspace: Workspace, profile: str | None, flow: str | None, step: 
     warnings = resolved.warnings
     rows = []
     for key, value in resolved.items():
-        below, about = resolved.below(key), setting_of(BARE.get(key, key))
+        full = BARE.get(key, key)
+        below, about = resolved.below(key), setting_of(full)
         rows.append(
             {
                 "key": key,
                 **asdict(value),
                 "override": value.is_override,
-                "own": own.get(BARE.get(key, key), ""),
+                "own": own.get(full, ""),
                 "over": below and asdict(below),
                 "warnings": [warning for warning in warnings if f": {key} of " in warning],
-                "bounds": bounds_of(BARE.get(key, key), resolved.value("bounds")),
+                "bounds": (least_of(full, resolved.value("bounds")), LARGEST) if full in LEAST else None,
                 "about": about.doc if about else "",
                 "expected": about.expected if about else "",
             }

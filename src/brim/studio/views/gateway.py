@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brim.sessions.log.overview import overview
-from brim.store.base import Store
 from brim.studio.views.models import quantile
 from brim.studio.workspace import Workspace
 
@@ -29,8 +28,10 @@ def gateway(workspace: Workspace) -> dict[str, Any]:
     requests = [{"gateway": each["address"], **row} for each in gateways for row in each.pop("requests")]
     requests = sorted(requests, key=lambda row: -row["at"])[:_MOST_REQUESTS]
     if store is not None:
+        names = {row["session"] for row in requests if row.get("session")}
+        prompts = {name: workspace.index.session(store, name).rows for name in names}
         for row in requests:
-            row["step"] = _step(workspace, store, row) if row.get("session") else None
+            row["step"] = _step(prompts.get(row.get("session"), ()), row)
     found = overview(store, recent=_MOST_SESSIONS).gateway if store is not None else ()
     sessions = [row.to_dict() for row in found]
     resolved = workspace.settings().resolve()
@@ -38,9 +39,8 @@ def gateway(workspace: Workspace) -> dict[str, Any]:
     return {"gateways": gateways, "requests": requests, "sessions": sessions, "settings": settings}
 
 
-def _step(workspace: Workspace, store: Store, row: Mapping[str, Any]) -> int | None:
-    """Return the step of a request in its conversation; `None` if its prompt was not recorded."""
-    rows = workspace.index.session(store, row["session"], row.get("model")).rows
+def _step(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int | None:
+    """Return the step of a request among the prompts of its conversation; `None` if its prompt was not recorded."""
     found = [each for each in rows if each["used"] == row.get("after") and each["at"] <= row["at"] + _LATE]
     return found[-1]["step"] if found else None
 

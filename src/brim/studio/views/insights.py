@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.audit.fields import loaded
+from brim.errors import BrimError
 from brim.sessions.log.overview import SessionUse
-from brim.store.base import Store
+from brim.store.base import LogEntry, Store
 from brim.studio.costs import cost
 from brim.studio.prompt_rows import tool_name
-from brim.studio.prompt_source import PromptSource, opened_prompt
-from brim.studio.tool_results import ToolResult, meter_of, results_in
+from brim.studio.prompt_source import PromptSource, meter_of, opened_prompt
 from brim.studio.views import keep
 from brim.studio.views.cache import EXCERPT, cache
 from brim.studio.views.prompt import prompt
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
+from brim.wire import format_of, wire
 
 _LARGE = 0.25
 """The share of the window from which a result is large."""
@@ -40,6 +41,14 @@ _CAUSES = {
     "expired": ("The cache had expired", "Ask for a longer lifetime of the cache, if the provider has one."),
 }
 """Why a cache was not found, in words, and what mends it."""
+
+
+class ToolResult(NamedTuple):
+    """One result of a tool."""
+
+    tool: str
+    arguments: str
+    text: str
 
 
 @dataclass(slots=True)
@@ -100,9 +109,28 @@ def _read(workspace: Workspace, store: Store, session: str) -> _Session:
     scale, calls = meter_of(last.model), dict[str, tuple[str, str]]()
     results: list[tuple[ToolResult, int, int]] = []
     for entry in store.entries(session, kinds=["message"]):
-        results += [(result, scale.count(result.text), entry.number) for result in results_in(entry, calls)]
+        results += [(result, scale.count(result.text), entry.number) for result in _results_in(entry, calls)]
     called = {name for name, _ in calls.values()}
     return _Session(workspace, store, session, row, last, cache(workspace, session)["calls"], results, called)
+
+
+def _results_in(entry: LogEntry, calls: dict[str, tuple[str, str]]) -> Iterator[ToolResult]:
+    """Yield the results of a message; its calls are added to `calls`: by their ids, the tool and the arguments."""
+    raw = entry.body.get("sent", entry.body.get("message"))
+    if not isinstance(raw, dict):
+        return
+    try:
+        message = wire(format_of([raw]) or "openai").read(raw, 0)
+    except BrimError:
+        return
+    last = message.results[0] if message.results else ""
+    for piece in message.pieces:
+        if piece.kind == "call":
+            calls[piece.id] = piece.name, piece.text
+        elif piece.kind == "result":
+            last = piece.id
+        elif piece.kind == "output" and message.answers(piece):
+            yield ToolResult(*calls.get(piece.id or last, ("", "")), piece.text)
 
 
 def _tools(read: _Session) -> Iterator[dict[str, Any]]:

@@ -6,14 +6,15 @@ have only the states and the numbers, so that the page keeps up with a slider.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue
 from brim.meter.window import Window
 from brim.receipts.receipt import Part, Receipt
 from brim.studio import lab_source
-from brim.studio.budget_search import BudgetSearch
 from brim.studio.costs import cost
 from brim.studio.lab_source import LabSource
 from brim.studio.workspace import Workspace
@@ -22,6 +23,8 @@ _LARGEST = 100_000_000
 _SIZES = (("8k", 8_000), ("32k", 32_000), ("128k", 128_000), ("200k", 200_000), ("1M", 1_000_000))
 _MOST_MODELS = 8
 _MOST_WARNINGS = 6
+_SECONDS = 0.4
+"""Time for the search of all pieces; budgets that are not exact by then are upper bounds."""
 
 
 def sources(workspace: Workspace) -> dict[str, Any]:
@@ -67,7 +70,6 @@ def fit(workspace: Workspace, source: str, budget: object, choices: object, know
     opened, units, chosen = checked(workspace, source, budget, choices)
     values: dict[str, Any] = {name: getattr(opened, name) for name in ("id", "title", "kind", "model", "size")}
     values["recorded"] = opened.budget
-    opened.requests += 1
     try:
         receipt = opened.fit(units, chosen)
     except DoesNotFit as error:
@@ -175,8 +177,30 @@ def returns(
         InvalidValue: the budget or a choice is invalid.
     """
     opened, units, chosen = checked(workspace, source, budget, choices)
-    found = BudgetSearch(opened, chosen).run(units, name)
-    return {"budget": units, "returns": {piece: list(bound) for piece, bound in found.items()}}
+    until, (low, size) = monotonic() + _SECONDS, _present(opened, units, chosen)
+    high = max(units + 1, 2 * size + 1_000)
+    top = _present(opened, high, chosen)[0]
+    missing = (top if name is None else {name} & top) - low
+    found: dict[str, tuple[int, bool]] = {}
+    ranges = deque([(units, high, missing)] if missing else [])
+    while ranges:  # Each range of budgets is halved, until it is one wide or the time is over.
+        least, most, parts = ranges.popleft()
+        if most - least == 1 or (name is None and monotonic() > until):
+            found |= dict.fromkeys(parts, (most, most - least == 1))
+            continue
+        middle = (least + most) // 2
+        there = parts & _present(opened, middle, chosen)[0]
+        ranges += [each for each in ((least, middle, there), (middle, most, parts - there)) if each[2]]
+    return {"budget": units, "returns": found}
+
+
+def _present(opened: LabSource, budget: int, choices: Mapping[str, Any]) -> tuple[set[str], int]:
+    """Return the pieces that a budget keeps, and the size of all pieces."""
+    try:
+        receipt = opened.fit(budget, choices)
+    except DoesNotFit as error:
+        return set(), error.needed
+    return {part.name for part in receipt.parts if part.present}, sum(part.size for part in receipt.parts)
 
 
 def checked(

@@ -12,7 +12,7 @@ from brim.sessions.session import Session
 from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
-from brim.studio.tool_results import meter_of
+from brim.studio.prompt_source import meter_of
 from brim.studio.views.sessions import readable, role_and_text, session_row
 from brim.studio.workspace import Workspace
 
@@ -51,7 +51,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
         if edit is not None and (entry.kind == "compaction" or edit["kind"] == "compaction"):
             edits.append(edit)
     _charge(edits, row.status.get("regret") or {})
-    prompts = workspace.index.session(store, session, row.status.get("model"))
+    prompts = workspace.index.session(store, session)
     scale = meter_of(row.status.get("model"))
     for each in edits:
         each["step"] = prompts.step_after(each["number"])

@@ -1,4 +1,4 @@
-"""A preview of a settings change on the recorded sessions: each is fitted before and after it; nothing is written."""
+"""A preview of a settings change: the recorded sessions and the packs of a flow that ran, before and after it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from brim.errors import BrimError, DoesNotFit, SourceError
+from brim.errors import BrimError, DoesNotFit, ModelError, SourceError
+from brim.flows.curator import Curator
+from brim.flows.step_record import StepRecord
+from brim.llm import Messages, Reply
 from brim.sessions.log.overview import SessionUse, overview
 from brim.sessions.recall import pins
+from brim.settings.config import Config
 from brim.settings.resolved import Resolved
 from brim.store.base import Store
 from brim.studio.costs import cost
-from brim.studio.views.flow_preview import step_rows
 from brim.studio.workspace import Workspace
 from brim.wire import wire
 
 _MOST_SESSIONS = 20
+_MOST_STEPS = 200
 _MOST_MESSAGES = 2_000
 """Messages of one session that are fitted, the newest."""
 
@@ -53,7 +57,7 @@ def preview(workspace: Workspace, plan: str, profile: str | None, flow: str | No
         sides = {"before": _side(before, session), "after": _side(after, session)}
         rows.append({"id": session.id, "messages": len(session.messages), **sides})
     sums = {side: _sum([row[side] for row in rows]) for side in ("before", "after")}
-    steps = [] if flow is None or flow not in then.flows else step_rows(workspace, now, then, profile, flow)
+    steps = [] if flow is None or flow not in then.flows else _step_rows(workspace, now, then, profile, flow)
     return {"rows": rows, **sums, "steps": steps, "warnings": list(after.warnings)}
 
 
@@ -124,3 +128,48 @@ def _sum(sides: list[dict[str, Any]]) -> dict[str, Any]:
         "unit": units.pop() if len(units) == 1 else "",
         "cost_usd": round(sum(costs), 6) if costs and None not in costs else None,
     }
+
+
+class _NoModel:
+    """Answers nothing: a preview calls no model."""
+
+    def complete(self, messages: Messages, system: str | None = None) -> Reply:  # noqa: ARG002 - the shape of a model
+        raise ModelError("a preview calls no model")
+
+
+def _step_rows(workspace: Workspace, now: Config, then: Config, profile: str | None, flow: str) -> list[dict[str, Any]]:
+    """Return the packs of the steps of a flow that ran, each made again from the outputs in the receipts."""
+    outputs = _outputs(workspace, flow)
+    rows: list[dict[str, Any]] = []
+    history: list[StepRecord] = []
+    for step in now.flow(flow).steps[:_MOST_STEPS]:
+        if step.id not in outputs:
+            break
+        sides = {
+            name: _pack(config, profile, flow, step.id, history) for name, config in (("before", now), ("after", then))
+        }
+        rows.append({"id": step.id, "agent": step.agent, "steps": len(history), **sides})
+        history.append(StepRecord(step_id=step.id, agent=step.agent, output=outputs[step.id]))
+    return rows
+
+
+def _outputs(workspace: Workspace, flow: str) -> dict[str, str]:
+    """Return the output of each step of a flow, by its newest receipt."""
+    found: dict[str, str] = {}
+    files = workspace.index.files
+    for receipt in files.receipts():
+        step = str(receipt.values.get("step_id"))
+        if receipt.flow == flow and step not in found:
+            whole = files.read(receipt.id) or {}
+            found[step] = str(whole.get("output") or "")
+    return found
+
+
+def _pack(config: Config, profile: str | None, flow: str, step: str, history: list[StepRecord]) -> dict[str, Any]:
+    """Return the size of a pack, and how many steps are in it."""
+    try:
+        pack = Curator(config, flow=flow, profile=profile, model=_NoModel()).prepare(step, history)
+    except BrimError as error:
+        return {"used": None, "budget": None, "kept": None, "problem": str(error)}
+    kept = pack.receipt["context_truncation"].get("steps_included", 0)
+    return {"used": pack.receipt["used_chars"], "budget": pack.receipt["budget_chars"], "kept": kept, "problem": ""}

@@ -16,9 +16,6 @@ from brim.files.json_strings import map_strings
 from brim.history.compact import secrets
 from brim.sessions.session_step import CUT
 from brim.store.base import Store
-from brim.studio.cached_view import CachedView
-from brim.studio.costs import cost
-from brim.studio.prompt_index import sections
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt
 from brim.studio.views.sessions import role_and_text
@@ -62,9 +59,9 @@ def prompt(
         return _of_flow(workspace, id)
     newest = workspace.store_of(session).entries(session, newest=True, limit=1)
     kept = f"prompt {session} {step} {newest[0].number if newest else 0}"
-    known: CachedView | None = workspace.cached(kept)
+    known: dict[str, Any] | None = workspace.cached(kept)
     if known is None:
-        known = CachedView(_of_session(workspace, opened_prompt(workspace, session, step)))
+        known = _of_session(workspace, opened_prompt(workspace, session, step))
         workspace.cache(kept, known)
     return known
 
@@ -78,7 +75,6 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
     return {
         "id": source.id,
         "session": session,
-        "session_kind": str(source.about.get("kind", "session")),
         "step": source.step,
         "steps": len(source.prompts.rows),
         "number": source.entry.number,
@@ -91,7 +87,6 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
         "window": _window(source),
         "usage": usage,
         "cost_usd": source.prompts.rows[source.step - 1]["cost_usd"],
-        "spent_usd": cost(source.model, body.get("unit"), body.get("used")),
         "rows": rows,
         "rulers": made.rulers(rows),
         "answer": answer,
@@ -199,7 +194,10 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
     if values is None:
         raise UnknownName("receipt", id, listed)
     rows = []
-    for part in sections(values):
+    listed_parts = values.get("sections")
+    for part in listed_parts if isinstance(listed_parts, list) else ():
+        if not isinstance(part, Mapping) or "state" not in part:
+            continue
         sent = part["state"] != "dropped"
         size = part.get("size", part.get("chars", part.get("size_chars")))
         used = part.get("used", part.get("used_chars", part.get("kept")))
@@ -217,7 +215,6 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
     return {
         "id": id,
         "session": None,
-        "session_kind": "flow",
         "step": None,
         "steps": 0,
         "number": None,
@@ -230,7 +227,7 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
         "used": used,
         "budget": None,  # `budget_chars` limits the history in it, and is one of the facts.
         "truncated": any(row["state"] != "whole" for row in rows),
-        **dict.fromkeys(("window", "usage", "cost_usd", "spent_usd")),
+        **dict.fromkeys(("window", "usage", "cost_usd")),
         "rows": rows,
         "rulers": [],
         "answer": {"text": answer} if answer else None,

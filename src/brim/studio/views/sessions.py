@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from brim.errors import BrimError, UnknownName
+from brim.errors import BrimError, InvalidType, UnknownName
 from brim.sessions.log.overview import GATEWAY, SessionUse
 from brim.sessions.status import Status
 from brim.store.base import Store
@@ -15,6 +15,8 @@ from brim.wire import format_of, wire
 
 _PAGE = 200
 """Sessions in one answer."""
+_RECENT = 200
+"""Sessions that the totals call recent."""
 _SPARKS = 60
 """Prompts of a session that its small chart shows, the newest."""
 
@@ -39,8 +41,7 @@ def sessions(
         start: how many to leave out.
     """
     with workspace.lock:
-        listed = workspace.sessions.now()
-    rows = listed.rows
+        rows = workspace.sessions.rows()
     words = (text or "").casefold().split()
     found = rows if file is None else [row for row in rows if row["source"] == file]
     if only == "problems":
@@ -58,11 +59,22 @@ def sessions(
         "sessions": shown,
         "found": len(found),
         "all": len(rows),
-        "complete": listed.complete,
         "start": first,
-        "totals": listed.totals,
+        "totals": _totals(rows[:_RECENT]),
         "files": [each.to_dict() for each in workspace.files.files()],
         "store": workspace.url,
+    }
+
+
+def _totals(recent: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sums of the recent sessions."""
+    highest = max(recent, key=lambda row: row["share"], default=None)
+    return {
+        "recent": len(recent),
+        "warned": sum(row["warnings"] > 0 for row in recent),
+        "refused": sum(row["overflows"] > 0 for row in recent),
+        "compactions": sum(row["compactions"] for row in recent),
+        "peak": None if highest is None else {name: highest[name] for name in ("id", "peak", "budget", "share")},
     }
 
 
@@ -73,11 +85,10 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
         workspace: where they are.
         ids: the sessions, one on each line.
     """
-    workspace.index.update()
     found = {}
-    for name in ids.split("\n")[:_PAGE]:
-        known = workspace.index.known(name)
-        if known is None or not known.rows:
+    for name in ids.split("\n")[:_PAGE] if workspace.stores() else ():
+        known = workspace.index.session(workspace.store_of(name), name)
+        if not known.rows:
             continue
         shares = [round(100 * (row["used"] or 0) / row["budget"]) for row in known.rows[-_SPARKS:] if row["budget"]]
         found[name] = {"shares": shares, "cost_usd": known.cost, "first": max(1, len(known.rows) - _SPARKS + 1)}
@@ -145,3 +156,29 @@ def readable(text: str) -> str:
         return text
     found = (role_and_text(each, format_of(messages)) for each in messages)
     return "\n".join(f"{role}: {said}" for role, said in found)
+
+
+def files(workspace: Workspace) -> dict[str, Any]:
+    """Return the files that were opened, the newest first, with how much of each is read."""
+    return {"files": [each.to_dict() for each in workspace.files.files()]}
+
+
+def open_file(workspace: Workspace, name: str, data: object, upload: str | None, last: object) -> dict[str, Any]:
+    """Take a part of a file, and begin to read it with the last part.
+
+    Args:
+        workspace: where it is opened.
+        name: the name of the file.
+        data: the part in Base64.
+        upload: the upload that it belongs to; `None` for the first part.
+        last: whether it is the last part.
+
+    Raises:
+        InvalidType: the data is not a text.
+        InvalidValue: the data is not Base64.
+        SourceError: the file cannot be opened.
+    """
+    if not isinstance(data, str):
+        raise InvalidType("data", data, "a string in Base64")
+    made, file = workspace.files.upload(name, data, upload, last=bool(last))
+    return {"upload": made, "file": None if file is None else file.to_dict()}

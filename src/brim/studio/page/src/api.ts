@@ -23,17 +23,8 @@ async function answer(response: Response): Promise<string> {
   throw new Refused(problem, response.status);
 }
 
-// The answers to the first requests came with the page. They hold until it is drawn.
-const given = new Map(Object.entries(JSON.parse(document.getElementById("given")?.textContent || "{}") as Record<string, unknown>));
-
-export function drawn(): void {
-  given.clear();
-}
-
 async function read(view: string, fields: Record<string, string> = {}): Promise<string> {
   const query = new URLSearchParams({ workspace: workspace.value, ...fields });
-  const known = given.get(`${view}?${query}`);
-  if (known !== undefined) return JSON.stringify(known);
   return answer(await fetch(`/api/${view}?${query}`, { credentials: "same-origin" }));
 }
 

@@ -2,13 +2,16 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { changed, drawn, get } from "./api";
+import { changed, get } from "./api";
+import { Lab } from "./lab";
+import { Live } from "./live";
 import { follow, OpenButton, OpenPanel, takeDrops } from "./open";
 import { Palette, palette } from "./palette";
-import { Problem, Waiting } from "./parts";
+import { Problem } from "./parts";
 import { first, link, screen, SCREENS, SESSION, workspace } from "./route";
-import type { View } from "./screens";
+import { Session } from "./session";
 import { Sessions } from "./sessions";
+import { Settings } from "./settings";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
@@ -17,11 +20,10 @@ const EVERY = 4000;
 /** Screens that read their values again as long as they are open. */
 const LIVE = ["sessions", "session", "live"];
 const theme = signal(localStorage.getItem("brim-theme") ?? "auto");
-const views = signal<Record<string, View>>({ sessions: Sessions });
-const loadScreens = () => import("./screens").then((found) => (views.value = { ...views.value, ...found.VIEWS }));
+const VIEWS: Record<string, () => preact.JSX.Element> = { sessions: Sessions, session: Session, lab: Lab, settings: Settings, live: Live };
 
 function Studio() {
-  const View = views.value[screen.value];
+  const View = VIEWS[screen.value];
   const here = [...SCREENS, SESSION].find((each) => each.name === screen.value);
   useEffect(() => {
     document.title = `${here?.title ?? "Not found"} · brim studio`;
@@ -72,7 +74,7 @@ function Studio() {
       </header>
       <OpenPanel />
       <main id="main" tabIndex={-1} data-screen={screen.value}>
-        {View ? <View key={`${screen.value} ${workspace.value}`} /> : here ? <Waiting /> : <Problem text={`There is no screen called ${screen.value}.`} />}
+        {View ? <View key={`${screen.value} ${workspace.value}`} /> : <Problem text={`There is no screen called ${screen.value}.`} />}
       </main>
       <Palette />
     </>
@@ -103,14 +105,9 @@ theme.subscribe((value) => {
   else document.documentElement.dataset.theme = value;
 });
 takeDrops();
-if (screen.value !== "sessions") void loadScreens();
 get<{ first: string; file: string | null }>("about", { workspace: "mine" })
   .then((about) => {
     first.value = about.first;
     if (about.file && !location.hash) void follow(about.file);
   })
-  .finally(() => {
-    render(<Studio />, document.getElementById("studio")!);
-    setTimeout(drawn); // After the screen has taken what it needs.
-    setTimeout(loadScreens, 100);
-  });
+  .finally(() => render(<Studio />, document.getElementById("studio")!));

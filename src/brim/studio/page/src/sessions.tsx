@@ -35,7 +35,7 @@ export function Sessions() {
     <>
       <Head title={file ?? "Sessions"}>
         <p class="lead">
-          {n(value.found)} of {value.complete ? "" : "more than "}{plural(value.all, "session")}
+          {n(value.found)} of {plural(value.all, "session")}
           {value.totals.warned > 0 && ` · ${n(value.totals.warned)} of ${n(value.totals.recent)} recent ones reached their warning line`}
           {value.totals.refused > 0 && ` · ${n(value.totals.refused)} refused as too long`}
         </p>

@@ -165,8 +165,6 @@ export interface Home {
   sessions: HomeRow[];
   found: number;
   all: number;
-  /** Whether all sessions are listed; a large store is read in the background. */
-  complete: boolean;
   start: number;
   totals: { recent: number; warned: number; refused: number; compactions: number; peak: { id: string; peak: number; budget: number; share: number } | null };
   files: { id: string; name: string }[];
@@ -193,7 +191,6 @@ export interface PromptRow {
 export interface Prompt {
   id: string;
   session: string | null;
-  session_kind: string;
   step: number | null;
   steps: number;
   at: number | null;
