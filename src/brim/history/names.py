@@ -66,17 +66,13 @@ class NameIndex:
         self._printed: dict[str, NameUse] = {}
         """Names that only results have, in the same order."""
 
-    def read(self, stop: int) -> None:
-        """Read messages up to a position that were not read before."""
-        if self._order != self._turns.order:
-            self._forget()
-        for position in range(self._read, stop):
-            self._add(position)
-        self._read = max(self._read, stop)
-
     def newest(self) -> Iterator[tuple[str, NameUse]]:
         """Yield the names that were mentioned last, first those that the agent or a person wrote."""
-        self.read(len(self._turns))
+        if self._order != self._turns.order:
+            self._forget()
+        for position in range(self._read, len(self._turns)):
+            self._add(position)
+        self._read = len(self._turns)
         lists = (self._written, self._printed)
         return chain.from_iterable(islice(reversed(each.items()), _TRIES) for each in lists)
 

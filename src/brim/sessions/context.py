@@ -21,7 +21,6 @@ from brim.history.spans import turns_at
 from brim.history.stable import LastFit
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
-from brim.sessions.read_ahead import ReadAhead
 from brim.wire import Format
 from brim.wire.message import Message
 
@@ -79,7 +78,6 @@ class Context:
         """The messages that were last asked for, and their tokens by category: the next prompt begins with them."""
         self.numbers: dict[int, int] = {}
         """The numbers of the entries of messages, by their indexes, where known."""
-        self.ahead = ReadAhead(self.history)
         self.extend(messages)
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))

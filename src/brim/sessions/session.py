@@ -427,7 +427,7 @@ class Session:
             made = self.plan_compaction() if plan is None else plan
             if made is None:
                 return False
-            step.compact(step.state.shrink(made, self._summarise) if summary is None else apply(made, summary), "asked")
+            step.compact(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
             return True
 
         return self.make(change)

@@ -85,8 +85,6 @@ class SessionStep:
         state.counts.messages += len(given)
         if self.number is None:
             return
-        if self.summarise is None:
-            context.ahead.run(len(given), state.budget)
         copied: Callable[[Any], Any] = storable if self.logged else lambda raw: raw
         for raw, shown in zip(given, sent, strict=True):
             body = {"message": copied(raw), **marks}
@@ -192,7 +190,7 @@ class SessionStep:
         compacted = None
         if made is not None:
             try:
-                compacted = state.shrink(made, self.summarise)
+                compacted = compaction.shrunk(made, self.summarise)
             except NoProgress:
                 compacted = None
         if compacted is None:
