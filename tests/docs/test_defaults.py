@@ -8,8 +8,8 @@ import pytest
 import brim
 from brim.integrations.calls import FittedCalls
 from brim.sessions.conversations.remembered import _MOST_BYTES
-from brim.sessions.loop.limits import Limits
-from brim.sessions.options import OPTIONS
+from brim.sessions.loop.progress import Limits
+from brim.sessions.settings import OPTIONS
 from checkout import ROOT
 
 GENERATED = ("reference", "design", "runs")

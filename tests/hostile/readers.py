@@ -58,7 +58,7 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.section import text_entries
-from brim.sessions.log.memory_log import MemoryLog
+from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
@@ -340,7 +340,7 @@ READERS: dict[str, Read] = {
     "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
-    "sessions.log.memory_log.MemoryLog": _in_memory,
+    "sessions.log.dropped_texts.MemoryLog": _in_memory,
     "store.address.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.texts.handle_of": handle_of,
     "store.texts.texts_of": lambda text: [*texts_of("message", {"message": {"role": "user", "content": text}})],

@@ -9,24 +9,59 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.errors import NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
+from brim.meter.base import BaseMeter
+from brim.receipts.receipt import handle
 from brim.sessions import compaction
 from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.log import cut_record
-from brim.sessions.log.log_messages import folded, storable
-from brim.sessions.log.memory_log import Line
-from brim.sessions.recall.result_limit import bounded
+from brim.sessions.log.cut_record import folded, storable
+from brim.sessions.log.dropped_texts import Line
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle
-from brim.wire import format_of, wire
+from brim.truncate import shortened
+from brim.wire import Wire, format_of, wire
+from brim.wire.base import changed
+from brim.wire.message import Message, Path
 from brim.wire.overflow import Overflow
+
+NOTE = "\n[cut from {size:,} {unit}; the whole is {handle}]"
+"""Stands at the end of a shortened result; the handle recalls the whole."""
+
+
+class BoundedResult(NamedTuple):
+    """A message whose results are within the limit."""
+
+    raw: Any
+    """The message; the caller's own object if nothing was shortened."""
+    texts: dict[str, str]
+    """The whole results that were shortened, by handle."""
+
+
+def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> BoundedResult:
+    """Return a message in which each text of a result counts at most `limit`.
+
+    Raises:
+        InvalidValue: the message is invalid.
+    """
+    message: Message = wire.read(raw, index)
+    edits: dict[Path, Any] = {}
+    texts: dict[str, str] = {}
+    for piece in message.pieces if message.results else ():
+        if piece.kind == "output" and meter.count(piece.text) > limit and message.answers(piece):
+            name = handle(piece.text)
+            note = NOTE.format(size=meter.count(piece.text), unit=meter.unit, handle=name)
+            edits[piece.at] = wire.value(piece, shortened(piece.text, limit, meter, "shape", note))
+            texts[name] = piece.text
+    return BoundedResult(changed(raw, edits), texts) if edits else BoundedResult(raw, {})
+
 
 CUT = "cut"
 """The trigger of an entry by which the history continues as it was last sent."""

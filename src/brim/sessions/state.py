@@ -19,7 +19,7 @@ from brim.sessions.compaction import planned
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.model_meter import ModelMeter
-from brim.sessions.recall.recall_tool import NAME as RECALL
+from brim.sessions.recall_tool import NAME as RECALL
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
 

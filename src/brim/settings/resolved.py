@@ -31,7 +31,7 @@ from brim.requests.request import Request
 from brim.requests.terms import PAGES
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
-from brim.sessions.options import OPTIONS as SESSION_OPTIONS
+from brim.sessions.settings import OPTIONS as SESSION_OPTIONS
 from brim.sessions.settings import SessionSettings
 from brim.settings.authors import CLASSES
 from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected

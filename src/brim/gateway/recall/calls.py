@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from brim.gateway.client.body import json_value
 from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
 from brim.gateway.upstream.server_event import events_of
-from brim.sessions.recall.recall_tool import NAME
+from brim.sessions.recall_tool import NAME
 from brim.wire.base import MESSAGE_KEYS
 
 _ITEM_DONE = "response.output_item.done"

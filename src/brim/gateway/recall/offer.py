@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from brim.files.json_body import body_of
 from brim.gateway.client.paths import is_stream_path
 from brim.gateway.http.problem import BEDROCK, GEMINI
-from brim.sessions.recall.recall_tool import tool
+from brim.sessions.recall_tool import tool
 from brim.wire import FORMATS
 from brim.wire.base import MESSAGE_KEYS, place_of, value_at
 

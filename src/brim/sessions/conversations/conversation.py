@@ -16,18 +16,18 @@ from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
+from brim.sessions import recall_tool
 from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
 from brim.sessions.conversations.reported_size import ReportedSize
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.cache_marks import lifetime
 from brim.sessions.learning.model_meter import SentPrompt
+from brim.sessions.learning.models import lifetime
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
-from brim.sessions.log.log_messages import folded
+from brim.sessions.log.cut_record import folded
 from brim.sessions.log.overview import GATEWAY
 from brim.sessions.process_lock import ProcessLock
-from brim.sessions.recall import recall_tool
 from brim.sessions.session import RESTORED, Session
 from brim.sessions.session_step import SessionStep
 from brim.sessions.state import SessionState

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError
-from brim.sessions.log.dropped_texts import DroppedTexts
-from brim.sessions.log.memory_log import Line, MemoryLog
+from brim.sessions.log.dropped_texts import DroppedTexts, Line, MemoryLog
 from brim.store.base import Body, LogEntry, Store
 from brim.store.texts import DROPPED
 from brim.store.values import encode_body

@@ -24,9 +24,8 @@ from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.learning.usage import reported
 from brim.sessions.loop import brief
-from brim.sessions.loop.handover_summary import handover_summary
-from brim.sessions.loop.limits import Limits
-from brim.sessions.loop.progress import CONTINUATION, RESULT, Progress, first_event, progress_in
+from brim.sessions.loop.brief import handover_summary
+from brim.sessions.loop.progress import CONTINUATION, RESULT, Limits, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session
 from brim.store.base import Body, Store
