@@ -7,7 +7,6 @@ back in another. A summary by a model may stand before the lines.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -42,17 +41,6 @@ _SUMMARY_SHARE = 2
 """A summary takes at most one part in so many of the limit."""
 _SUMMARY = "Summary"
 _FIELDS = {"goal": str, "lines": list, "summary": str, "lineage": list, "iteration": int, "sub_tick": int}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HandOver:
-    """The text that a context begins with, and how much of the continuation is in it."""
-
-    text: str
-    shown: Mapping[str, int]
-    """How many lines of each kind are in it."""
-    known: Mapping[str, int]
-    """How many lines of each kind the continuation has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,28 +100,13 @@ class Continuation:
             return self._written(self.goal, self.summary, self.lines)
         if meter is None:
             raise InvalidType("meter", meter, "the meter of the limit")
-        return self.shown(meter, limit, above).text
-
-    def shown(self, meter: BaseMeter, limit: int, above: str = "") -> HandOver:
-        """Return the text for a prompt in at most `limit` tokens, and how much of the continuation is in it.
-
-        Raises:
-            DoesNotFit: not even the goal's first words fit.
-        """
         units("limit", limit)
         goal, most = self.goal, max(1, limit // _GOAL_SHARE)
         if meter.load(goal) > most:
             goal = truncator("ends").truncate(goal, most, meter).text
         summary = shortened(self.summary, limit // _SUMMARY_SHARE, meter) if self.summary else ""
-        text, kept = pick(
-            self.lines,
-            limit,
-            meter,
-            lambda lines: self._written(goal, summary, lines),
-            f"{above}\n{goal}\n{summary}\n",
-        )
-        known = Counter(line.kind for line in self.lines)
-        return HandOver(text=text, shown=Counter(line.kind for line in kept), known=known)
+        known = f"{above}\n{goal}\n{summary}\n"
+        return pick(self.lines, limit, meter, lambda lines: self._written(goal, summary, lines), known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON values."""

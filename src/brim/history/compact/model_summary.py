@@ -118,7 +118,7 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     meter, limit = plan.meter, plan.limit
     said = [*once(read_back(plan.previous)), *plan.lines()]
     needed = [line for line in said if _is_needed(line, text)]
-    added, _ = pick(needed, int(limit * _ADDED), meter, as_talk, text)
+    added = pick(needed, int(limit * _ADDED), meter, as_talk, text)
     if not added:
         return shortened(text, limit, meter)
     room = limit - meter.load(f"\n{added}") - 1

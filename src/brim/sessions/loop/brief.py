@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.history.compact import model_summary
-from brim.history.compact.continuation import AS_ABOVE, Continuation, HandOver, context_texts
+from brim.history.compact.continuation import AS_ABOVE, Continuation, context_texts
 from brim.history.compact.lines import Said
 from brim.history.compact.nudge import GO_ON, is_nudge, next_iteration
 from brim.history.compact.secrets import redact
@@ -81,54 +81,24 @@ _RESULT = 300
 """Characters of each result; all of them are whole in the tick."""
 _SHARE = 4
 """Results may take one part in so many of a continuation's tokens."""
-_NAMED = {
-    "rules": ("rule",),
-    "open tasks": ("todo",),
-    "reports": ("done",),
-    "findings": ("decision", "error", "question", "told", "said"),
-    "paths": ("path",),
-    "processes and ports": ("running",),
-    "calls": ("call",),
-    "results": ("result",),
-}
-"""The kinds of lines as the notice counts them."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Opening:
-    """The first message of a fresh context, and how much of what is known is in it."""
-
-    text: str
-    shown: Mapping[str, int]
-    """Lines by kind that are in it, and results under `result`."""
-    known: Mapping[str, int]
-    """Lines by kind that there are, and results under `result`."""
-    tokens: int
-    """Tokens below the goal."""
-
-
-def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> Opening:
+def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
     """Return the first message of a fresh context: the goal, the handoff, the results."""
     handed = progress.continuation
     if handed is None:
-        return Opening(text=goal, shown={}, known={}, tokens=0)
-    results, shown = _results(progress.results, meter, limit // _SHARE)
+        return goal
+    results = _results(progress.results, meter, limit // _SHARE)
     room = limit - (meter.load(f"\n{results}") if results else 0)
     try:
-        made = replace(handed, goal=AS_ABOVE).shown(meter, max(1, room), goal)
+        made = replace(handed, goal=AS_ABOVE).text(meter, max(1, room), goal)
     except DoesNotFit:
-        made = HandOver(text="", shown={}, known={})
-    text = "\n".join(part for part in (made.text, results) if part)
-    return Opening(
-        text=f"{goal}\n\n{text}".rstrip("\n"),
-        shown={**made.shown, "result": shown},
-        known={**made.known, "result": len(progress.results)},
-        tokens=meter.load(text),
-    )
+        made = ""
+    return "\n".join([f"{goal}\n", *filter(None, (made, results))]).rstrip("\n")
 
 
-def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> tuple[str, int]:
-    """Return the newest results, shortened, as many as fit, and how many they are."""
+def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
+    """Return the newest results, shortened, as many as fit."""
     lines: list[str] = []
     room = limit - meter.load(f"Results so far: {len(results):,}, the newest {len(results):,}\n") if results else 0
     for result in reversed(results):
@@ -140,9 +110,9 @@ def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> tuple[str,
         lines.insert(0, line)
         room -= cost
     if not lines:
-        return "", 0
+        return ""
     newest = "" if len(lines) == len(results) else f", the newest {len(lines):,}"
-    return "\n".join([f"Results so far: {len(results):,}{newest}", *lines]), len(lines)
+    return "\n".join([f"Results so far: {len(results):,}{newest}", *lines])
 
 
 def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:
@@ -172,15 +142,6 @@ def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> l
     return [next_iteration(progress.iterations + 1, limits.max_iterations)]
 
 
-def boundary(progress: Progress, made: Opening) -> str:
-    """Return the notice of a sub-tick: how much of what was done and found is in the fresh context."""
-    counts = []
-    for name, kinds in _NAMED.items():
-        known = sum(made.known.get(kind, 0) for kind in kinds)
-        if known:
-            counts.append(f"{sum(made.shown.get(kind, 0) for kind in kinds):,} of {known:,} {name}")
-    told = f"it begins with {', '.join(counts)}" if counts else "it begins with the goal alone"
-    return (
-        f"Iteration {progress.iterations + 1:,} continues in a fresh context (sub-tick {progress.sub_tick:,}): "
-        f"{told} ({made.tokens:,} tokens)"
-    )
+def boundary(progress: Progress) -> str:
+    """Return the notice of a sub-tick."""
+    return f"Iteration {progress.iterations + 1:,} continues in a fresh context (sub-tick {progress.sub_tick:,})"

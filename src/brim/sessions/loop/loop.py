@@ -335,7 +335,7 @@ class Loop:
             summary=handover_summary(session, read, progress.continuation, limit),
         )
         opening = brief.opening(limits.goal, progress, meter, limit)
-        text, going_over = brief.with_unread(opening.text, unread, session.format)
+        text, going_over = brief.with_unread(opening, unread, session.format)
         also: list[tuple[str, Body]] = [("event", {"event": "sub_tick", "progress": progress.to_dict()})]
         also.append((CONTINUATION, {CONTINUATION: progress.continuation.to_dict()}))
         event = {"iteration": progress.iterations + 1, "sub_tick": progress.sub_tick, "before_tokens": used}
@@ -343,7 +343,7 @@ class Loop:
         session.restart(first, trigger="sub_tick", used=used, also=also, event=event)
         self.progress = progress
         if limits.boundary == "visible":
-            session.notify(brief.boundary(progress, opening))
+            session.notify(brief.boundary(progress))
 
     def _settle(self) -> None:
         """Write the step that was made, and record its usage; after a failure of the store they are tried again."""
