@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
-from brim.truncate.marker import mark
+from brim.truncate.base import mark
 from properties import examples
 
 RUN = "\n".join(["$ pytest", *(f"tests/test_{i}.py::test_crane_{i} PASSED" for i in range(30)), "30 passed in 2.1s"])

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidValue
-from brim.history.relevance import Relevance
-from brim.history.term_index import ordered
+from brim.history.relevance import Relevance, ordered
 from brim.meter.words import terms
 
 CHAT = [

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.history.relevance import Relevance
-from brim.history.term_index import TermIndex
+from brim.history.relevance import Relevance, TermIndex
 from brim.meter.words import terms
 
 WORDS = ["boat", "piano", "school", "lunch", "tree", "x1", "東京"]

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate.ends import Head
-from brim.truncate.lines import Lines
+from brim.truncate.ends import Head, Lines
 from properties import examples
 from strategies import long_texts
 from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, limits, shares

@@ -1,6 +1,6 @@
 import pytest
 
-from brim.truncate.marker import filled, one_line
+from brim.truncate.base import filled, one_line
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ from hypothesis import given
 from brim.errors import DoesNotFit
 from brim.truncate.code import Code
 from brim.truncate.diff import Diff
-from brim.truncate.json_shape import Json
 from brim.truncate.log import Log
 from brim.truncate.markdown import Markdown
-from brim.truncate.shape import Shape, kind_of
+from brim.truncate.shape import Json, Shape, kind_of
 from properties import examples
 from strategies import long_texts
 from truncate.cutting import CHAR, checked, every_meter, limits, shares

@@ -15,8 +15,7 @@ from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.history.options import Embed
-from brim.history.relevance import Relevance, spread
-from brim.history.term_index import ordered
+from brim.history.relevance import Relevance, ordered, spread
 
 _DEFAULT = "wordllama"
 

@@ -15,24 +15,21 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from brim.errors import DoesNotFit
-from brim.history.bindings import asks_for_thinking
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
-from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
-from brim.history.names import has_value, names_in, single_places
+from brim.history.names import Ledger, has_value, names_in, single_places
 from brim.history.note import note
 from brim.history.priority import NAMES
-from brim.history.repair import Repair
 from brim.history.repeats import Repeats
-from brim.history.turns import Turns
+from brim.history.rules import asks_for_thinking
+from brim.history.turns import Repair, Turns
 from brim.meter.words import terms
 from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
-from brim.truncate.base import shrink
+from brim.truncate.base import mark, shrink
 from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
-from brim.truncate.marker import mark
 from brim.truncate.parts import LONG_LINE, TextParts, whole_part
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of

@@ -10,17 +10,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
+from brim.files.text_digest import text_digest
 from brim.history.envelopes import SUBAGENTS, heard
-from brim.history.fingerprints import Fingerprints
-from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
-from brim.history.repair import Repair
-from brim.history.rules import Pairs, earliest_bond, rules_of
+from brim.history.rules import LateResults, Pairs, earliest_bond, rules_of
 from brim.history.spans import Span
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, plain, wire
@@ -28,6 +27,55 @@ from brim.wire.base import without
 from brim.wire.compaction import still_read
 from brim.wire.deferred_tools import loaded_tools
 from brim.wire.message import Message
+
+
+def fingerprint_after(before: str, message: Message) -> str:
+    """Return the fingerprint of messages that end with this one; `before` is that of those before it.
+
+    It is that of what they say: marks for a provider's cache, or a text that is written as a block, change nothing.
+    """
+    pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
+    return text_digest(f"{before}\x1d{message.role}\x1d{pieces}")
+
+
+class Fingerprints:
+    """The fingerprints by length, as far as they are known; each message is hashed once."""
+
+    def __init__(self) -> None:
+        self._known: list[str | None] = [""]
+
+    def of(self, messages: Sequence[Message], length: int, leading: int) -> str:
+        """Return the fingerprint of the first messages; `leading` of them are a system prompt, which may change."""
+        prints, at = self._known, length
+        prints += [None] * (length + 1 - len(prints))
+        while (last := prints[at]) is None:
+            at -= 1
+        for place, message in enumerate(messages[at:length], at):
+            if place < leading:  # A system prompt may tell the time; the history is the same.
+                prints[place + 1] = last = ""
+                continue
+            prints[place + 1] = last = fingerprint_after(last, message)
+        return last
+
+    def forget(self, length: int) -> None:
+        """Forget those of more messages than so many."""
+        del self._known[length + 1 :]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A problem of a message, and how it was repaired."""
+
+    index: int
+    """The index of the caller's message."""
+    action: str
+    """`dropped`, `changed` or `moved`."""
+    reason: str
+    units: int
+    """Tokens that were dropped."""
+    raw: Any
+    """The caller's own object."""
+
 
 RepairMode = Literal["drop", "error"]
 """Whether messages that no provider accepts are left out, or refused."""

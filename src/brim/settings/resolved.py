@@ -27,8 +27,7 @@ from brim.meter.units import UNITS
 from brim.meter.window import Window, answer_room, budget_of
 from brim.receipts.section import Section
 from brim.requests.fit import fit_request
-from brim.requests.request import Request
-from brim.requests.terms import PAGES
+from brim.requests.request import PAGES, Request
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
 from brim.sessions.settings import OPTIONS as SESSION_OPTIONS

@@ -11,8 +11,7 @@ from typing import Any
 from brim.errors import DoesNotFit
 from brim.history.compact import model_summary
 from brim.history.compact.continuation import AS_ABOVE, Continuation, context_texts
-from brim.history.compact.lines import Said
-from brim.history.compact.nudge import GO_ON, is_nudge, next_iteration
+from brim.history.compact.lines import GO_ON, Said, is_nudge, next_iteration
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import summary_input
 from brim.meter.base import BaseMeter
