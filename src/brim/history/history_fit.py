@@ -20,9 +20,8 @@ from brim.history.priority import distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
 from brim.history.rules import binds
-from brim.history.spans import Span, joined, ranges
 from brim.history.stable import HeldCut, Stable
-from brim.history.turns import Repair, Turns
+from brim.history.turns import Repair, Span, Turns, joined, ranges
 from brim.truncate import shortened
 from brim.wire.message import spoken
 

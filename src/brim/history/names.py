@@ -3,6 +3,10 @@
 A name is a word that stands for one thing: a path, an id, an identifier. An agent has to write it letter by letter, so
 it has to see it, in its line. Each message is read for names once, and a name that is mentioned again moves to the end
 of its list, so a fit finds the newest names without looking at all of them.
+
+The ledger has the exact values that messages state by a key, of which the newest counts. An id, a port, a path or a
+checksum cannot be guessed, and a summary in words loses it. So a message that states such values stays before a long
+one that states none, and one whose values were all corrected later goes first.
 """
 
 from __future__ import annotations
@@ -15,13 +19,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from brim.history.envelopes import body
-from brim.history.turns import Turns
+from brim.history.turns import MessageIndex
 from brim.meter.memo import Memo
 from brim.meter.words import stem
+from brim.wire.message import Message
 
 _WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
-_ASCII_WORD = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./\-@#:]{4,198}[0-9A-Za-z_]")
-"""The same in ASCII, in two thirds of the time: no category of Unicode is looked up."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3,40}")
 """A word of letters, alone or in a name."""
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
@@ -52,16 +55,10 @@ class NameUse:
     start: int = 0
 
 
-class NameIndex:
+class NameIndex(MessageIndex):
     """The names of a history."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._forget()
-
     def _forget(self) -> None:
-        self._order = self._turns.order
-        self._read = 0
         self._written: dict[str, NameUse] = {}
         """Names that the agent or a person wrote, those first that were mentioned longest ago."""
         self._printed: dict[str, NameUse] = {}
@@ -69,17 +66,11 @@ class NameIndex:
 
     def newest(self) -> Iterator[tuple[str, NameUse]]:
         """Yield the names that were mentioned last, first those that the agent or a person wrote."""
-        if self._order != self._turns.order:
-            self._forget()
-        for position in range(self._read, len(self._turns)):
-            self._add(position)
-        self._read = len(self._turns)
+        self.keep_up()
         lists = (self._written, self._printed)
         return chain.from_iterable(islice(reversed(each.items()), _TRIES) for each in lists)
 
-    def _add(self, position: int) -> None:
-        """Read a message."""
-        message = self._turns.messages[position]
+    def _add(self, position: int, message: Message) -> None:
         if message.role == "system":
             return
         written, printed = self._written, self._printed
@@ -113,8 +104,7 @@ def names_in(text: str) -> list[tuple[str, int]]:
 def _places(text: str) -> array[int]:
     """Return where each name in a text begins and ends."""
     places = array("L")
-    words = _ASCII_WORD if text.isascii() else _WORD
-    for found in islice(words.finditer(text, 0, _REACH), _MOST_WORDS):
+    for found in islice(_WORD.finditer(text, 0, _REACH), _MOST_WORDS):
         name = found.group()
         if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # Most words are found out by the first.
             places.extend(found.span())
@@ -149,32 +139,21 @@ _VALUE_REACH = 200_000
 _FOUND: Memo[tuple[tuple[str, str], ...]] = Memo()
 
 
-class Ledger:
-    """The keys that the messages of people and results state; each message is read once."""
-
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._forget()
+class Ledger(MessageIndex):
+    """The keys that the messages of people and results state, and which message stated each last."""
 
     def _forget(self) -> None:
-        self._order, self._read = self._turns.order, 0
         self._latest: dict[str, int] = {}
         """The position of the message that stated each key last."""
         self._current: Counter[int] = Counter()
         """How many keys each message was the last to state, by position."""
 
-    def keep_up(self) -> None:
-        """Read the messages that have come."""
-        turns = self._turns
-        if self._order != turns.order:
-            self._forget()
-        for at in range(self._read, len(turns)):
-            for piece in turns.messages[at].pieces:
-                for key, _ in values_in(piece.text) if piece.kind in ("text", "output") else ():
-                    self._current[self._latest.get(key, at)] -= key in self._latest
-                    self._latest[key] = at
-                    self._current[at] += 1
-        self._read = len(turns)
+    def _add(self, position: int, message: Message) -> None:
+        for piece in message.pieces:
+            for key, _ in values_in(piece.text) if piece.kind in ("text", "output") else ():
+                self._current[self._latest.get(key, position)] -= key in self._latest
+                self._latest[key] = position
+                self._current[position] += 1
 
     def current(self, position: int) -> int:
         """Return how many keys a message was the last to state."""

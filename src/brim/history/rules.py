@@ -150,14 +150,8 @@ def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
 
 def earliest_bond(rules: Sequence[SeamRule], message: Message, at: int) -> int | None:
     """Return the earliest position that a rule binds a message to; `None` if a turn may begin with it."""
-    if len(rules) == 1:
-        return rules[0].bond(message, at)
-    found: int | None = None
-    for rule in rules:
-        bond = rule.bond(message, at)
-        if bond is not None and (found is None or bond < found):
-            found = bond
-    return found
+    bonds = [rule.bond(message, at) for rule in rules]
+    return min((bond for bond in bonds if bond is not None), default=None)
 
 
 _UNBOUND = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|claude-[a-z]+-5(?:-0)?(?![-.]?[1-9])|claude-[1-4]")

@@ -183,7 +183,7 @@ class SessionStep:
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left and self.recalls:
-            self._drop(fitted.messages, _identity(fitted))
+            self._drop(fitted.messages)
         placed = parts.placed(fitted, context, budget)
         cut = self._tell_cut(placed, parts, budget, anew, left=left)
         if cut is not None:
@@ -318,9 +318,9 @@ class SessionStep:
         self.state.pins = pins
         self.lines.append(("note", {"pins": dict(pins)}))
 
-    def _drop(self, sent: Sequence[Any], cut: Any = None) -> None:
+    def _drop(self, sent: Sequence[Any]) -> None:
         """Note the turns that are not sent as they came: which messages they are, and those that the log has not."""
-        turns, self.state.noted = self.state.context.left_out(sent, self.state.noted, cut)
+        turns, self.state.noted = self.state.context.left_out(sent, self.state.noted)
         self.dropped += dropped_lines(turns)
 
     def _note_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
@@ -406,15 +406,6 @@ def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedPart
     if parts.room(context) <= free:
         return parts
     return parts.with_memory(max(0, free - context.history.turns.chat.frame("user")))
-
-
-def _identity(fitted: Fitted) -> Any:
-    """Return a value that stays the same as long as the same messages are left out; `None` without a cut that is held.
-
-    What comes after a cut is sent as it came, unless it is a call that waits for its result.
-    """
-    held = fitted.held
-    return None if held is None else (held.identity, held.unanswered)
 
 
 def prompt_body(body: Mapping[str, Any]) -> dict[str, Any]:

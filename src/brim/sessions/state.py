@@ -194,7 +194,7 @@ class SessionState:
         """Return the tokens of a prompt by category; they add up to all of it."""
         context = self.context
         beside, _ = parts.extra(context)
-        sums = context.categories() if whole else context.categories_of(fitted.messages)
+        sums = context.categories(None if whole else fitted.messages)
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used

@@ -22,8 +22,7 @@ from brim.history.forms import Form, Forms
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
 from brim.history.rules import binds
-from brim.history.spans import joined, ranges
-from brim.history.turns import Turns
+from brim.history.turns import Turns, joined, ranges
 from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
