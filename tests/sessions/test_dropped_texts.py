@@ -61,29 +61,6 @@ def test_a_session_that_was_opened_again_finds_only_what_was_dropped():
             assert all(hit.kind == "turn" or hit.number in told_of for hit in found)
 
 
-def test_without_a_store_no_text_of_a_summary_is_lost():
-    session = brim.Session(window=window(3_000), meter="o200k_base", summarise="extract")
-    for i in range(40):
-        session.add(turn(i))
-        session.prompt(system=SYSTEM)
-    assert session.status().compactions
-    index = session.recall(session._state.compacted.index).splitlines()
-    assert len(index) > 1
-    assert all(session.recall(line.split()[0]) for line in index)
-
-
-@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
-def test_a_session_that_is_opened_before_each_prompt_makes_the_same_prompts(summarise):
-    with brim.open_store("sqlite:///:memory:") as store:
-        _, prompts, kept = told(store, "one", summarise=summarise)
-        again = brim.Session(window=window(3_000), meter="o200k_base", store=store, id="many", summarise=summarise)
-        for i, expected in enumerate(prompts):
-            again.add(turn(i))
-            again = brim.Session.open("many", store=store, summarise=summarise)
-            assert again.prompt(system=SYSTEM).messages == expected
-        assert set(dropped(store, "many")) == set(kept)
-
-
 def test_turns_that_a_late_result_joins_are_dropped_as_one():
     """A result that comes after other questions joins their turns with that of its call."""
     with brim.open_store("sqlite:///:memory:") as store:

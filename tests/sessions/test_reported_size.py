@@ -123,17 +123,6 @@ def test_a_clock_in_the_system_prompt_is_sent_as_it_is_and_keeps_the_cut(log):
     assert kept >= 10
 
 
-@LOGS
-def test_a_longer_system_prompt_is_counted(log):
-    engine = Conversations(2_000, model="gpt-4o", log=log, compact_at="never")
-    engine.request(history(30))
-    long = {"role": "system", "content": "Never forget a rule. " * 150}
-    request = engine.request([long, *history(31)[1:]])
-    assert request.messages[0] == long
-    assert brim.meter("gpt-4o").count_messages(request.messages) <= request.used <= 2_000
-    assert len(engine) == 1
-
-
 def test_a_reminder_that_moves_along_at_the_end_continues_the_conversation():
     engine = Conversations(model="gpt-4o", log=False)
     reminder = {"role": "system", "content": "Answer in English."}

@@ -17,7 +17,7 @@ from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName
 from brim.files.source import text_of
 from brim.meter.base import measured
 from brim.meter.memo import Memo
-from brim.receipts.capture import Capture, whole_numbers
+from brim.receipts.capture import Capture
 from brim.receipts.schema import check
 from brim.receipts.section import Priority
 
@@ -85,10 +85,8 @@ State = Literal["whole", "form", "cut", "summarised", "dropped", "empty", "disab
 STATES: tuple[str, ...] = get_args(State)
 """The states of a part."""
 
-_MOST_DIGITS = 40
-"""Digits of a number in JSON: more than any count has, few enough that a sum can always be written."""
-_LONGEST_NUMBER = 4_000
-"""Digits of a number in a message, with which nothing is calculated: Python writes at most 4,300."""
+_MOST_DIGITS = 300
+"""Digits of a number in JSON: more than any count has, few enough that a share can always be computed."""
 
 _MOST_BYTES = 500_000_000
 """Bytes of a receipt in a file."""
@@ -402,7 +400,7 @@ class Receipt:
             InvalidValue: it is not one.
         """
         try:
-            return cls.from_dict(_read(text))
+            return cls.from_dict(json.loads(text, parse_int=_whole))
         except InvalidValue:
             raise
         except (ValueError, RecursionError) as error:
@@ -444,24 +442,12 @@ def _restored(values: Mapping[str, Any]) -> Receipt:
     return Receipt(**values)
 
 
-def _read(text: str) -> Any:
-    """Return the values of a JSON text, in which only a message may contain a number too long for a count.
+def _whole(digits: str) -> int:
+    """Return a whole number in JSON.
 
     Raises:
-        ValueError: it is not JSON, or has such a number elsewhere.
+        ValueError: it is too long.
     """
-    long: list[int] = []
-
-    def whole(digits: str) -> int:
-        if len(digits) > _MOST_DIGITS:
-            long.append(len(digits))
-        if len(digits) > _LONGEST_NUMBER:
-            raise ValueError(f"a number of {len(digits):,} digits")
-        return int(digits)
-
-    values = json.loads(text, parse_int=whole)
-    if long:
-        capture = values.get("capture") if isinstance(values, Mapping) else None
-        if len(long) > sum(len(str(number)) > _MOST_DIGITS for number in whole_numbers(capture)):
-            raise ValueError(f"a number of {long[0]:,} digits")
-    return values
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)

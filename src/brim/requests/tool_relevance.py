@@ -1,4 +1,7 @@
-"""The order in which tools are offered if not all of them fit: by BM25.
+"""Which tools a request offers if not all of them fit: those that the history calls, then the best for the question.
+
+A tool that a message of the prompt calls must be defined, or the model sees a call of something that does not exist. So
+the history pays for the tools that it calls, and the others share what is left in the order of their relevance: BM25.
 
 The text of a tool is its definition: names, descriptions, arguments and their values. The question, the system prompt,
 each of the newest messages and the names of the tools that were called are queries, and their scores are added.

@@ -1,4 +1,8 @@
-"""The settings of a session. They are logged, so opening a session again needs none of them."""
+"""The settings of a session, and the options by which a caller sets them, each declared once.
+
+Settings are logged, so opening a session again needs none of them. Signatures take options by `Unpack`, so editors and
+type checkers know them; `brim.yaml`, its schema and the reference pages read the rest from `OPTIONS`.
+"""
 
 from __future__ import annotations
 

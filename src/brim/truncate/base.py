@@ -1,4 +1,8 @@
-"""What a truncator is, and the one loop that shortens a text until it fits together with its marker."""
+"""What a truncator is, the one loop that shortens a text until it fits together with its marker, and the markers.
+
+A marker of a user may contain any braces, so its two fields are replaced as plain text and nothing else in it is
+interpreted.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Keep the start of a text, its end, or both, and drop the rest.
 
 Documents tend to say first what matters most, histories last. Tool output says what ran at the top and what went wrong
-at the bottom, so its middle is the cheapest part to lose.
+at the bottom, so its middle is the cheapest part to lose. Half a line is often worse than none: a cut path, number or
+record looks like a complete one, so there is a way to keep whole lines.
 """
 
 from __future__ import annotations

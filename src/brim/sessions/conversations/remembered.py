@@ -1,7 +1,8 @@
 """Which conversations are remembered, and which of them a request continues.
 
 The newest are remembered, as many as their number and their memory allow. They are found by their first messages: a
-request is compared only with those that begin as it does.
+request is compared only with those that begin as it does. A store finds the others by the fingerprint of the messages
+of their newest request.
 """
 
 from __future__ import annotations

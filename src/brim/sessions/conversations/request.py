@@ -1,4 +1,4 @@
-"""One request on its way to a model: what to send, and what came of it."""
+"""One request on its way to a model: how it is counted, how many tokens it may take, what to send, what came of it."""
 
 from __future__ import annotations
 

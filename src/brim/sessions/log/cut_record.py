@@ -1,7 +1,8 @@
 """What the prompts of a session hold, as entries of its log: what each cut changes of the one before.
 
 A cut of a long history holds thousands of shortened messages, most of them those of the cut before. Written whole each
-time, they would be most of the log.
+time, they would be most of the log. Messages are written as values that a store takes; of a prompt, a message that was
+sent as it came is only its index.
 """
 
 from __future__ import annotations

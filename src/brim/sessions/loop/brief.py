@@ -1,4 +1,4 @@
-"""The texts of a loop: how a context begins, and what the user says between steps."""
+"""The texts of a loop: how a context begins, the summary of one that ends, and what the user says between steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress of a loop."""
+"""The goal, the limits and the progress of a loop; they are stored, so that a resumed loop has them too."""
 
 from __future__ import annotations
 
