@@ -181,3 +181,23 @@ def test_the_name_of_a_file_does_not_decide_the_class_of_a_turn(path):
     classes = fitted.receipt.history["context_truncation"]["priority_distribution"]
     assert classes == {"CRITICAL": 0, "HIGH": 0, "MEDIUM": classes["MEDIUM"], "LOW": 0}
     assert classes["MEDIUM"] > 2
+
+
+def test_the_author_of_a_message_is_looked_for_in_the_query():
+    """The name of an author stands beside the content in some formats, and in others at its start."""
+    said = [
+        {"role": "user", "name": name, "content": f"{i:02} we like tea, ann and ben"}
+        for i, name in enumerate(["ann", "ben"] * 9)
+    ]
+    for name, rest in (("ann", 0), ("ben", 1)):
+        fitted = brim.fit_messages(
+            [user("Go."), *said, user("Well?")],
+            150,
+            meter=CHARS,
+            note=False,
+            select="relevance",
+            query=f"What does {name} like?",
+        )
+        kept = [message for message in fitted.messages if "tea" in message["content"]]
+        assert len(kept) > 3
+        assert {int(message["content"][:2]) % 2 for message in kept} == {rest}

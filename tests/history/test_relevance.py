@@ -66,7 +66,8 @@ def reference(texts, query):
             amount = sum(found[j][term] * min(1, long / lengths[j]) * 0.6 ** abs(i - j) for j in near)
             half = 1.2 * (0.25 + 0.75 * around[i] / (sum(around) / len(around)))
             scores[i] += weight * rarity * amount / (amount + half)
-    return scores
+    speakers = [set(terms(text.split(": ")[0])) if ": " in text else set() for text in texts]
+    return [score * 1.3 if speaker & set(asked) else score for score, speaker in zip(scores, speakers, strict=True)]
 
 
 def _reached(i, j, having):

@@ -2,12 +2,14 @@
 
 The measure is BM25 on a text together with its neighbours, which count less with distance: an answer seldom repeats the
 words of its question, but it stands next to it. Terms and lengths spread over the neighbours first, and only
-then a term saturates, so that two words of the query near each other are worth more than one word twice.
+then a term saturates, so that two words of the query near each other are worth more than one word twice. In a
+conversation of several people, what was said by someone whom the query names is worth more.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -165,10 +167,35 @@ _SPREAD = 0.6
 """The weight of a neighbour's words; of the next one the square, and so on."""
 _REACH = 6
 """Neighbours on each side that a term reaches; beyond them its weight is below 0.03."""
+_SPEAKER_NAMED = 1.3
+"""The weight of a text whose speaker the query names."""
+_LONGEST_NAME = 60
+"""Characters at the start of a text in which its speaker is looked for."""
+_SPEAKER = re.compile(r"([^\W\d_][^\s:]*(?: [^\s:]+){0,2}): ")
+"""The one to three words before a colon with which a text starts."""
 
 
 class Relevance(TermIndex):
     """An index of the texts of a conversation, in which a text near a match is relevant too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said_by: dict[str, list[int]] = {}
+        """For each term of a speaker's name the numbers of the texts."""
+
+    def add(self, text: str) -> None:
+        """Index one more text, and the name of its speaker if it starts with one."""
+        if speaker := _SPEAKER.match(text[:_LONGEST_NAME]):
+            for term in set(terms(speaker[1])):
+                self._said_by.setdefault(term, []).append(len(self))
+        super().add(text)
+
+    def scores(self, query: str, own: Collection[int] = ()) -> list[float]:
+        """Return how relevant each text is, from 0 for one that does not match; `own` texts do not."""
+        scores = super().scores(query, own)
+        for number in {number for term in terms(query) for number in self._said_by.get(term, ())}:
+            scores[number] *= _SPEAKER_NAMED
+        return scores
 
     def _runs(self, having: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Sequence[float]]]:
         for start, amounts in _stretches(having, len(self)):
