@@ -39,7 +39,9 @@ def size(counted, reported):
         (1_000, 800, 990, -190),
         (1_000, 1_500, 1_000, 500),
         (1_000, 1_500, 1_008, 501),
-        (1_000, 1_500, 500, 500),
+        (1_000, 1_500, 500, 260),
+        (1_000, 1_125, 500, 125),
+        (1_000, 1_126, 500, 73),
     ],
 )
 def test_most_of_the_next_prompt_was_in_the_last_one(counted, reported, tokens, correction):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
 from brim.history.compact.lines import Line, Said, once
 from brim.history.compact.picker import pick
 from brim.history.compact.plan import CompactionPlan
 from brim.history.compact.secrets import redact
-from brim.history.compact.summary import as_talk, read_back
+from brim.history.compact.summary import as_talk, read_back, summary_input
 from brim.history.names import names_in
 from brim.meter.base import BaseMeter
 from brim.truncate import shortened
@@ -52,35 +52,32 @@ _OPEN, _CLOSE = "<conversation>", "</conversation>"
 _FORGED = re.compile(r"<([\s/]{0,9}conversation[\s/]{0,9})>", re.I)
 
 
-class SummarySource(Protocol):
-    """What a summary is made of: a plan of a compaction, or a context that ends."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndingContext:
+    """What a summariser reads when a context ends."""
 
-    @property
-    def said(self) -> Sequence[Said]:
-        """The texts to summarise, in order."""
-
-    @property
-    def previous(self) -> str:
-        """The last summary; empty if there is none."""
-
-    @property
-    def limit(self) -> int:
-        """The most tokens of the summary."""
-
-    @property
-    def input_limit(self) -> int:
-        """The most tokens that a summariser can read."""
+    said: Sequence[Said]
+    """The texts to summarise, in order."""
+    previous: str
+    """The text that the context began with; empty if it was the first."""
+    limit: int
+    """The most tokens of the summary."""
+    input_limit: int
+    """The most tokens that a summariser can read."""
+    meter: BaseMeter
 
     @property
     def older(self) -> int:
         """Tokens of the texts that the summary stands for."""
-
-    @property
-    def meter(self) -> BaseMeter:
-        """The meter that counts."""
+        return sum(self.meter.load(one.text) for one in self.said) + self.meter.load(self.previous)
 
     def reading(self, limit: int) -> str:
-        """Return the text for a summariser in at most `limit` tokens."""
+        """Return the text for a summariser in at most `limit` tokens: the longest messages are cut first."""
+        return summary_input(self.said, self.previous, limit, self.meter)
+
+
+SummarySource = CompactionPlan | EndingContext
+"""What a summary is made of."""
 
 
 def ask(plan: SummarySource) -> list[dict[str, str]]:

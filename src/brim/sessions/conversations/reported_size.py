@@ -1,7 +1,8 @@
 """What a provider reported for the newest prompt of a conversation, by which the count of the next one is corrected.
 
-Most of the next prompt was in the last one, whose size is known. So only what is new is as uncertain as the meter. What
-the provider counts more than a meter that has learned is structure: tools, ids, metadata. A cut may leave all of that.
+Most of the next prompt was in the last one, whose size is known. So only what is new is as uncertain as the meter. A
+little that the provider counts more than the meter is structure, such as tools, ids and metadata: a cut may leave all
+of it. A larger difference is one of the texts.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ _SHORTER = 50
 """The part of a shorter prompt, one in so many, that is added: the reported tokens may be unevenly distributed."""
 _NEW = 8
 """The part of what is new, one in so many, that is added: it may be of another kind."""
+_STRUCTURE = 8
+"""The part of a prompt, one in so many, that tools, ids and metadata take at most."""
 _PLAUSIBLE = 3
 """A report that differs by a larger factor counts something else."""
 
@@ -55,7 +58,7 @@ class ReportedSize:
             return 0
         if new >= 0:
             return excess + new // _NEW
-        return excess if excess >= 0 else min(self._share(tokens), self.reported) - tokens
+        return excess if self._is_structure else min(self._share(tokens), self.reported) - tokens
 
     def budget(self, tokens: int) -> int:
         """Return how many counted tokens a prompt may take, so that its corrected count is at most `tokens`."""
@@ -64,9 +67,14 @@ class ReportedSize:
             return tokens
         if new >= 0:
             return self.counted + new * _NEW // (_NEW + 1)
-        if excess >= 0:
+        if self._is_structure:
             return tokens - excess
         return tokens * self.counted * _SHORTER // (self.reported * _SHORTER + self.counted)
+
+    @property
+    def _is_structure(self) -> bool:
+        """Whether the difference can be one of structure."""
+        return 0 <= self.reported - self.counted <= self.counted // _STRUCTURE
 
     def _share(self, tokens: int) -> int:
         """Return a bound for the size of a shorter prompt, by its share of this one."""
