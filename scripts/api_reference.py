@@ -18,7 +18,7 @@ from typing import Any
 
 import brim
 from brim.history.options import Options
-from brim.sessions.options import OPTIONS, SessionOptions
+from brim.sessions.settings import OPTIONS, SessionOptions
 from generated import run
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "api.md"

@@ -8,8 +8,8 @@ import pytest
 import brim
 from brim.integrations.calls import FittedCalls
 from brim.sessions.conversations.remembered import _MOST_BYTES
-from brim.sessions.loop.limits import Limits
-from brim.sessions.options import OPTIONS
+from brim.sessions.loop.progress import Limits
+from brim.sessions.settings import OPTIONS
 from checkout import ROOT
 
 GENERATED = ("reference", "design", "runs")
@@ -108,7 +108,7 @@ CLAIMS = {
     "By default a receipt contains no text": lambda: (
         "of the log" not in brim.fit_messages(history(9), 300, model="gpt-5").receipt.to_json()
     ),
-    "in the fresh context; by default there is none": lambda: setting("loop.boundary") == "silent",
+    "a notice of each sub-tick; by default there is none": lambda: setting("loop.boundary") == "silent",
     "| `fit` | is fitted (default) |": lambda: setting("gateway.policy") == "fit",
     "| | `fit` (default) | `refuse` |": lambda: setting("gateway.policy") == "fit",
     "cannot ask themselves. It is off by default": lambda: setting("gateway.policy") != "native",

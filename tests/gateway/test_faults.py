@@ -12,11 +12,11 @@ from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.recall import calls as recall_offer
 from brim.gateway.settings import GatewaySettings, RequestRule
+from brim.sessions import recall_tool as session_recall
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.meters import Meters
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Windows
-from brim.sessions.recall import recall_tool as session_recall
 from gateway.conftest import asked, conversation, metric, post
 from model_server import running
 

@@ -1,13 +1,10 @@
 import importlib
-import subprocess
-import sys
 
 import pytest
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.history import embedding as embed
 from brim.history.embedding import Meaning
-from brim.history.relevance import Relevance
 
 SUBJECTS = [
     {"boat", "ship", "vessel", "sail"},
@@ -28,8 +25,8 @@ def by_subject(texts):
 TALK = ["nothing much"] * 10 + ["the vessel left"] + ["nothing much"] * 10 + ["a song again"] + ["nothing much"] * 10
 
 
-def index(texts, embed=by_subject, **options):
-    made = Meaning(embed, **options)
+def index(texts, embed=by_subject):
+    made = Meaning(embed)
     for text in texts:
         made.add(text)
     return made
@@ -40,44 +37,11 @@ def test_what_is_said_in_other_words_is_found():
     assert index(TALK).rank("instrument")[0] == 21
 
 
-def test_words_decide_where_meanings_are_the_same():
-    texts = ["boat number 7141", *["nothing"] * 10, "boat number 7142", *["nothing"] * 10]
-    assert index(texts).rank("boat 7142")[0] == 11
-    assert index(texts).rank("boat 7141")[0] == 0
-
-
-def test_meaning_may_decide_alone_or_not_at_all():
-    texts = ["a vessel", *["nothing much"] * 10, "song and biscuits", *["nothing much"] * 10]
-    words = Relevance()
-    for text in texts:
-        words.add(text)
-    assert index(texts, share=0).rank("boat biscuits") == words.rank("boat biscuits")
-    assert index(texts, share=1).rank("boat biscuits")[0] == 0
-
-
 def test_what_all_texts_have_in_common_does_not_count():
     def with_length(texts):
         return [[*vector[:3], 50.0] for vector in by_subject(texts)]
 
     assert index(TALK, with_length).rank("ship")[0] == 10
-
-
-def test_what_is_the_opposite_does_not_count_against_its_neighbours():
-    meanings = {"yes": [1.0, 0.0], "no": [-1.0, 0.0], "eh": [0.0, 1.0]}
-    texts = [*["eh"] * 5, "yes", *["eh"] * 14, "yes", "no", *["eh"] * 9]
-    made = index(texts, lambda texts: [meanings[text] for text in texts], share=1)
-    assert made.rank("yes")[:2] == [20, 5]
-
-
-def test_without_a_query_the_newest_come_first():
-    assert index(TALK).rank(" ") == list(range(len(TALK) - 1, -1, -1))
-    assert index([]).rank("boat") == []
-
-
-def test_vectors_without_length_are_like_nothing():
-    made = index(TALK, lambda texts: [[0.0, 0.0] for _ in texts])
-    assert made.rank("zebra") == list(range(len(TALK) - 1, -1, -1))
-    assert made.rank("vessel")[0] == 10
 
 
 def test_each_text_is_embedded_once_and_many_at_a_time():
@@ -95,21 +59,6 @@ def test_each_text_is_embedded_once_and_many_at_a_time():
     assert made.rank("meal")[0] == len(TALK)
     assert len(made) == len(TALK) + 1
     assert asked == [32, 1, 1, 1, 1]
-
-
-def test_an_index_that_grew_ranks_as_one_made_at_once():
-    grown = index(TALK[:11])
-    grown.rank("ship")
-    for text in TALK[11:]:
-        grown.add(text)
-    assert grown.rank("song") == index(TALK).rank("song")
-
-
-def test_a_text_that_takes_the_room_of_many_comes_later():
-    sizes = [10] * len(TALK)
-    sizes[10] = 5_000
-    assert index(TALK).rank("ship")[0] == 10
-    assert index(TALK).rank("ship", sizes).index(10) > 0
 
 
 def test_vectors_must_be_one_for_each_text_and_of_one_length():
@@ -139,8 +88,6 @@ def test_what_is_no_embedding_is_refused():
         Meaning("wordlama")
     with pytest.raises(InvalidType, match="embed must be a function from texts to vectors"):
         Meaning(7)
-    with pytest.raises(InvalidValue, match="share must be from 0 to 1, not 2"):
-        Meaning(by_subject, share=2)
 
 
 def test_a_missing_library_is_told_with_the_extra_that_brings_it(monkeypatch):
@@ -179,9 +126,3 @@ def test_wordllama_is_loaded_from_its_own_package_without_a_download(monkeypatch
     assert made.rank("ship")[0] == 10
     assert asked == {"cache_dir": tmp_path / "wordllama", "disable_download": True}
     embed.wordllama.cache_clear()
-
-
-def test_importing_the_module_loads_no_library():
-    code = "import sys, brim.history.embedding; print(sorted({'numpy', 'wordllama'} & set(sys.modules)))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
-from brim.truncate.marker import mark
 from properties import examples
 
 RUN = "\n".join(["$ pytest", *(f"tests/test_{i}.py::test_crane_{i} PASSED" for i in range(30)), "30 passed in 2.1s"])
@@ -43,11 +42,6 @@ def shown(text, *chosen):
 )
 def test_lines_stay_whole_and_in_order_between_marks_that_count(chosen, expected):
     assert shown(RUN, *chosen) == expected
-
-
-@pytest.mark.parametrize(("number", "expected"), [(1, "[1 line omitted]"), (1_200, "[1,200 lines omitted]")])
-def test_a_mark_is_ordinary_words_in_brackets(number, expected):
-    assert mark(number, "line") == expected
 
 
 def test_a_mark_names_the_handle_once_where_the_model_can_ask_for_the_whole():
@@ -92,30 +86,6 @@ def test_json_stays_json_with_the_types_that_it_had():
     assert items[1] == json.loads(ORDER)["items"][4]
     assert items[0] == "[4 items omitted]"
     assert items[2] == "[4 items omitted]"
-
-
-def test_pretty_json_stays_json_too():
-    text = json.dumps(json.loads(ORDER), indent=2)
-    made = parts_of(text).show([0, 3])
-    assert isinstance(json.loads(made)["items"], list)
-
-
-def test_what_is_no_json_is_divided_into_lines():
-    assert shown("{not json" + "x" * 400) == "[409 characters omitted]"
-
-
-@pytest.mark.parametrize("text", ["[" * 90 + "1, 2" + "]" * 90, '{"a": ' * 90 + "1" + "}" * 90])
-def test_json_that_is_very_deep_stays_json(text):
-    parts = parts_of(text)
-    assert json.loads(parts.show([len(parts) - 1])) == json.loads(text)
-
-
-def test_a_long_string_in_json_is_divided_into_its_lines():
-    text = json.dumps({"output": RED, "code": 1})
-    parts = parts_of(text)
-    made = json.loads(parts.show(parts.ending()))
-    assert made["code"] == 1
-    assert made["output"].endswith(" lines omitted]\n1 failed, 29 passed in 2.1s")
 
 
 JSON = st.recursive(
@@ -176,13 +146,6 @@ def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():
     ]
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', "[\n 1,\n 2\n]"])
-def test_json_that_cannot_be_divided_is_shown_whole_or_as_one_mark(text):
-    parts = parts_of(text)
-    assert len(parts) == 1
-    assert parts.show([0]) == text
-
-
 def test_the_lines_of_an_earlier_mark_are_counted_on():
     text = "\n".join(["first line of it all", "[620 lines omitted]", *(f"line {i} of the rest" for i in range(9))])
     assert parts_of(text).show([0]) == "first line of it all\n[629 lines omitted]"
@@ -197,11 +160,6 @@ def test_a_long_value_of_a_call_gives_way_as_a_whole_and_the_others_stay():
         "lines": ["[200 items omitted]"],
         "deep": {"[1 field omitted]": None},
     }
-
-
-@pytest.mark.parametrize("arguments", ["[1, 2]", "{broken", '{"a": 1}'])
-def test_arguments_without_long_values_stay_as_they_are(arguments):
-    assert brief_arguments(arguments, lambda value: len(value) > 100) is None
 
 
 def test_what_stands_beside_a_long_value_stays_to_the_letter():

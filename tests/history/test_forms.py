@@ -5,7 +5,6 @@ import json
 import pytest
 
 import brim
-from brim.history.forms import Forms
 from brim.testing import CharMeter, PieceMeter
 from talk import (
     Dumped,
@@ -112,14 +111,6 @@ def test_a_shortened_result_keeps_its_call_and_the_fields_that_nobody_knows():
     assert shortened["metadata"] is messages[2]["metadata"]
 
 
-def test_a_result_shorter_than_what_would_stand_for_it_stays():
-    messages = [user()]
-    for i in range(6):
-        messages += [calling(f"c{i}"), result(f"c{i}", "short")]
-    for fitted in every_fit([*messages, user("end")]):
-        assert all(m["content"] == "short" for m in fitted.messages if m["role"] == "tool")
-
-
 def test_a_result_of_parts_is_shortened_as_a_whole_with_its_images():
     parts = [text("x" * 200), picture()]
     messages = [user(), says(use("a")), gives(answer("a", parts)), says(text("so")), user("end")]
@@ -141,18 +132,6 @@ def test_what_stands_beside_a_shortened_result_is_the_callers_own():
 
 
 # --- a reference to a later result
-
-
-def test_a_reference_stands_only_where_what_it_refers_to_is_there():
-    long = "line of output\n" * 20
-    messages = [user()]
-    for i in range(6):
-        messages += [calling(f"c{i}"), result(f"c{i}", long if i % 2 else "x" * 150)]
-    for fitted in every_fit(messages, step=20):
-        contents = [m["content"] for m in fitted.messages]
-        for i, content in enumerate(contents):
-            if content == TWIN:
-                assert long in contents[i + 1 :]
 
 
 def test_by_class_a_turn_that_fits_is_kept_after_one_that_does_not():
@@ -187,13 +166,6 @@ def test_the_same_words_with_another_picture_are_not_the_same():
         assert TWIN not in json.dumps(fitted.messages)
 
 
-def test_the_same_words_with_the_same_picture_are_the_same():
-    parts = [text("line of output\n" * 20), picture()]
-    messages = rounds_of(["y" * 600, "z" * 600, parts, parts, "x" * 60])
-    sent = [fitted.messages for fitted in every_fit(messages, step=5)]
-    assert any(gives(answer("c2", TWIN)) in messages_ for messages_ in sent)
-
-
 def test_a_reference_stands_for_the_result_that_is_the_same_and_for_none_beside_it():
     long = "line of output\n" * 20
     messages = [
@@ -209,14 +181,6 @@ def test_a_reference_stands_for_the_result_that_is_the_same_and_for_none_beside_
         for message in fitted.messages:
             if message["role"] == "user" and isinstance(message["content"], list):
                 assert [b["content"] for b in message["content"] if b.get("tool_use_id") == "b"] != [TWIN]
-
-
-def test_a_result_that_counts_less_than_a_reference_stays():
-    history = brim.History(meter="o200k_base")
-    history.extend(rounds_of([" " * 400, " " * 400]))
-    forms = Forms(history.turns)
-    forms.keep_up()
-    assert forms.newest_only(2).raw is history.turns.raws[2]
 
 
 # --- texts that are cut
@@ -240,29 +204,6 @@ def test_the_longest_texts_are_cut_and_short_ones_stay_whole():
     sizes = [len(fitted.messages[i]["content"]) for i in (2, 4)]
     assert max(sizes) - min(sizes) <= 60
     assert fitted.used > 300
-
-
-def test_of_several_parts_only_the_long_one_is_cut():
-    short, image = text("look at this"), picture()
-    messages = [gives(short, text("word " * 500), image)]
-    fitted = fit(messages, 300, format="anthropic")
-    content = fitted.messages[0]["content"]
-    assert content[0] is short
-    assert content[2] is image
-    assert content[1]["text"].startswith("word ")
-
-
-def test_a_result_in_json_stays_json():
-    rows = json.dumps([{"id": i, "name": f"row {i}"} for i in range(200)])
-    messages = [user(), calling("a"), result("a", rows)]
-    cut = json.loads(fit(messages, 400).messages[2]["content"])
-    assert cut[0] == {"id": 0, "name": "row 0"}
-
-
-def test_nothing_is_cut_to_nothing():
-    messages = [user("task"), calling("a", "b"), result("a", "x" * 100), result("b", "y" * 100)]
-    for fitted in every_fit(messages):
-        assert all(m["content"] for m in fitted.messages if m["role"] in ("tool", "user"))
 
 
 def test_what_cannot_be_cut_is_refused_with_the_numbers():
@@ -309,20 +250,6 @@ def test_arguments_that_are_no_object_become_one_when_they_are_cut(arguments):
     messages = [user(), calling("a", arguments=arguments), result("a")]
     fitted = fit(messages, 100)
     assert isinstance(json.loads(fitted.messages[1]["tool_calls"][0]["function"]["arguments"]), dict)
-
-
-def test_the_input_of_a_tool_stays_an_object():
-    messages = [user(), says(use("a", path="a.py", content="word " * 300)), gives(answer("a"))]
-    for fitted in every_fit(messages, step=7):
-        block = fitted.messages[1]["content"][0]
-        assert isinstance(block["input"], dict)
-        assert {**block, "input": {}} == use("a")
-
-
-def test_the_arguments_of_an_item_stay_json():
-    messages = [user(), item_call("a", json.dumps({"content": "word " * 300})), item_output("a")]
-    for fitted in every_fit(messages, step=7):
-        assert isinstance(json.loads(fitted.messages[-2]["arguments"]), dict)
 
 
 @pytest.mark.parametrize("format", ["openai", "responses"])

@@ -3,7 +3,7 @@
 import pytest
 
 import brim
-from brim.history.ledger import Ledger, values_in
+from brim.history.names import Ledger, values_in
 from brim.history.turns import Turns
 
 PROSE = "It was a long day in the archive, and nothing of it matters for the work that is to be done. " * 30

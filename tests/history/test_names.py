@@ -1,26 +1,13 @@
 """Names: what makes a word one, where each was last seen, and which come first."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from brim.history import names
 from brim.history.history import History
 from brim.history.names import NameIndex, names_in
-from properties import examples
 from talk import calling, result, user
 
 
 def test_names_have_a_digit_a_joint_or_a_hump():
     text = "see src/app.py and HAT028x of user_id but not simple words or CAPITALS, maybe camelCase"
     assert [name for name, _ in names_in(text)] == ["src/app.py", "HAT028x", "user_id", "camelCase"]
-
-
-@examples(50)
-@given(text=st.text(alphabet="abcZ019_./-@#: \n", max_size=200))
-def test_names_in_ascii_are_those_of_any_text(text):
-    assert [found.group() for found in names._ASCII_WORD.finditer(text)] == [
-        found.group() for found in names._WORD.finditer(text)
-    ]
 
 
 def test_names_are_looked_for_in_the_first_part_of_a_long_text():

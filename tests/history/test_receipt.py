@@ -218,13 +218,6 @@ def test_what_always_stays_is_required():
     assert required == {"messages[0]", "messages[1]", "messages[12:14]"}
 
 
-def test_what_the_user_said_last_is_required():
-    messages = [user("the task"), *loop(3, 120)[1:], user("now the other file"), *loop(3, 120)[1:]]
-    receipt = brim.fit_messages(messages, 700, meter=CHARS).receipt
-    assert receipt.part("messages[7]").required
-    assert not receipt.part("messages[1:3]").required
-
-
 @pytest.mark.parametrize("budget", [300, 10_000])
 def test_what_is_required_does_not_depend_on_the_room(budget):
     messages = [system(), *loop(6, 120)]
@@ -385,12 +378,6 @@ def test_a_receipt_read_late_is_the_one_read_at_once(messages, later, select):
     assert late == at_once
 
 
-@pytest.mark.parametrize(("messages", "later"), LATER.values(), ids=list(LATER))
-def test_so_it_is_in_stable_mode(messages, later):
-    at_once, late = grown("recency", messages, later, stable=True)
-    assert late == at_once
-
-
 def test_a_receipt_does_not_change_with_the_list_that_was_returned():
     history = brim.History(meter=CHARS)
     history.extend([user("task")])
@@ -425,13 +412,6 @@ def test_nothing_is_the_same_prefix_where_the_tools_or_the_system_prompt_changed
         changed = history.fit(1_000, **second)
         assert changed.receipt.stable_prefix == 0
         assert history.fit(1_000, **second).receipt.stable_prefix == changed.used
-
-
-def test_two_fits_of_the_same_are_told_the_same():
-    messages = loop(9, 120)
-    assert (
-        brim.fit_messages(messages, 400, meter=CHARS).receipt == brim.fit_messages(messages, 400, meter=CHARS).receipt
-    )
 
 
 def test_a_fit_can_be_compared_with_the_next():

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import brim
-from brim import BrimError, DoesNotFit, InvalidValue, SourceError, UnknownName, Window
+from brim import BrimError, InvalidValue, SourceError, UnknownName, Window
 from brim.files.depth import MOST_DEPTH
 from brim.history.request_body import PARTS, read_request
-from corruption import WRONG, corrupted
+from corruption import corrupted
 from talk import (
     answer,
     calling,
@@ -148,13 +148,6 @@ def test_an_input_may_be_a_text(read):
     assert written["model"] == "gpt-4o"
 
 
-@pytest.mark.parametrize("messages", [[], [user("task")]], ids=len)
-def test_a_short_list_is_as_good_as_any(read, messages):
-    request = read({"messages": messages})
-    assert request.written(request.fit(budget=50).messages) == request.body.text
-    assert request.tally().messages == len(messages)
-
-
 def test_what_the_body_says_tells_the_shape_where_the_messages_do_not(read):
     plain = [user(), {"role": "assistant", "content": "well"}]
     assert read({"messages": plain}).format is None
@@ -162,14 +155,6 @@ def test_what_the_body_says_tells_the_shape_where_the_messages_do_not(read):
     for extra in ({"system": "s"}, {"anthropic_version": "bedrock-2023-05-31"}, {"tools": [BLOCK_TOOL]}):
         assert read({"messages": plain, **extra}).format == "anthropic"
     assert read({"messages": [*plain, calling("a"), result("a")], "system": "s"}).format == "openai"
-
-
-def test_options_are_those_of_a_fit(read):
-    request = read(CHAT)
-    asked = {"select": "relevance", "query": "3 3 3", "recent": 50}
-    there = brim.fit_messages(CHAT["messages"], 500, model="gpt-4o", tools=[TOOL], **asked)
-    assert request.fit(budget=500, **asked).messages == there.messages
-    assert request.fit(budget=500, capture=True).receipt.captured
 
 
 # --- the budget
@@ -363,10 +348,6 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
             read_request(str(tmp_path / name))
 
 
-def test_a_mark_at_the_start_is_passed_over(read):
-    assert read("\ufeff[]").messages == []
-
-
 def test_what_is_broken_is_refused_where_repairs_are_not_wanted(read):
     request = read('{"messages": [\n' + json.dumps(user()) + ",\n" + json.dumps(result("x")) + "]}")
     assert request.fit(budget=90).receipt.history["repairs"][0]["index"] == 1
@@ -380,11 +361,6 @@ def test_what_is_broken_is_refused_where_repairs_are_not_wanted(read):
 def test_an_option_that_cannot_be_is_no_fault_of_the_file(read, asked):
     with pytest.raises(InvalidValue, match=next(iter(asked))):
         read(CHAT).fit(budget=900, **asked)
-
-
-def test_what_does_not_fit_says_so(read):
-    with pytest.raises(DoesNotFit):
-        read(CHAT).fit(budget=5)
 
 
 SMALL = {
@@ -405,14 +381,6 @@ def test_a_body_with_any_value_wrong_is_refused_or_fitted(read, body):
             written = json.loads(request.written(fitted.messages))
             if request.key and request.body.items is not None:
                 assert written == {**values, request.key: fitted.messages}
-
-
-def test_a_model_or_an_answer_that_is_wrong_is_refused_or_fitted(read):
-    for key in ("model", "max_tokens"):
-        for value in WRONG:
-            body = {"model": "gpt-4o", "max_tokens": 50, "messages": [user()], key: value}
-            with suppress(BrimError):
-                assert read(json.dumps(body)).fit().budget <= 128_000
 
 
 BLANKS = st.sampled_from(["", " ", "\n", "\t\r\n "])

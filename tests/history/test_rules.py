@@ -5,10 +5,10 @@ from itertools import combinations, pairwise
 import pytest
 
 import brim
-from brim.history.rules import Alternation, Batches, Pairs, rules_of
+from brim.history.rules import Alternation, Batches, Pairs
 from brim.history.turns import Turns
 from brim.testing import CharMeter
-from brim.wire import FORMATS, wire
+from brim.wire import wire
 from talk import answer, calling, gives, item_call, item_output, model, reasoning, result, says, system, text, use, user
 
 
@@ -36,11 +36,6 @@ def bonds(rule, format, messages):
 )
 def test_a_result_may_not_be_parted_from_its_call(messages, expected):
     assert bonds(Pairs(), "openai", messages) == expected
-
-
-def test_results_of_several_calls_reach_back_to_the_earliest():
-    messages = [says(use("a")), says(use("b")), gives(answer("b"), answer("a"))]
-    assert bonds(Pairs(), "anthropic", messages) == [None, None, 0]
 
 
 def test_calls_wait_until_they_are_answered():
@@ -75,14 +70,6 @@ def test_a_result_answers_the_newest_call_of_its_id_that_waits():
     bonds(pairs, "anthropic", [says(use("a")), says(use("b")), says(use("a"))])
     message = wire("anthropic").read(gives(answer("a"), answer("b"), answer("a"), answer("a")), 3)
     assert list(pairs.callers(message).values()) == [2, 1, 0, None]
-
-
-def test_asking_for_calls_changes_nothing():
-    pairs = Pairs()
-    bonds(pairs, "openai", [calling("a")])
-    for _ in range(2):
-        assert list(pairs.callers(wire("openai").read(result("a"), 1)).values()) == [0]
-    assert pairs.open == {"a": [0]}
 
 
 def test_calls_are_found_where_they_stand_after_a_message_was_put_before_them():
@@ -131,17 +118,6 @@ def test_leaving_out_any_turns_leaves_user_and_model_in_turn():
 
 
 # --- which rules hold where
-
-
-def test_each_shape_has_its_rules():
-    told = {name: [type(rule).__name__ for rule in rules_of(wire(name), Pairs())] for name in FORMATS}
-    assert told == {
-        "openai": ["Pairs"],
-        "responses": ["Pairs", "Batches"],
-        "anthropic": ["Pairs", "Alternation"],
-        "gemini": ["Pairs", "Alternation"],
-        "bedrock": ["Pairs", "Alternation"],
-    }
 
 
 def test_a_system_message_parts_nothing():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import brim
-from brim.history.bindings import binds
+from brim.history.rules import binds
 from brim.testing import CharMeter
 from talk import answer, calling, gives, refusal, result, same, says, sealed, system, text, thinking, use, user
 

@@ -5,7 +5,7 @@ from copy import copy
 import pytest
 
 import brim
-from brim.errors import InvalidType, InvalidValue
+from brim.errors import InvalidValue
 from brim.history.turns import Turns
 from brim.testing import CharMeter, PieceMeter
 from talk import (
@@ -231,20 +231,6 @@ def test_every_message_is_counted_once():
 # --- all or nothing
 
 
-BAD = [5, None, {"content": "x"}, {"role": "tool", "content": "x"}, {"role": "user", "content": 5}]
-
-
-@pytest.mark.parametrize("bad", BAD, ids=str)
-def test_either_all_messages_are_added_or_none(bad):
-    turns = book_of(loop(2), "openai")
-    before = facts(turns)
-    with pytest.raises(InvalidValue, match=r"^messages\[6\]"):
-        turns.extend([calling("x"), bad, user()])
-    assert facts(turns) == before
-    turns.extend([user("more")])
-    assert facts(turns) == facts(book_of([*loop(2), user("more")], "openai"))
-
-
 def test_nothing_is_added_where_a_repair_is_refused():
     turns = book_of([user(), calling("a"), result("a")], "openai", repair="error")
     before = facts(turns)
@@ -283,23 +269,6 @@ def test_later_indexes_go_on_counting():
     with pytest.raises(InvalidValue) as caught:
         history.extend([user(), {"role": "none"}])
     assert caught.value.place == "messages[8] role"
-
-
-@pytest.mark.parametrize("value", [None, "hello", b"x", {"role": "user", "content": "x"}, 5, iter([]), {1}])
-def test_only_a_list_of_messages_can_be_added(value):
-    with pytest.raises(InvalidType, match=r"^messages must be a list of messages"):
-        Turns(CharMeter()).extend(value)
-
-
-def test_a_tuple_of_messages_will_do():
-    assert len(book_of((user(), model()))) == 2
-
-
-def test_adding_nothing_changes_nothing():
-    turns = book_of(loop(2))
-    before = facts(turns)
-    turns.extend([])
-    assert facts(turns) == before
 
 
 def test_a_list_that_grows_later_is_not_the_books():

@@ -37,16 +37,13 @@ from brim.gateway.recall import calls as recall_offer
 from brim.gateway.upstream.server_event import StreamStart, events_of
 from brim.history import envelopes, excerpts, names
 from brim.history.compact import lines, mark, summary
-from brim.history.compact.continuation import continuation
-from brim.history.compact.lines import Said
-from brim.history.compact.nudge import is_nudge
-from brim.history.compact.running import running
+from brim.history.compact.continuation import continuation, running
+from brim.history.compact.lines import Said, is_nudge
 from brim.history.compact.secrets import masked_in, redact
 from brim.history.compact.sentence_kind import is_thought, sentence_kind
-from brim.history.ledger import values_in
+from brim.history.names import values_in
 from brim.history.priority import words
-from brim.history.relevance import Relevance
-from brim.history.term_index import TermIndex
+from brim.history.relevance import Relevance, TermIndex
 from brim.hosts import bearer, split_host
 from brim.meter import meter_for
 from brim.meter.catalogue import find
@@ -57,7 +54,7 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.meter.words import terms
 from brim.receipts.receipt import Receipt, handle
 from brim.receipts.section import text_entries
-from brim.sessions.log.memory_log import MemoryLog
+from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
@@ -292,8 +289,8 @@ READERS: dict[str, Read] = {
     "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
     "history.compact.secrets.masked_in": lambda text: [*masked_in(text)],
-    "history.compact.running.running": lambda text: running([text], [text[:400]]),
-    "history.compact.nudge.is_nudge": is_nudge,
+    "history.compact.continuation.running": lambda text: running([text], [text[:400]]),
+    "history.compact.lines.is_nudge": is_nudge,
     "history.compact.sentence_kind.sentence_kind": lambda text: sentence_kind("assistant", text[:400]),
     "history.compact.sentence_kind.is_thought": is_thought,
     "history.compact.continuation.continuation": lambda text: continuation(
@@ -309,7 +306,7 @@ READERS: dict[str, Read] = {
     ),
     "studio.views.sessions.readable": readable,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
-    "history.ledger.values_in": values_in,
+    "history.names.values_in": values_in,
     "history.names.names_in": lambda text: [*names.names_in(text)],
     "history.names.has_value": names.has_value,
     "history.names.single_places": lambda text: [*names.single_places(text, text.split()[:99])],
@@ -318,7 +315,7 @@ READERS: dict[str, Read] = {
     ),
     "history.priority.words": words,
     "history.relevance.Relevance": _indexed(Relevance),
-    "history.term_index.TermIndex": _indexed(TermIndex),
+    "history.relevance.TermIndex": _indexed(TermIndex),
     "hosts.split_host": lambda text: split_host(text[:131_072]),
     "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,
@@ -336,7 +333,7 @@ READERS: dict[str, Read] = {
     "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
-    "sessions.log.memory_log.MemoryLog": _in_memory,
+    "sessions.log.dropped_texts.MemoryLog": _in_memory,
     "store.values.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
     "store.texts.handle_of": handle_of,
     "store.texts.texts_of": lambda text: [*texts_of("message", {"message": {"role": "user", "content": text}})],

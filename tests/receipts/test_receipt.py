@@ -1,7 +1,5 @@
 """The record of a fit, and what can be told from it."""
 
-import pytest
-
 import brim
 from brim import Section
 from brim.receipts.receipt import handle
@@ -76,17 +74,3 @@ def test_a_replay_counts_with_the_meter_of_the_fit():
         prompt = brim.fit(sections, 50, meter=meter)
         assert brim.replay(prompt.receipt) == prompt
         assert brim.replay(prompt.receipt, budget=40) == brim.fit(sections, 40, meter=meter)
-
-
-def test_a_plan_from_sizes_keeps_room_for_what_stands_between():
-    stored = brim.Receipt.from_json(fit(Section("a", "a" * 40), Section("b", "b" * 40)).receipt.to_json())
-    assert stored.joins == 2
-    plan = brim.replay(stored, budget=60).receipt
-    assert ([part.used for part in plan.parts], plan.joins, plan.used) == ([40, 18], 2, 60)
-
-
-def test_a_plan_from_sizes_refuses_what_cannot_be():
-    stored = brim.Receipt.from_json(fit(Section("a", "a" * 40, required=True)).receipt.to_json())
-    with pytest.raises(brim.DoesNotFit) as refused:
-        brim.replay(stored, budget=39)
-    assert (refused.value.needed, refused.value.available) == (40, 39)

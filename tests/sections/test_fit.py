@@ -1,13 +1,10 @@
 """Fitting sections: forms, templates, summaries, visibility, stability, and what is refused."""
 
-import itertools
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +13,6 @@ import brim
 from brim import Section
 from brim.testing import PieceMeter
 from properties import examples
-
-SCHEMA = Path(brim.__file__).parent / "receipts" / "receipt.schema.json"
 
 
 def fit(*sections, budget=100, **options):
@@ -119,14 +114,6 @@ def test_a_stable_section_is_never_cut_and_the_prefix_is_told():
     assert states(fit(rules, notes, budget=39)) == {"rules": "dropped", "notes": "cut"}
 
 
-def test_the_stated_total_agrees_with_the_count():
-    for budget, meter in itertools.product((300, 999, 1000, 1001, 5000), ("chars", "o200k_base", "chars/4+1")):
-        sections = [Section(f"s{i}", "word " * 40, ceiling=150) for i in range(4)]
-        prompt = brim.fit(sections, budget, meter=meter, show_budget=True)
-        stated = int(prompt.text.split("Using ")[1].split("/")[0])
-        assert stated == prompt.receipt.used == brim.meter(meter).count(prompt.text)
-
-
 def test_numbers_may_be_read_the_other_way():
     sections = [Section("kept", "k" * 80, priority=3), Section("lost", "l" * 80, priority=0)]
     assert states(fit(*sections, direction="higher", policy="skip")) == {"kept": "whole", "lost": "dropped"}
@@ -162,15 +149,6 @@ def test_a_join_that_counts_more_than_its_sides_is_taken_back():
 def dear_where_a_meets_b(text):
     """Count characters, and three more wherever an a is followed by a b: more joined than apart."""
     return len(text) + 3 * text.count("ab")
-
-
-def test_what_joins_cost_is_taken_from_the_least_essential():
-    sections = [Section("low", "xxxa", priority="low", marker=""), Section("high", "byyy", priority="high", marker="")]
-    prompt = fit(*sections, budget=10, meter=dear_where_a_meets_b, separator="")
-    assert states(prompt) == {"low": "cut", "high": "whole"}
-    assert "joined" in prompt.receipt.part("low").reason
-    prompt = fit(*sections[::-1], budget=10, meter=dear_where_a_meets_b, separator="-")
-    assert states(prompt) == {"high": "whole", "low": "whole"}
 
 
 def test_what_joins_cost_is_never_taken_from_what_is_required():
@@ -244,28 +222,11 @@ def test_why_and_diff_tell_what_happened():
         small.receipt.why("d")
 
 
-def test_the_receipt_is_versioned_json_that_its_schema_describes():
-    prompt = fit(Section("a", "x" * 200), Section("b", ["y", "z"], required=True), capture=True)
-    values = json.loads(prompt.receipt.to_json())
-    jsonschema.validate(values, json.loads(SCHEMA.read_text(encoding="utf-8")))
-    assert values["version"] == 1
-    assert brim.Receipt.from_json(prompt.receipt.to_json()) == prompt.receipt
-
-
 def test_by_default_the_receipt_holds_hashes_and_no_text():
     prompt = fit(Section("a", "a secret text " * 20), budget=60)
     told = prompt.receipt.to_json()
     assert "secret" not in told
     assert prompt.receipt.part("a").handle in told
-
-
-def test_a_receipt_without_texts_is_replayed_from_its_sizes():
-    prompt = fit(Section("a", "a" * 80, priority="high"), Section("b", "b" * 80))
-    stored = brim.Receipt.from_json(prompt.receipt.to_json())
-    replayed = brim.replay(stored, budget=200)
-    assert (replayed.text, replayed.receipt.planned) == ("", True)
-    assert {part.name: part.state for part in replayed.receipt.parts} == {"a": "whole", "b": "whole"}
-    assert brim.replay(prompt.receipt, budget=200).text == "a" * 80 + "\n\n" + "b" * 80
 
 
 @pytest.mark.parametrize(
@@ -412,32 +373,6 @@ def test_a_required_section_that_cannot_be_made_small_enough_is_named(section, t
 def test_a_marker_alone_is_no_cut(keep):
     with pytest.raises(brim.DoesNotFit):
         brim.cut("x" * 50, 5, "chars", keep=keep, marker="[cut]")
-
-
-@pytest.mark.parametrize(
-    ("keep", "text", "limit", "kept"),
-    [
-        pytest.param("newest", "abcdefgh" * 10 + "\n\n\n", 40, "fgh", id="blank lines are no result"),
-        pytest.param("lines", "a\r\nbb\r\n" + "c" * 40, 26, "a\r\nbb\r\n[", id="the line before a CRLF"),
-        pytest.param(
-            "json", '[{"key": "' + "x" * 200 + '"]]', 80, "characters omitted", id="brackets that do not match"
-        ),
-    ],
-)
-def test_a_cut_keeps_what_its_kind_is_read_for(keep, text, limit, kept):
-    assert kept in brim.cut(text, limit, "chars", keep=keep).text
-
-
-def test_every_line_of_trouble_is_looked_for():
-    lines = [f"12:00 ERROR {i}" if i % 50 == 25 else f"12:00 line {i}" for i in range(200)]
-    cut = brim.cut("\n".join(lines), 300, "chars", keep="log").text
-    assert [line for line in cut.split("\n") if "ERROR" in line] == [line for line in lines if "ERROR" in line]
-
-
-def test_seven_signs_make_no_heading():
-    text = "".join(f"paragraph {i} " * 4 + "\n\n" + "####### no heading\n\n" * (i == 9) for i in range(20))
-    assert "no heading" not in brim.cut(text, 300, "chars", keep="markdown").text
-    assert "# a heading" in brim.cut(text.replace("####### no", "###### a"), 300, "chars", keep="markdown").text
 
 
 _UNDER_SEED = """

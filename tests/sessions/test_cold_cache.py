@@ -3,7 +3,7 @@
 import pytest
 
 import brim
-from brim.sessions.learning.cache_marks import lifetime
+from brim.sessions.learning.models import lifetime
 from brim.testing import MemoryStore
 from sessions.talking import turn
 

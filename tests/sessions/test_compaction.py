@@ -111,22 +111,6 @@ def test_compaction_can_be_turned_off_and_prompts_still_fit():
     assert talk.messages[-1] == turn(39)[-1]
 
 
-def test_what_left_comes_back_by_handle_and_by_its_words():
-    talk = talked(session(), 40)
-    found = talk.search("queue 3")
-    assert any("We decided to use queue 3." in talk.recall(each.handle) for each in found)
-    with pytest.raises(brim.UnknownName, match="search"):
-        talk.recall("b2:00000000")
-
-
-def test_what_a_fit_left_out_comes_back_by_the_handles_of_its_receipt():
-    talk = talked(session(compact_at="never"), 40)
-    fitted = talk.prompt(system=SYSTEM)
-    assert fitted.receipt.losses
-    for loss in fitted.receipt.losses:
-        assert loss.handle[:11] in talk.recall(loss.handle) or talk.recall(loss.handle)
-
-
 @pytest.mark.requirement("X8")
 def test_secrets_do_not_travel_into_the_summary():
     talk = session(summarise=summarise)
@@ -228,13 +212,6 @@ def test_the_summary_stays_when_turns_after_it_are_left_out(stable):
         fitted = talk.prompt(system=SYSTEM)
         assert any("one reason" in str(message) for message in fitted.messages)
     assert fitted.receipt.losses
-
-
-def test_there_is_nothing_to_compact_in_a_short_talk():
-    talk = session()
-    talk.add(turn(1))
-    assert talk.plan_compaction() is None
-    assert talk.compact() is False
 
 
 @pytest.mark.parametrize("format", TURNS)

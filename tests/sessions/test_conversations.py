@@ -96,31 +96,6 @@ def test_written_gives_back_the_callers_own_kind_of_messages():
     assert "user" in written, "the summary of what left, made of what brim made"
 
 
-def test_conversations_that_begin_alike_are_told_apart():
-    conversations = Conversations(4_000, model="gpt-4o")
-    other = {"role": "user", "content": "Something else."}
-    for steps in range(4):
-        conversations.request(history(steps))
-        conversations.request(history(steps, other))
-    assert len(conversations) == 2
-    assert [session.status().prompts for session in conversations.sessions] == [4, 4]
-
-
-def test_messages_may_come_as_any_sequence():
-    conversations = Conversations(4_000, model="gpt-4o")
-    for steps, kind in enumerate((list, tuple, list, tuple)):
-        assert conversations.request(kind(history(steps))).changed is False
-    assert len(conversations) == 1
-
-
-def test_a_history_that_was_taken_back_is_another_conversation():
-    conversations = Conversations(4_000, model="gpt-4o")
-    conversations.request(history(5))
-    request = conversations.request([*history(2), {"role": "user", "content": "Try again."}])
-    assert not request.changed
-    assert len(conversations) == 2
-
-
 def marked(messages: list[dict], at: int) -> list[dict]:
     """Return messages of Anthropic's shape with a mark for the cache on one of them."""
     made = [{**raw, "content": [dict(part) for part in raw["content"]]} for raw in messages]
@@ -142,15 +117,6 @@ def test_marks_for_the_cache_that_move_are_no_other_conversation():
         assert str(request.messages).count("cache_control") == 1 + request.changed, "the newest, and where cuts begin"
     assert len(conversations) == 1
     assert request.changed
-
-
-def test_the_longest_unused_conversation_is_forgotten_first():
-    conversations = Conversations(4_000, model="gpt-4o", most=2)
-    tasks = [{"role": "user", "content": f"task {i}"} for i in range(3)]
-    for task in tasks:
-        conversations.request(history(1, task))
-    assert len(conversations) == 2
-    assert conversations.sessions[-1] is conversations.last.session
 
 
 def test_the_answer_that_is_asked_for_has_room():
@@ -203,11 +169,6 @@ def test_a_refusal_is_answered_by_a_smaller_request_once():
     assert conversations.sessions[0].status().overflows == 1
 
 
-def test_another_error_is_not_taken_for_a_refusal():
-    request = Conversations(2_000, model="gpt-4o").request(history(2))
-    assert request.refused(RuntimeError("the network is down")) is None
-
-
 def test_what_the_provider_reports_corrects_an_estimate():
     conversations, rough = Conversations(8_000, meter="chars/4"), brim.meter("chars/4")
     for steps in range(1, 12):
@@ -224,12 +185,6 @@ def test_the_usage_of_an_older_request_is_not_taken_for_that_of_the_newest():
     conversations.request(history(2))
     first.answered({"prompt_tokens": 7, "completion_tokens": 1})
     assert conversations.sessions[0].status().reported is None
-
-
-def test_an_answer_without_usage_is_passed_over():
-    request = Conversations(8_000, model="gpt-4o").request(history(1))
-    request.answered(None)
-    assert request.session.status().reported is None
 
 
 def test_a_named_conversation_goes_on_in_another_process(tmp_path):
@@ -249,16 +204,6 @@ def test_a_named_conversation_whose_history_was_changed_begins_anew_under_its_na
     assert not request.changed
     assert len(conversations) == 1
     assert request.session.id == "nightly"
-
-
-def test_a_conversation_that_began_anew_goes_on_in_another_process(tmp_path):
-    url, other = f"sqlite:///{tmp_path}/brim.db", {"role": "user", "content": "Something else."}
-    first = Conversations(4_000, model="gpt-4o", store=url)
-    first.request(history(5), session="nightly")
-    first.request(history(2, other), session="nightly")
-    request = Conversations(4_000, model="gpt-4o", store=url).request(history(3, other), session="nightly")
-    assert not request.changed
-    assert request.session.status().messages == len(history(5)) + 2, "only what is new was added"
 
 
 def test_requests_of_many_threads_are_each_of_their_own_conversation():

@@ -17,7 +17,6 @@ from brim.testing import MemoryStore
 from sessions.test_conversations import TOO_LONG, history, legal
 
 LOGS = pytest.mark.parametrize("log", [True, False], ids=["log", "no log"])
-USAGE = {"usage": {"prompt_tokens": 900, "completion_tokens": 1}}
 
 
 def marked(messages, at):
@@ -70,18 +69,6 @@ def test_the_cut_is_kept_as_the_conversation_grows(log):
 
 
 @LOGS
-def test_marks_for_the_cache_that_move_do_not_make_another_conversation(log):
-    engine = Conversations(2_000, model="gpt-4o", log=log)
-    for steps in range(30, 34):
-        messages = history(steps)
-        request = engine.request(marked(messages, len(messages) - 1))
-        assert legal(request.messages)
-        assert [sent.get("cache_control") for sent in request.messages][-1] == {"type": "ephemeral"}
-        assert sum("cache_control" in sent for sent in request.messages) == 1
-    assert len(engine) == 1
-
-
-@LOGS
 @pytest.mark.parametrize("kind", ["text", "input_text"])
 def test_a_text_that_becomes_a_block_to_carry_a_mark_does_not_make_another_conversation(log, kind):
     engine = Conversations(2_000, model="gpt-4o", log=log)
@@ -114,14 +101,6 @@ def test_a_mark_inside_a_result_does_not_make_another_conversation(log):
         for raw in [raw for raw in sent if isinstance(raw["content"], list)][1::2][-2:]:
             raw["content"][0]["content"][0]["cache_control"] = {"type": "ephemeral"}
         engine.request(sent, format="anthropic")
-    assert len(engine) == 1
-
-
-@LOGS
-def test_a_mark_for_the_cache_that_leaves_an_early_message_does_not_make_another_conversation(log):
-    engine = Conversations(20_000, model="gpt-4o", log=log)
-    for steps, at in ((6, 3), (7, 9), (8, 4)):
-        engine.request(marked(history(steps), at))
     assert len(engine) == 1
 
 
@@ -172,15 +151,6 @@ def test_what_a_refusal_teaches_holds_for_the_next_conversation(log):
 
 
 @LOGS
-def test_a_refusal_without_numbers_is_answered_by_a_smaller_request(log):
-    engine = Conversations(model="mystery-1", meter="o200k_base", log=log)
-    request = engine.request(history(40))
-    smaller = request.refused({"error": {"code": "context_length_exceeded", "message": "too long"}})
-    assert smaller.used <= request.used * 0.75
-    assert legal(smaller.messages)
-
-
-@LOGS
 def test_a_refused_request_becomes_smaller_though_a_longer_one_was_accepted(log):
     engine = Conversations(50_000, model="gpt-4o", log=log)
     longer = engine.request([{"role": "user", "content": "Another task."}, *history(60)[2:]])
@@ -190,18 +160,6 @@ def test_a_refused_request_becomes_smaller_though_a_longer_one_was_accepted(log)
     assert 250 < smaller.used <= request.used * 0.75
     assert legal(smaller.messages)
     assert engine.windows.learned(LearningScope("gpt-4o")) is None
-
-
-@LOGS
-def test_a_meter_that_learned_keeps_the_cut(log):
-    engine = Conversations(2_000, model="mystery-1", log=log, compact_at="never")
-    first = engine.request(history(30))
-    assert first.changed
-    scale = engine.plan(first.input).scale
-    first.answered({"prompt_tokens": int(brim_count(first.messages) * 0.9), "completion_tokens": 1})
-    assert engine.plan(first.input).scale is not scale
-    second = engine.request(history(34))
-    assert second.messages[: len(first.messages)] == first.messages
 
 
 @LOGS
@@ -231,18 +189,6 @@ def test_tools_and_extra_tokens_are_counted_and_take_their_room(log):
     for request in full:
         assert 400 < request.used <= 2_000
     assert brim_count(full[1].messages) <= 1_300
-
-
-@LOGS
-def test_a_request_continues_the_conversation_with_the_longest_beginning(log):
-    engine = Conversations(50_000, model="gpt-4o", log=log)
-    engine.request(history(5), session="longer")
-    engine.request([*history(3)], session="shorter")
-    engine.request(history(6))
-    assert {each.name: len(each.known) for each in engine._known} == {
-        "longer": len(history(6)),
-        "shorter": len(history(3)),
-    }
 
 
 def test_two_engines_on_one_store_keep_the_same_cut_without_a_log(tmp_path):

@@ -89,31 +89,6 @@ def test_more_than_five_results_are_in_the_next_context():
     assert all(f'{{"module": {number}, "state": "ported"}}' in first for number in range(known))
 
 
-@pytest.mark.requirement("S3.7", "S3.14")
-def test_the_visible_notice_counts_what_is_in_the_context():
-    notices = []
-
-    def steps(tick, number):
-        words = FINDINGS[number] if number < 10 else "Go."
-        return brim.Step(messages=said(number, words), end="goal" if tick.sub_tick else "continue")
-
-    loop, prompts = loop_of(steps, boundary="visible", on_notice=notices.append)
-    loop.run()
-    (notice,) = notices
-    first = prompts[-1][0]["content"]
-    shown = sum(finding in first for finding in FINDINGS)
-    calls = first.count('- f {"path"')
-    assert shown == 10
-    assert notice.startswith("Iteration 1 continues in a fresh context (sub-tick 1): it begins with ")
-    assert f"{calls} of {loop.progress.steps - 1} calls" in notice
-    findings = int(notice.split(" findings")[0].rsplit(" of ", 1)[0].rsplit(" ", 1)[1])
-    lines = [line for line in first.split("\n") if line.startswith("- ")]
-    atoms = sum(
-        line.count("; ") + 1 for line in first.split("\n") if line.startswith(("Paths: ", "Numbers: ", "Ids: "))
-    )
-    assert findings == len(lines) - calls + atoms
-
-
 class TestSummariser:
     def run(self, summarise):
         def steps(tick, number):

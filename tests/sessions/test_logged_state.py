@@ -13,8 +13,6 @@ from brim.testing import MemoryStore
 from faulty import AFTER, FaultyStore
 from sessions.talking import turn, window
 
-GOLD = "The vault code is heron-4711 and nobody else may know it."
-
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request, tmp_path):
@@ -244,8 +242,6 @@ def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
         assert "line of" in session.answer_recall(asked_for)
 
 
-PINS = 8
-"""How many texts are pinned here."""
 PINNING = """
 import sys, time
 import brim
@@ -291,18 +287,3 @@ def pinned_while_it_runs(url, pins):
         assert other.returncode == 0
         session.add(turn(0))
         return session, handles, steps
-
-
-def test_pins_of_another_process_are_all_taken_while_the_agent_runs(tmp_path):
-    url = f"sqlite:///{tmp_path}/brim.db"
-    session, handles, steps = pinned_while_it_runs(url, PINS)
-    assert [name[:11] for name in session.pins] == handles
-    assert steps > 5
-    with brim.open_store(url) as store:
-        opened = Session.open("s", store=store)
-        assert [name[:11] for name in opened.pins] == handles
-        assert all(text in opened.prompt().text for text in opened.pins.values())
-        numbers = [entry.number for entry in store.entries("s")]
-        assert numbers == list(range(1, len(numbers) + 1))
-        said = [each["content"] for each in messages_in(store, "s") if each["role"] == "user"][PINS:]
-        assert said == [turn(i)[0]["content"] for i in [*range(1, steps + 1), 0]]

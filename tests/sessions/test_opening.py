@@ -137,35 +137,6 @@ def test_settings_open_as_many_sessions_as_a_program_wants(tmp_path, url):
     assert ended.returncode == 0, ended.stderr
 
 
-PICTURE = bytes(range(256)) * 3
-
-
-def shown(i):
-    image = {"image": {"format": "png", "source": {"bytes": PICTURE}}}
-    result = {"toolResult": {"toolUseId": f"t{i}", "content": [{"text": f"line {i} of the file\n" * 60}, image]}}
-    use = {"toolUse": {"toolUseId": f"t{i}", "name": "read", "input": {"$bytes": "bm8=", "n": i}}}
-    return [
-        {"role": "user", "content": [{"text": f"What is in picture {i}?"}, image]},
-        {"role": "assistant", "content": [use]},
-        {"role": "user", "content": [result]},
-        {"role": "assistant", "content": [{"text": f"A cat, number {i}."}]},
-    ]
-
-
-def test_a_session_that_is_opened_again_sends_the_same_bytes(url):
-    """The bytes of Bedrock's pictures came back as a text."""
-    never = Session(brim.Window(9_000), meter="o200k_base", format="bedrock")
-    Session(brim.Window(9_000), meter="o200k_base", format="bedrock", store=url, id="s").close()
-    for i in range(12):
-        with Session.open("s", store=url) as opened:
-            for each in (opened, never):
-                each.add(shown(i))
-            mine, its = (repr(each.prompt().messages) for each in (opened, never))
-            assert mine == its
-    assert never.status().compactions
-    assert "'bytes': b'\\x00\\x01" in mine
-
-
 def look(url):
     """Look at a store, and try to write to it."""
     with brim.open_store(url) as store:

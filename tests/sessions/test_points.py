@@ -32,11 +32,6 @@ def test_nine_of_ten_points_are_there_after_five_contexts_and_no_open_one_is_don
     assert right >= 140, "what is told apart stands under its heading"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_report_of_work_done_is_told_as_done(language):
-    assert [sentence_kind("assistant", each) for each in points(language)["done"]] == ["done"] * 10
-
-
 def test_nobody_reads_done_in_what_is_still_to_be_done():
     """An open point may have every word of a report."""
     for sentence in (
@@ -86,11 +81,3 @@ def test_what_the_loop_says_is_not_said_by_the_user():
     text = continuation(said, goal=GOAL["en"], meter=METER, limit=LIMIT).text(METER, LIMIT)
     assert headed(text)["Said by the user"] == ["The shop in Bergen opens at nine."]
     assert "Iteration 3" not in text
-
-
-def test_a_list_of_names_is_no_list_of_findings():
-    """The boundary said "133 of 138 findings" of names."""
-    names = "\n".join(f"- mod_{i}\n- モジュール{i}\n- 支払い" for i in range(40))
-    said = [{"role": "assistant", "content": f"The modules:\n{names}\nmod_7 writes to the ledger twice."}]
-    made = continuation(said, goal=GOAL["en"], meter=METER, limit=LIMIT)
-    assert made.findings == ("mod_7 writes to the ledger twice.",)

@@ -53,12 +53,6 @@ def test_a_file_that_is_read_again_is_charged_to_the_cut_that_took_it(log):
     engine.close()
 
 
-def test_a_file_that_is_still_in_the_prompt_is_read_again_for_nothing():
-    engine, last = run([*FILES, FILES[-1]])
-    assert last.regret == (0, 0)
-    assert engine.sessions[0].status().regret["calls"] == 0
-
-
 def test_the_same_call_counts_once_for_each_time_that_its_result_was_taken():
     engine, _ = run([*FILES, "f1.py", "f1.py"])
     assert engine.sessions[0].status().regret["calls"] == 1

@@ -3,7 +3,7 @@
 import pytest
 
 import brim
-from brim.sessions.recall.result_limit import bounded
+from brim.sessions.session_step import bounded
 from brim.wire import wire
 from talk import answer, gives
 

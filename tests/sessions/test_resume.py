@@ -1,6 +1,5 @@
 """With a store every call is durable, and a session that was closed goes on as one that never was."""
 
-import asyncio
 import random
 
 import pytest
@@ -90,21 +89,6 @@ def test_the_log_holds_no_text_beside_the_messages_and_what_was_compacted(store)
     assert again.messages[0]["content"].startswith("Question 1")
 
 
-def test_text_that_left_is_found_after_opening(store):
-    talk = Session(**asked(store=store))
-    whole = "needle in row 77\n" * 400
-    messages = turn(1)
-    messages[2]["content"] = whole
-    talk.add(messages)
-    for i in range(2, 30):
-        talk.add(turn(i))
-        talk.prompt()
-    again = Session.open(talk.id, store=store)
-    found = again.search("needle")
-    assert whole in [again.recall(each.handle) for each in found]
-    assert again.recall(found[0].handle[:11])
-
-
 def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
     talk = Session(**asked(store=store))
     for i in range(30):
@@ -124,19 +108,6 @@ def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
     assert "Give" in talk.answer_recall({})
     assert "no kept text" in talk.answer_recall({"handle": "b2:ffffffffff"})
     assert "No dropped text" in talk.answer_recall({"query": "zebra"})
-
-
-def test_a_session_in_a_file_is_there_when_the_file_is_opened_again(tmp_path):
-    url = f"sqlite:///{tmp_path}/brim.db"
-    with brim.open_store(url) as store:
-        talk = Session(**asked(store=store, id="s"))
-        for i in range(12):
-            talk.add(turn(i))
-            sent = talk.prompt(system=SYSTEM).messages
-    with brim.open_store(url) as store:
-        again = Session.open("s", store=store)
-        assert again.prompt(system=SYSTEM).messages == sent
-        assert again.search("line srv m1.py")
 
 
 class Failing(MemoryStore):
@@ -196,28 +167,6 @@ def test_events_are_told_only_once_they_are_written():
     with pytest.raises(StoreError):
         talk.prompt()
     assert seen.events == []
-
-
-def test_sessions_of_one_store_go_on_side_by_side_in_async_code(tmp_path):
-    async def talk(store, name, rounds):
-        for i in range(rounds):
-            opened = await asyncio.to_thread(Session.open, name, store=store, create=True, **asked())
-            await asyncio.to_thread(opened.add, turn(i, lines=80))
-            await asyncio.to_thread(opened.prompt, system=SYSTEM)
-        return opened
-
-    async def all_of_them(store):
-        return await asyncio.gather(*(talk(store, f"thread-{i}", 6 + i) for i in range(4)))
-
-    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
-        made = asyncio.run(all_of_them(store))
-        for i, session in enumerate(made):
-            alone = Session(**asked())
-            for number in range(6 + i):
-                alone.add(turn(number, lines=80))
-                fitted = alone.prompt(system=SYSTEM)
-            assert Session.open(f"thread-{i}", store=store).prompt(system=SYSTEM).messages == fitted.messages
-            assert session.notices == alone.notices
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["opened", "begun"])

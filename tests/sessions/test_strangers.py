@@ -53,26 +53,6 @@ def test_a_message_whose_add_raises_is_in_no_prompt_of_another_thread():
     store.close()
 
 
-def test_one_session_object_in_six_threads_is_no_conflict(tmp_path):
-    raised = []
-    with brim.Session(2_000, store=f"sqlite:///{tmp_path}/brim.db", **SMALL) as session:
-
-        def talk(name):
-            for i in range(40):
-                try:
-                    session.add(user(f"{name} {i} and some words"))
-                    session.prompt()
-                except brim.BrimError as error:
-                    raised.append(error)
-
-        threads = [threading.Thread(target=talk, args=(name,)) for name in "abcdef"]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert raised == []
-
-
 def test_a_refusal_of_a_short_prompt_that_states_a_large_window_does_not_end_a_session():
     session = brim.Session(6_000, **SMALL)
     session.add(user("hello"))

@@ -189,12 +189,6 @@ def test_after_a_compaction_the_usage_is_not_the_size_of_what_was_sent(answer):
     assert reported(usage_in(answer)).sent is None
 
 
-def test_of_several_passes_the_first_has_the_size_of_the_prompt():
-    passes = [{"type": "message", "input_tokens": size, "cache_read_input_tokens": 5} for size in (10, 40)]
-    told = reported({"input_tokens": 50, "cache_read_input_tokens": 10, "output_tokens": 1, "iterations": passes})
-    assert (told.input, told.sent) == (60, 15)
-
-
 def test_openai_answers_repeat_what_was_asked_for_and_that_is_no_edit():
     asked = [{"type": "compaction", "compact_threshold": 200_000}]
     told = reported({"context_management": asked, "output": [], "usage": {"input_tokens": 9, "output_tokens": 1}})
@@ -217,15 +211,3 @@ def test_what_the_provider_clears_is_not_cut_and_does_not_correct_the_meter():
     second = engine.request([*history, *more], format="anthropic")
     assert second.correction < -1_000
     assert second.cut == 0
-
-
-def test_the_status_says_what_the_provider_cleared_and_how_often_it_compacted():
-    session = brim.Session(20_000, meter="o200k_base", store=(store := MemoryStore()), id="s")
-    session.add({"role": "user", "content": "hello"})
-    session.prompt()
-    usage = {"input_tokens": 9, "cache_read_input_tokens": 0, "output_tokens": 1}
-    session.record_usage({"usage": usage, "stop_reason": "compaction"})
-    session.record_usage({"usage": usage, "context_management": {"applied_edits": [CLEARED]}})
-    status = brim.Session.open("s", store=store).status()
-    assert (status.cleared, status.compacted) == (50_000, 1)
-    assert [entry.body.get("edits") for entry in store.entries("s", kinds=["usage"])] == [None, [CLEARED]]

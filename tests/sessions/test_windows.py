@@ -6,7 +6,7 @@ import pytest
 
 import brim
 from brim.meter.catalogue import find
-from brim.meter.window import Window, answer_room
+from brim.meter.window import answer_room
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits, Windows, source
 from brim.sessions.log.tolerant_store import TolerantStore
@@ -29,10 +29,6 @@ def windows(store=None, clock=None):
 
 def room(of, model="mystery", answer=None, *, exact=True, server="", **limits):
     return of.room(LearningScope(model, server=server), WindowLimits(**limits), answer, exact=exact)
-
-
-def test_nobody_knows_the_window_of_an_unknown_model():
-    assert room(windows()) is None
 
 
 @pytest.mark.parametrize(
@@ -68,13 +64,6 @@ def test_an_answer_that_counts_is_reserved_whole_and_one_that_does_not_gets_a_sm
     of.accepted(MYSTERY, 6_000, 3_000, 8_000)
     assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=7_000, target=7_000, most=8_000)
     assert room(of, answer=300, size=8_000).fits == 7_700
-
-
-@pytest.mark.parametrize(("used", "answer"), [(6_000, None), (4_000, 3_000), (100, 9_000)])
-def test_an_answer_that_would_have_fitted_teaches_nothing(used, answer):
-    of = windows()
-    of.accepted(MYSTERY, used, answer, 8_000)
-    assert of.answer_counts(MYSTERY) is None
 
 
 @pytest.mark.parametrize(
@@ -202,13 +191,6 @@ def test_many_clients_whom_a_server_tells_nothing_make_it_forget_no_window():
     for i in range(5_000):
         asyncio.run(of.ask(source("http://a", (f"eve {i}",)), fetched({"models": None, "/props": None})))
     assert of.served(LearningScope("m", ("ann",), "http://a")) == 900
-
-
-def test_limits_are_those_of_a_window():
-    window = Window(9_000, reserve=100, cap=0.5, limit=4_000)
-    assert WindowLimits.of(window) == WindowLimits(size=9_000, reserve=100, cap=0.5, limit=4_000, spare=False)
-    assert room(windows(), size=8_000, spare=False) == Room.of(8_000)
-    assert WindowLimits.of(None) == WindowLimits()
 
 
 def test_a_store_that_fails_is_counted_and_done_without(tmp_path):

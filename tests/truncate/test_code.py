@@ -137,21 +137,6 @@ def test_every_line_that_stays_is_one_of_the_source_in_order(name, share):
                 at = lines.index(line, at) + 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "-" * 100_000 + "1",
-        "(" * 100_000,
-        "if a:\n pass\n" + "elif b:\n pass\n" * 5_000,
-        "a = '\ud800'",
-        "a = 1\rb = 2\r" * 9,
-    ],
-    ids=["signs", "brackets", "branches", "surrogate", "lone returns"],
-)
-def test_odd_sources_are_cut_like_any(text):
-    checked(Code(), text, 60, CHAR)
-
-
 def test_another_language_keeps_its_signatures():
     source = "function f(a) {\n" + "  a += 1;\n" * 30 + "}\n\nfunction g() {\n  return 1;\n}\n"
     assert Code().truncate(source, 110, CHAR).text.startswith("function f(a) {\n  a += 1;\n")
@@ -165,10 +150,6 @@ def test_the_outermost_lines_stay_when_signatures_do_not_fit():
     cut = Code().truncate(source, 120, CHAR)
     assert cut.text.startswith("function f0(a) {\n")
     assert "characters omitted" not in cut.text
-
-
-def test_one_long_line_is_cut_as_plain_text():
-    assert "characters omitted" in Code().truncate("let a = {" + "b;" * 300, 80, CHAR).text
 
 
 JAVASCRIPT = """\

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.truncate.json_parts import JsonParts, json_parts
-from brim.truncate.json_shape import Json
 from brim.truncate.parts import TextParts
+from brim.truncate.shape import Json
 from properties import examples
 from truncate.cutting import CHAR, PIECE, boundaries, checked, every_meter, limits, shares
 

@@ -2,11 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate.ends import Head
-from brim.truncate.lines import Lines
+from brim.truncate.ends import Lines
 from properties import examples
-from strategies import long_texts
-from truncate.cutting import BAR, CHAR, boundaries, checked, every_meter, limits, shares
+from truncate.cutting import BAR, CHAR, checked, every_meter, limits, shares
 
 TEXT = "first\nsecond\nthird\nfourth\n"
 
@@ -28,10 +26,6 @@ def test_whole_lines_are_kept(marker, text, limit, expected):
     assert Lines(marker=marker).truncate(text, limit, CHAR).text == expected
 
 
-def test_the_marker_is_that_of_the_head():
-    assert Lines().truncate("word\n" * 20, 40, CHAR).text == "word\n" * 3 + "word" + Head().marker
-
-
 @every_meter
 @examples(60)
 @given(lines=st.lists(st.text("abc de", max_size=12).map("x".__add__), min_size=4, max_size=30), share=shares)
@@ -41,15 +35,3 @@ def test_every_kept_line_is_a_line_of_the_source(meter, lines, share):
     if cut and cut.text != text and "\n" in cut.text.strip("\n"):
         kept = [line for line in cut.text.split("\n") if line != BAR]
         assert kept == lines[: len(kept)]
-
-
-@every_meter
-@examples(60)
-@given(text=long_texts, share=shares)
-def test_no_grapheme_is_split(meter, text, share):
-    cut = checked(Lines(marker=BAR), text, limits(text, meter, share), meter)
-    if cut and cut.text != text:
-        before, after = cut.text.split(BAR)
-        assert text.startswith(before)
-        assert len(before) in boundaries(text)
-        assert not after

@@ -60,11 +60,6 @@ def test_each_gap_says_how_many_lines_it_holds():
     ]
 
 
-def test_a_line_too_long_for_the_limit_is_cut_as_plain_text():
-    assert "characters omitted" in Log().truncate("x" * 1000, 80, CHAR).text
-    assert "x <924> x" in Log(marker="<{dropped}>").truncate("x" * 1000, 85, CHAR).text
-
-
 def test_one_huge_line_does_not_hide_the_others():
     text = log_with("ERROR " + "x" * 5000, 30) + "last words\n"
     assert "last words" in Log().truncate(text, 300, CHAR).text

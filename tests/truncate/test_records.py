@@ -1,16 +1,12 @@
-import time
-
 import pytest
-import toktok
 from hypothesis import given
 from hypothesis import strategies as st
 
-import brim
 from brim.errors import DoesNotFit, InvalidValue
 from brim.truncate.records import Records
 from properties import examples
-from strategies import long_texts, pieces
-from truncate.cutting import BAR, CHAR, attempt, checked, every_meter, limits, shares
+from strategies import pieces
+from truncate.cutting import BAR, CHAR, attempt, every_meter, limits, shares
 
 keeps = st.sampled_from(["newest", "best"])
 ENTRIES = ["one", "two", "three", "four", "five"]
@@ -191,29 +187,3 @@ def test_no_more_entries_would_fit(keep, entries, limit):
 )
 def test_the_lines_of_a_text_are_its_entries(keep, text, limit, expected):
     assert Records(keep=keep, marker="#").truncate(text, limit, CHAR).text == expected
-
-
-@every_meter
-@examples(50)
-@given(keep=keeps, text=long_texts, share=shares, separator=st.sampled_from(["\n", "", "\n\n"]))
-def test_a_text_is_never_over_the_limit(meter, keep, text, share, separator):
-    checked(Records(keep=keep, separator=separator), text, limits(text, meter, share), meter)
-
-
-def test_a_warm_selection_is_quick():
-    entries = [f"entry number {number}" for number in range(10_000)]
-    meter = type(CHAR)()
-    Records().select(entries, 50_000, meter)
-    start = time.perf_counter()
-    Records().select(entries, 50_000, meter)
-    assert time.perf_counter() - start < 0.5
-
-
-@given(st.lists(st.text(max_size=80), min_size=2, max_size=12), st.integers(1, 120))
-def test_the_count_of_kept_entries_is_that_of_a_meter_that_has_seen_nothing(entries, limit):
-    meter = brim.meter("o200k_base")
-    try:
-        chosen = Records(keep="best", separator="\n").select(entries, limit, meter)
-    except DoesNotFit:
-        return
-    assert chosen.after == meter.count(chosen.text) == toktok.batch_count([chosen.text], "o200k_base", 1)[0] <= limit

@@ -1,18 +1,14 @@
 import json
 
 import pytest
-from hypothesis import given
 
 from brim.errors import DoesNotFit
 from brim.truncate.code import Code
 from brim.truncate.diff import Diff
-from brim.truncate.json_shape import Json
 from brim.truncate.log import Log
 from brim.truncate.markdown import Markdown
-from brim.truncate.shape import Shape, kind_of
-from properties import examples
-from strategies import long_texts
-from truncate.cutting import CHAR, checked, every_meter, limits, shares
+from brim.truncate.shape import Json, Shape, kind_of
+from truncate.cutting import CHAR, checked
 
 TEXTS = {
     "json": (Json(), json.dumps({"rows": [{"id": number} for number in range(200)]})),
@@ -53,22 +49,9 @@ def test_what_cannot_keep_its_kind_is_cut_as_plain_text(text):
     assert "characters omitted" in Shape().truncate(text, 60, CHAR).text
 
 
-def test_the_marker_is_handed_on():
-    assert "<cut>" in Shape(marker="<cut>").truncate("words " * 99, 50, CHAR).text
-    for kind in ("log", "markdown", "python", "git diff"):
-        assert "<cut>" in Shape(marker="<cut>").truncate(TEXTS[kind][1], 200, CHAR).text
-
-
 def test_a_marker_that_does_not_fit_is_refused():
     with pytest.raises(DoesNotFit):
         Shape().truncate("words " * 99, 20, CHAR)
-
-
-@every_meter
-@examples(50)
-@given(text=long_texts, share=shares)
-def test_any_text_is_cut_to_the_limit(meter, text, share):
-    checked(Shape(), text, limits(text, meter, share), meter)
 
 
 def test_json_of_more_than_a_million_characters_is_read_only_if_that_is_asked_for():

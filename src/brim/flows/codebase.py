@@ -17,7 +17,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import SourceError
-from brim.history.term_index import TermIndex
+from brim.history.relevance import TermIndex
 from brim.receipts.section import Section
 from brim.sections.prompt_fit import Prompt
 from brim.truncate import cut

@@ -15,34 +15,30 @@ from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
 from brim.history.options import Embed
-from brim.history.relevance import Relevance, spread
-from brim.history.term_index import ordered
+from brim.history.relevance import Relevance, ordered, spread
 
 _DEFAULT = "wordllama"
+_SHARE = 0.25
+"""The weight of meaning against words."""
 
 
 class Meaning:
     """A growing index of texts, ranked by the words and the meaning of a query."""
 
-    def __init__(self, embed: Embed | str = _DEFAULT, share: float = 0.25) -> None:
+    def __init__(self, embed: Embed | str = _DEFAULT) -> None:
         """Start an empty index.
 
-        `embed` is a function, or the name of one: `wordllama` is offline and comes with the extra `embeddings`. `share`
-        is the weight of meaning against words: with 1 it decides alone.
+        `embed` is a function, or the name of one: `wordllama` is offline and comes with the extra `embeddings`.
 
         Raises:
             UnknownName: there is no embedding of that name, or its library is not installed.
             InvalidType: `embed` is neither a name nor a function.
-            InvalidValue: `share` is not from 0 to 1.
         """
-        if not 0 <= share <= 1:
-            raise InvalidValue("share", share, "from 0 to 1")
         if isinstance(embed, str) and embed != _DEFAULT:
             raise UnknownName("embedding", embed, [_DEFAULT], "Give a function from texts to vectors")
         self._embed = wordllama() if isinstance(embed, str) else embed
         if not callable(self._embed):
             raise InvalidType("embed", embed, "a function from texts to vectors, or the name of one")
-        self._share = share
         self._words = Relevance()
         self._waiting: list[str] = []
         """Texts that are embedded with the next query, many at a time."""
@@ -74,8 +70,8 @@ class Meaning:
         words = self._words.scores(query, own)
         alike = spread([0.0 if number in own else near for number, near in enumerate(self._alike(query))])
         most, nearest = max(words, default=0) or 1, max(alike, default=0) or 1
-        share = self._share
-        scores = [(1 - share) * word / most + share * near / nearest for word, near in zip(words, alike, strict=True)]
+        pairs = zip(words, alike, strict=True)
+        scores = [(1 - _SHARE) * word / most + _SHARE * near / nearest for word, near in pairs]
         return ordered(scores, sizes)
 
     def _alike(self, query: str) -> list[float]:

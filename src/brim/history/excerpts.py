@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 from brim.meter.memo import Memo
+from brim.truncate.base import mark
 from brim.truncate.json_parts import LARGEST, Parts, json_parts, members
-from brim.truncate.marker import mark
 from brim.truncate.parts import LONG_LINE, TextParts
 
 _FENCE = "```"

@@ -12,27 +12,25 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 
 from brim.errors import DoesNotFit
-from brim.history.bindings import asks_for_thinking
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
-from brim.history.ledger import Ledger
 from brim.history.media_limit import MediaIndex
-from brim.history.names import has_value, names_in, single_places
+from brim.history.names import Ledger, has_value, names_in, single_places
 from brim.history.note import note
 from brim.history.priority import NAMES
-from brim.history.repair import Repair
 from brim.history.repeats import Repeats
-from brim.history.turns import Turns
+from brim.history.rules import asks_for_thinking
+from brim.history.turns import Repair, Turns
 from brim.meter.words import terms
 from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
-from brim.truncate.base import shrink
+from brim.truncate.base import mark, shrink
 from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
-from brim.truncate.marker import mark
 from brim.truncate.parts import LONG_LINE, TextParts, whole_part
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
@@ -90,6 +88,23 @@ Chosen = Mapping[int, Sequence[int]]
 """The parts of texts that are shown, by the index of the piece."""
 
 
+T = TypeVar("T")
+
+
+def _made_once(make: Callable[[Forms, int], T]) -> Callable[[Forms, int], T]:
+    """Have a method keep what it makes of a message, until messages come that make it wrong."""
+
+    @wraps(make)
+    def kept(self: Forms, position: int) -> T:
+        key = make.__name__, position
+        if key not in self._made:
+            self._made[key] = make(self, position)
+        made: T = self._made[key]
+        return made
+
+    return kept
+
+
 class Forms:
     """The forms of the messages of a history."""
 
@@ -100,7 +115,6 @@ class Forms:
         self.media = MediaIndex(turns)
         self.ledger = Ledger(turns)
         self._repeats = Repeats(turns)
-        self._rooms: dict[tuple[int, int, bool], int] = {}
         self._parts = (0, dict[tuple[int, int], Part]())
         self._forget()
 
@@ -108,20 +122,11 @@ class Forms:
         self._valid = self._turns.order, self.handles
         self._seen = 0
         self._large: dict[tuple[str, bool], Parts] = {}
-        self._densities: dict[tuple[int, int], float] = {}
-        self._marked: dict[int, int] = {}
-        """How many marks of what came again each message had when its forms were made."""
         self._owed: int | None = None
-        self._asking: tuple[int | None, frozenset[str]] = None, frozenset()
-        """The position of the task, and its words."""
+        self._made: dict[tuple[str, int], Any] = {}
+        """What was made of each message, by the name of the method."""
         self._answers: dict[tuple[int, int], list[int]] = {}
         """The parts of results that have words of the task, by position and piece."""
-        self._deed: dict[int, Form] = {}
-        self._brief: dict[int, Form] = {}
-        self._spare: dict[int, Form] = {}
-        self._shown: dict[int, Chosen] = {}
-        """The parts that the spare form of a message shows, of the texts that it shortens."""
-        self._names: dict[int, frozenset[str]] = {}
 
     def keep_up(self) -> None:
         """Discard the forms that messages have made wrong which came since."""
@@ -130,13 +135,10 @@ class Forms:
             self._forget()
         if self._seen == len(turns):
             return
-        self._repeats.read()
+        self._repeats.keep_up()
         owed = self.owed if turns.thinks else None
-        stale = {at for at, marks in self._repeats.marks.items() if self._marked.get(at) != len(marks)}
-        self._marked.update({at: len(self._repeats.marks[at]) for at in stale})
-        for at in {*stale, self._owed, owed} if owed != self._owed else stale:
-            for known in (self._deed, self._brief, self._spare, self._shown, self._names):
-                known.pop(at, None)  # type: ignore[arg-type]
+        stale = self._repeats.taken() | ({self._owed, owed} if owed != self._owed else set())
+        self._made = {key: made for key, made in self._made.items() if key[1] not in stale}
         self._owed, self._seen = owed, len(turns)
 
     def texts(self, position: int, at: int) -> Parts:
@@ -149,11 +151,8 @@ class Forms:
 
     def density(self, position: int, at: int) -> float:
         """Return the tokens of a character of a text, at most one."""
-        known = self._densities.get((position, at))
-        if known is None:
-            text = self._turns.messages[position].pieces[at].text
-            known = self._densities[position, at] = min(1.0, self._turns.chat.text(text) / len(text))
-        return known
+        text = self._turns.messages[position].pieces[at].text
+        return min(1.0, self._turns.chat.text(text) / len(text))
 
     def _divided(self, text: str, *, own: bool = False) -> Parts:
         """Return the parts of a text; those of a long one are kept here: a few such would fill the common memo."""
@@ -174,14 +173,9 @@ class Forms:
 
     def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
         """Return the most tokens that a note can take, if numbers of turns have so many digits."""
-        known = self._rooms.get((digits, budget, classes))
-        if known is None:
-            most = 10**digits - 1
-            shares = dict.fromkeys(NAMES, most) if classes else None
-            widest = note(most, most, budget, budget, self._turns.meter.unit, shares)
-            chat = self._turns.chat
-            known = self._rooms[digits, budget, classes] = chat.frame("user") + chat.text(widest) + 4
-        return known
+        most, chat = 10**digits - 1, self._turns.chat
+        shares = dict.fromkeys(NAMES, most) if classes else None
+        return chat.frame("user") + chat.text(note(most, most, budget, budget, self._turns.meter.unit, shares)) + 4
 
     def whole(self, position: int) -> Form:
         """Return a message as it is."""
@@ -208,33 +202,26 @@ class Forms:
             edits.append(([piece, *inner] if piece.kind == "result" else piece, text))
         return self._edited(position, edits)
 
+    @_made_once
     def deed(self, position: int) -> Form:
         """Return a message with its calls alone, and a mark for each result; one without calls has no such form."""
-        known = self._deed.get(position)
-        if known is None:
-            turns = self._turns
-            message, known = turns.messages[position], self.brief(position)
-            if message.calls and position != self._owed:
-                made = turns.wire.read(known.raw, turns.indexes[position])
-                words = [piece for piece in made.pieces if piece.kind == "text" and piece.at]
-                edits = {
-                    piece.at: mark(len(piece.text.split()), "word") for piece in words if len(piece.text) > _SPOKEN
-                }
-                raw = changed(known.raw, edits) if edits else known.raw
-                known = Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
-            elif message.results:
-                known = self._excerpt(position, {at: self._heard(position, at) for at in self.shown(position)})
-            self._deed[position] = known
-        return known
+        turns, brief = self._turns, self.brief(position)
+        message = turns.messages[position]
+        if message.calls and position != self._owed:
+            made = turns.wire.read(brief.raw, turns.indexes[position])
+            words = [piece for piece in made.pieces if piece.kind == "text" and piece.at and len(piece.text) > _SPOKEN]
+            edits = {piece.at: mark(len(piece.text.split()), "word") for piece in words}
+            raw = changed(brief.raw, edits) if edits else brief.raw
+            return Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
+        if message.results:
+            return self._excerpt(position, {at: self._heard(position, at) for at in self.shown(position)})
+        return brief
 
+    @_made_once
     def brief(self, position: int) -> Form:
         """Return a message with its words and calls, and a mark for each result."""
-        known = self._brief.get(position)
-        if known is None:
-            shown = self.shown(position)
-            least = {at: self._least(position, at, chosen) for at, chosen in shown.items()}
-            known = self._brief[position] = self._excerpt(position, least)
-        return known
+        shown = self.shown(position)
+        return self._excerpt(position, {at: self._least(position, at, chosen) for at, chosen in shown.items()})
 
     def _least(self, position: int, at: int, chosen: Sequence[int]) -> Sequence[int]:
         """Return the parts of a text that its shortest form shows: of what the agent wrote itself a few words."""
@@ -261,24 +248,20 @@ class Forms:
             for part in shown
         )
 
+    @_made_once
     def spare(self, position: int) -> Form:
         """Return a message with its words and calls, and of each result how it ended."""
-        known = self._spare.get(position)
-        if known is None:
-            known = self._spare[position] = self._excerpt(position, self.shown(position))
-        return known
+        return self._excerpt(position, self.shown(position))
 
     def excerpt(self, position: int, more: Chosen) -> Form:
         """Return the spare form of a message with more parts of its texts."""
         shown = self.shown(position)
         return self._excerpt(position, {at: [*{*shown[at], *more.get(at, ())}] for at in shown})
 
+    @_made_once
     def shown(self, position: int) -> Chosen:
         """Return the texts that the spare form of a message shortens, by their index, with the parts that it shows."""
-        known = self._shown.get(position)
-        if known is None:
-            known = self._shown[position] = {} if position == self._owed else dict(self._shortened(position))
-        return known
+        return {} if position == self._owed else dict(self._shortened(position))
 
     def _shortened(self, position: int) -> Iterator[tuple[int, Sequence[int]]]:
         message, count, tokens = self._turns.messages[position], self._turns.chat.text, self._turns.tokens
@@ -318,20 +301,19 @@ class Forms:
             called = {
                 word for each in members for piece in each.pieces if piece.kind == "call" for word in terms(piece.text)
             }
-            places = single_places(turns.messages[position].pieces[at].text, self._task_words() - called)
+            asked = frozenset[str]() if turns.task is None else self._task_words(turns.task)
+            places = single_places(turns.messages[position].pieces[at].text, asked - called)
             found = Counter(part for part in map(parts.part_at, places) if has_value(parts.part(part)))
             best = max(found, key=lambda part: (found[part], -parts.size(part)), default=None)
             known = [] if best is None or parts.size(best) > LONG_LINE else [best]
             self._answers[position, at] = known
         return known
 
-    def _task_words(self) -> frozenset[str]:
+    @_made_once
+    def _task_words(self, position: int) -> frozenset[str]:
         """Return the words of the task by which lines of results are found."""
-        task = self._turns.task
-        if task != self._asking[0]:
-            said = "" if task is None else self._turns.messages[task].said()
-            self._asking = task, frozenset(terms(without(said, enveloped(said))))
-        return self._asking[1]
+        said = self._turns.messages[position].said()
+        return frozenset(terms(without(said, enveloped(said))))
 
     def _own_words(self, position: int, at: int, most: int) -> list[int]:
         """Return the parts of a long text of an agent that stay: as many as have room, the most important first."""
@@ -363,12 +345,10 @@ class Forms:
             *{part for start, stop, _ in spans for part in range(parts.part_at(start), parts.part_at(stop - 1) + 1)}
         ]
 
+    @_made_once
     def names(self, position: int) -> frozenset[str]:
         """Return the names that the spare form of a message shows."""
-        known = self._names.get(position)
-        if known is None:
-            known = self._names[position] = frozenset(self._names_shown(position))
-        return known
+        return frozenset(self._names_shown(position))
 
     def _names_shown(self, position: int) -> Iterator[str]:
         shown = self.shown(position)

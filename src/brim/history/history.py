@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.history.forms import Form, Forms
+from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
 from brim.history.options import Options, TurnOptions
@@ -172,16 +172,6 @@ class History:
             InvalidValue: a message is invalid; none is added then.
         """
         self.turns.extend(messages)
-
-    def read_ahead(self, turns: range) -> dict[int, Form]:
-        """Make ready what a cut needs of some turns, so that the cut does not have to; return their shortest forms."""
-        stop = self.turns.span(turns[-1])[1]
-        self.turns.fingerprint(stop)
-        self._names.read(stop)
-        self._forms.keep_up()
-        raws = self.turns.raws
-        members = [at for turn in turns for at in self.turns.members(turn)]
-        return {at: form for at in members if (form := self._forms.spare(at)).raw is not raws[at]}
 
     def fit(
         self,

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from brim.errors import DoesNotFit, InvalidType
-from brim.history.bindings import binds
 from brim.history.forms import Form, Forms
 from brim.history.ladder import Ladder
 from brim.history.names import NameIndex, names_in
@@ -20,10 +19,9 @@ from brim.history.options import Options, check_stable
 from brim.history.priority import distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
-from brim.history.repair import Repair
-from brim.history.spans import Span, joined, ranges
+from brim.history.rules import binds
 from brim.history.stable import HeldCut, Stable
-from brim.history.turns import Turns
+from brim.history.turns import Repair, Span, Turns, joined, ranges
 from brim.truncate import shortened
 from brim.wire.message import spoken
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from brim.history.turns import Turns
+from brim.history.turns import MessageIndex
 from brim.meter.catalogue import lookup
-from brim.wire.message import MEDIA
+from brim.wire.message import MEDIA, Message
 
 
 class MediaLimits(NamedTuple):
@@ -37,15 +37,10 @@ _STEP = 10
 """Messages whose media are left out at a time. With 5 the start of a prompt changes twice as often."""
 
 
-class MediaIndex:
-    """The media of a history; each message is read once."""
-
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._forget()
+class MediaIndex(MessageIndex):
+    """The media of a history."""
 
     def _forget(self) -> None:
-        self._order, self._read = self._turns.order, 0
         self._images = self._size = 0
         self._places: list[tuple[int, int, int]] = []
         """The position of each message with media, its images, and the bytes of its media."""
@@ -60,7 +55,7 @@ class MediaIndex:
 
     def surplus(self) -> list[int]:
         """Return the positions of the messages whose media are too many or too large, the oldest first."""
-        self._keep_up()
+        self.keep_up()
         if not self._places:
             return []
         images, size, limits = self._images, self._size, self.limits
@@ -74,15 +69,9 @@ class MediaIndex:
         gone = min(-(-gone // _STEP) * _STEP, len(self._places) - 1)
         return [at for at, _, _ in self._places[:gone]]
 
-    def _keep_up(self) -> None:
-        """Read the messages that have come."""
-        turns = self._turns
-        if self._order != turns.order:
-            self._forget()
-        for at in range(self._read, len(turns)):
-            media = [piece for piece in turns.messages[at].pieces if piece.kind in MEDIA]
-            if media:
-                images, size = sum(piece.kind == "image" for piece in media), sum(len(piece.text) for piece in media)
-                self._places.append((at, images, size))
-                self._images, self._size = self._images + images, self._size + size
-        self._read = len(turns)
+    def _add(self, position: int, message: Message) -> None:
+        media = [piece for piece in message.pieces if piece.kind in MEDIA]
+        if media:
+            images, size = sum(piece.kind == "image" for piece in media), sum(len(piece.text) for piece in media)
+            self._places.append((position, images, size))
+            self._images, self._size = self._images + images, self._size + size

@@ -3,24 +3,28 @@
 A name is a word that stands for one thing: a path, an id, an identifier. An agent has to write it letter by letter, so
 it has to see it, in its line. Each message is read for names once, and a name that is mentioned again moves to the end
 of its list, so a fit finds the newest names without looking at all of them.
+
+The ledger has the exact values that messages state by a key, of which the newest counts. An id, a port, a path or a
+checksum cannot be guessed, and a summary in words loses it. So a message that states such values stays before a long
+one that states none, and one whose values were all corrected later goes first.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from brim.history.envelopes import body
-from brim.history.turns import Turns
+from brim.history.turns import MessageIndex
 from brim.meter.memo import Memo
 from brim.meter.words import stem
+from brim.wire.message import Message
 
 _WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
-_ASCII_WORD = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./\-@#:]{4,198}[0-9A-Za-z_]")
-"""The same in ASCII, in two thirds of the time: no category of Unicode is looked up."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3,40}")
 """A word of letters, alone or in a name."""
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
@@ -51,38 +55,22 @@ class NameUse:
     start: int = 0
 
 
-class NameIndex:
+class NameIndex(MessageIndex):
     """The names of a history."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._forget()
-
     def _forget(self) -> None:
-        self._order = self._turns.order
-        self._read = 0
         self._written: dict[str, NameUse] = {}
         """Names that the agent or a person wrote, those first that were mentioned longest ago."""
         self._printed: dict[str, NameUse] = {}
         """Names that only results have, in the same order."""
 
-    def read(self, stop: int) -> None:
-        """Read messages up to a position that were not read before."""
-        if self._order != self._turns.order:
-            self._forget()
-        for position in range(self._read, stop):
-            self._add(position)
-        self._read = max(self._read, stop)
-
     def newest(self) -> Iterator[tuple[str, NameUse]]:
         """Yield the names that were mentioned last, first those that the agent or a person wrote."""
-        self.read(len(self._turns))
+        self.keep_up()
         lists = (self._written, self._printed)
         return chain.from_iterable(islice(reversed(each.items()), _TRIES) for each in lists)
 
-    def _add(self, position: int) -> None:
-        """Read a message."""
-        message = self._turns.messages[position]
+    def _add(self, position: int, message: Message) -> None:
         if message.role == "system":
             return
         written, printed = self._written, self._printed
@@ -116,8 +104,7 @@ def names_in(text: str) -> list[tuple[str, int]]:
 def _places(text: str) -> array[int]:
     """Return where each name in a text begins and ends."""
     places = array("L")
-    words = _ASCII_WORD if text.isascii() else _WORD
-    for found in islice(words.finditer(text, 0, _REACH), _MOST_WORDS):
+    for found in islice(_WORD.finditer(text, 0, _REACH), _MOST_WORDS):
         name = found.group()
         if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # Most words are found out by the first.
             places.extend(found.span())
@@ -141,3 +128,43 @@ def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
         word = match[0].lower()
         found[word] = -1 if word in found else match.start()
     return (place for word, place in found.items() if place >= 0 and stem(word) in terms)
+
+
+_STATED = re.compile(r"""["']?\b([A-Za-z_][\w.\-/]{1,78}\w)["']?\s?(?:=>?|:|->)\s?["']?([\w./\\@|=+\-]{2,200})""")
+"""A key and its value: `port=8443`, `"port": 8443`, `a -> b`."""
+_EXACT = re.compile(r"\d|[/\\|@_]|[a-z][A-Z]")
+"""What makes a value one that nobody can guess."""
+_VALUE_REACH = 200_000
+"""Characters of a text in which values are looked for."""
+_FOUND: Memo[tuple[tuple[str, str], ...]] = Memo()
+
+
+class Ledger(MessageIndex):
+    """The keys that the messages of people and results state, and which message stated each last."""
+
+    def _forget(self) -> None:
+        self._latest: dict[str, int] = {}
+        """The position of the message that stated each key last."""
+        self._current: Counter[int] = Counter()
+        """How many keys each message was the last to state, by position."""
+
+    def _add(self, position: int, message: Message) -> None:
+        for piece in message.pieces:
+            for key, _ in values_in(piece.text) if piece.kind in ("text", "output") else ():
+                self._current[self._latest.get(key, position)] -= key in self._latest
+                self._latest[key] = position
+                self._current[position] += 1
+
+    def current(self, position: int) -> int:
+        """Return how many keys a message was the last to state."""
+        return self._current[position]
+
+
+def values_in(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys and exact values that a text states."""
+    known = _FOUND.get(text)
+    if known is None:
+        found = (match.groups() for match in _STATED.finditer(text, 0, _VALUE_REACH))
+        known = tuple((key, value) for key, value in found if _EXACT.search(value))
+        _FOUND.put(text, known)
+    return known

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.history.forms import Form
-from brim.history.spans import Span
-from brim.history.turns import Turns
+from brim.history.turns import Span, Turns
 
 
 class SentMessages(NamedTuple):

@@ -8,12 +8,160 @@ conversation of several people, what was said by someone whom the query names is
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from brim.history.term_index import TermIndex
+from brim.errors import InvalidValue
 from brim.meter.words import terms
+
+_SATURATION = 1.2
+"""How soon a repeated term saturates: the `k1` of BM25."""
+_LENGTH = 0.75
+"""How much the length of a text counts: the `b` of BM25."""
+_KIN_LETTERS = 5
+"""Words that share so many first letters are related: donate and donation."""
+_KIN_SHARE = 0.5
+"""The weight of a related word."""
+_MOST_TERMS = 20
+"""Terms of a query that are looked up; of a long query, the rarest."""
+_LONG = 2
+"""A text of more than so many times the usual size is long, and ranks lower."""
+
+
+class TermIndex:
+    """A growing index of texts, ranked by a query."""
+
+    def __init__(self) -> None:
+        self._lengths: list[int] = []
+        """How many terms each text has."""
+        self._postings: dict[str, list[int]] = {}
+        """For each term the numbers of its texts, each followed by how often it occurs."""
+        self._kin: dict[str, list[str]] = {}
+        """The terms that start with the same letters."""
+        self._halves: list[float] = []
+        """For each text the amount of a term that scores half of the maximum."""
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def add(self, text: str) -> None:
+        """Index one more text."""
+        found = terms(text)
+        number = len(self._lengths)
+        self._lengths.append(len(found))
+        postings = self._postings
+        for term, times in Counter(found).items():
+            if term in postings:
+                postings[term] += (number, times)
+            else:
+                postings[term] = [number, times]
+                if _has_kin(term):
+                    self._kin.setdefault(term[:_KIN_LETTERS], []).append(term)
+
+    def rank(self, query: str, sizes: Sequence[int] | None = None, own: Collection[int] = ()) -> list[int]:
+        """Return the number of every text, the most relevant first, and the newest first among equals.
+
+        If the query matches nothing, the newest is first. `sizes` are the tokens of the texts: a long one ranks lower,
+        since others could have its room. `own` are the texts that the query was taken from, which it does not match.
+
+        Raises:
+            InvalidValue: `sizes` are not one for each text.
+        """
+        return ordered(self.scores(query, own), sizes)
+
+    def scores(self, query: str, own: Collection[int] = ()) -> list[float]:
+        """Return how relevant each text is, from 0 for one that does not match; `own` texts do not."""
+        scores = [0.0] * len(self._lengths)
+        wanted = self._wanted(query, own)
+        if wanted:
+            usual = _usual(self._lengths)
+            halves = self._caught_up(usual)
+            for term, weight in wanted:
+                for start, amounts in self._runs(self._amounts(term, _LONG * usual, own)):
+                    for number, amount in enumerate(amounts, start):
+                        scores[number] += weight * amount / (amount + halves[number])
+        return scores
+
+    def _runs(self, having: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Sequence[float]]]:
+        """Yield runs of neighbouring texts that a term counts for: the first text, and the amount in each."""
+        for number, amount in having:
+            yield number, (amount,)
+
+    def _around(self, clipped: Sequence[int], usual: int) -> Sequence[float]:  # noqa: ARG002 - for those with neighbours
+        """Return the length of each text for its score."""
+        return clipped
+
+    def _caught_up(self, usual: int) -> list[float]:
+        """Return the amounts that score half; they depend on all texts, so new texts change them."""
+        if len(self._halves) < len(self._lengths):
+            around = self._around([min(length, _LONG * usual) for length in self._lengths], usual)
+            slope = _SATURATION * _LENGTH * len(around) / sum(around)
+            self._halves = [_SATURATION * (1 - _LENGTH) + slope * length for length in around]
+        return self._halves
+
+    def _wanted(self, query: str, own: Collection[int]) -> list[tuple[str, float]]:
+        """Return the known terms of a query and related ones, with their weights; related ones last."""
+        words = dict.fromkeys(terms(query))
+        known = {term: self._rarity(having) for term in words if (having := self._having(term, own))}
+        # A long query has enough words of its own.
+        starts = {term[:_KIN_LETTERS]: None for term in words if _has_kin(term)} if len(words) < _MOST_TERMS else {}
+        others = [term for start in starts for term in self._kin.get(start, ()) if term not in words]
+        kin = {term: _KIN_SHARE * self._rarity(having) for term in others if (having := self._having(term, own))}
+        return [*_heaviest(known), *_heaviest(kin)][:_MOST_TERMS]
+
+    def _having(self, term: str, own: Collection[int]) -> int:
+        """Return how many texts have a term, without some."""
+        postings = self._postings.get(term, [])
+        return len(postings) // 2 - sum(number in own for number in postings[::2]) if own else len(postings) // 2
+
+    def _rarity(self, having: int) -> float:
+        """Return the weight of a term that so many texts have: the fewer, the higher."""
+        # Rounded, so that the last bit of another machine's logarithm does not change an order.
+        return round(math.log1p((len(self._lengths) - having + 0.5) / (having + 0.5)), 6)
+
+    def _amounts(self, term: str, long: int, own: Collection[int]) -> Iterator[tuple[int, float]]:
+        """Yield the texts that have a term, in order, and how often; for a long text, scaled to its usual part."""
+        postings, lengths = self._postings[term], self._lengths
+        for number, times in zip(postings[::2], postings[1::2], strict=True):
+            if number in own:
+                continue
+            length = lengths[number]
+            yield number, times if length <= long else times * long / length
+
+
+def ordered(scores: Sequence[float], sizes: Sequence[int] | None = None) -> list[int]:
+    """Return the numbers of the texts in the order in which to select them, by scores and sizes.
+
+    Raises:
+        InvalidValue: the sizes are not one for each score.
+    """
+    worth = scores
+    if sizes is not None:
+        if len(sizes) != len(scores):
+            raise InvalidValue("sizes", len(sizes), f"one for each of the {len(scores):,} texts")
+        long = _LONG * _usual(sizes)
+        worth = [score if size <= long else score * long / size for score, size in zip(scores, sizes, strict=True)]
+    # Sorting leaves equals in their order, also in reverse: the newest first.
+    return sorted(range(len(worth) - 1, -1, -1), key=worth.__getitem__, reverse=True)
+
+
+def _has_kin(term: str) -> bool:
+    """Return whether a term can have related ones: numbers and paths have none."""
+    return len(term) >= _KIN_LETTERS and term.isalpha()
+
+
+def _heaviest(weights: dict[str, float]) -> list[tuple[str, float]]:
+    """Return the terms by weight, in their own order among equals."""
+    return sorted(weights.items(), key=lambda item: -item[1])
+
+
+def _usual(sizes: Sequence[int]) -> int:
+    """Return the median, which a few huge texts do not move, or 1 if it is less."""
+    return max(1, sorted(sizes)[len(sizes) // 2]) if sizes else 1
+
 
 _SPREAD = 0.6
 """The weight of a neighbour's words; of the next one the square, and so on."""

@@ -6,7 +6,7 @@ The newest is shown, and a mark stands for the older ones.
 from __future__ import annotations
 
 from brim.history.envelopes import body, heard
-from brim.history.turns import Turns
+from brim.history.turns import MessageIndex
 from brim.wire.message import Message, results_of
 
 SAME_RESULT = "[the same result as in a later step]"
@@ -18,32 +18,25 @@ Place = tuple[int, int]
 """A text or a result: the position of its message, and its index among the pieces of it."""
 
 
-class Repeats:
-    """The texts and results of a history that came again later; each message is read once."""
-
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._forget()
+class Repeats(MessageIndex):
+    """The texts and results of a history that came again later."""
 
     def _forget(self) -> None:
-        self._order = self._turns.order
-        self._read = 0
         self._latest: dict[object, Place] = {}
         self.marks: dict[int, dict[int, str]] = {}
         """The marks of what came again, by position and index of the piece."""
+        self._marked: set[int] = set()
 
-    def read(self) -> None:
-        """Read the messages that have come."""
-        turns = self._turns
-        if self._order != turns.order:
-            self._forget()
-        for position in range(self._read, len(turns)):
-            message = turns.messages[position]
-            if message.role == "user" and position != turns.task:
-                self._add_texts(position, message)
-            if message.results:
-                self._add_results(position, message)
-        self._read = len(turns)
+    def taken(self) -> set[int]:
+        """Return the positions of messages that got a mark since this was last asked."""
+        marked, self._marked = self._marked, set()
+        return marked
+
+    def _add(self, position: int, message: Message) -> None:
+        if message.role == "user" and position != self._turns.task:
+            self._add_texts(position, message)
+        if message.results:
+            self._add_results(position, message)
 
     def _add_results(self, position: int, message: Message) -> None:
         contents: dict[int, list[str]] = {}
@@ -65,4 +58,5 @@ class Repeats:
         position, at = self._latest.get(key, place)
         if (position, at) != place:
             self.marks.setdefault(position, {})[at] = mark
+            self._marked.add(position)
         self._latest[key] = place

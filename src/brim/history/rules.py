@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -149,11 +150,65 @@ def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
 
 def earliest_bond(rules: Sequence[SeamRule], message: Message, at: int) -> int | None:
     """Return the earliest position that a rule binds a message to; `None` if a turn may begin with it."""
-    if len(rules) == 1:
-        return rules[0].bond(message, at)
-    found: int | None = None
-    for rule in rules:
-        bond = rule.bond(message, at)
-        if bond is not None and (found is None or bond < found):
-            found = bond
-    return found
+    bonds = [rule.bond(message, at) for rule in rules]
+    return min((bond for bond in bonds if bond is not None), default=None)
+
+
+_UNBOUND = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|claude-[a-z]+-5(?:-0)?(?![-.]?[1-9])|claude-[1-4]")
+"""Models known to accept thinking after any edit; later ones refuse it."""
+
+
+def binds(model: str | None) -> bool:
+    """Return whether a model may refuse thinking after an edit; an unknown model may."""
+    return model is None or _UNBOUND.search(model) is None
+
+
+def asks_for_thinking(model: str | None) -> bool:
+    """Return whether a model may refuse a last call without the thinking before it.
+
+    Those that bind thinking decide by themselves whether to think, and do not ask for it; an unknown model may ask.
+    """
+    return model is None or "claude" not in model.casefold() or not binds(model)
+
+
+class LateResults:
+    """The late results of one batch. Until they are moved, positions are those in which the messages came."""
+
+    __slots__ = ("_before", "_ends")
+
+    def __init__(self) -> None:
+        self._before: dict[int, list[int]] = defaultdict(list)
+        """The results that belong before a message, by its position."""
+        self._ends: dict[int, int] = {}
+        """The end of the results that follow calls, as far as they were read, by the first message of their run."""
+
+    def __bool__(self) -> bool:
+        return bool(self._before)
+
+    def add(self, messages: Sequence[Message], runs: Sequence[int], call: int, at: int) -> bool:
+        """Return whether other messages separate a result from its call; it will be moved before the first of them.
+
+        Args:
+            messages: the messages, in the order in which they came.
+            runs: for each message the first of those that are one for the provider.
+            call: the position of the call.
+            at: the position of the result.
+        """
+        run = runs[call]
+        end = self._ends.get(run, call + 1)
+        while end < at and (runs[end] == run or messages[end].results):
+            end += 1
+        self._ends[run] = end
+        if end < at:
+            self._before[end].append(at)
+        return end < at
+
+    def order(self, size: int) -> list[int]:
+        """Return the positions of `size` messages in their new order."""
+        moved = {at for late in self._before.values() for at in late}
+        ordered: list[int] = []
+        for at in range(size):
+            ordered += self._before.get(at, ())
+            if at not in moved:
+                ordered.append(at)
+        return ordered

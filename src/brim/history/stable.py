@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
 from brim.history.forms import Form
-from brim.wire.base import jsonable
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,25 +43,9 @@ class HeldCut:
     extra: Mapping[str, int]
     """Tokens of the tools and of a separate system prompt, which stood before the messages."""
 
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """A value that stays the same as long as the same cut is held."""
-        edges = tuple(position for span in self.kept for position in span)[:-1]
-        edits = tuple(self.edits)
-        if self.unanswered:
-            edits = tuple(at for at in edits if at not in self.unanswered)
-        return edges, self.note, edits
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the cut as JSON values."""
-        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
-        edits = {str(at): [jsonable(form.raw), form.units] for at, form in self.edits.items()}
-        kept, unanswered = [list(span) for span in self.kept], list(self.unanswered)
-        return {**values, "kept": kept, "unanswered": unanswered, "extra": dict(self.extra), "edits": edits}
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> HeldCut | None:
-        """Return the cut that `to_dict` wrote; `None` if an older version wrote it, whose cuts are not read."""
+        """Return the cut of JSON values, by field; `None` if an older version wrote it, whose cuts are not read."""
         if set(values) != set(cls.__slots__):
             return None
         edits = {int(at): Form(raw, units) for at, (raw, units) in values["edits"].items()}

@@ -9,23 +9,70 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
+from brim.files.text_digest import text_digest
 from brim.history.envelopes import SUBAGENTS, heard
-from brim.history.fingerprints import Fingerprints
-from brim.history.late_results import LateResults
 from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
-from brim.history.repair import Repair
-from brim.history.rules import Pairs, earliest_bond, rules_of
-from brim.history.spans import Span
+from brim.history.rules import LateResults, Pairs, earliest_bond, rules_of
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, plain, wire
 from brim.wire.base import loaded_tools, still_read, without
 from brim.wire.message import Message
+
+
+def fingerprint_after(before: str, message: Message) -> str:
+    """Return the fingerprint of messages that end with this one; `before` is that of those before it.
+
+    It is that of what they say: marks for a provider's cache, or a text that is written as a block, change nothing.
+    """
+    pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
+    return text_digest(f"{before}\x1d{message.role}\x1d{pieces}")
+
+
+class Fingerprints:
+    """The fingerprints by length, as far as they are known; each message is hashed once."""
+
+    def __init__(self) -> None:
+        self._known: list[str | None] = [""]
+
+    def of(self, messages: Sequence[Message], length: int, leading: int) -> str:
+        """Return the fingerprint of the first messages; `leading` of them are a system prompt, which may change."""
+        prints, at = self._known, length
+        prints += [None] * (length + 1 - len(prints))
+        while (last := prints[at]) is None:
+            at -= 1
+        for place, message in enumerate(messages[at:length], at):
+            if place < leading:  # A system prompt may tell the time; the history is the same.
+                prints[place + 1] = last = ""
+                continue
+            prints[place + 1] = last = fingerprint_after(last, message)
+        return last
+
+    def forget(self, length: int) -> None:
+        """Forget those of more messages than so many."""
+        del self._known[length + 1 :]
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A problem of a message, and how it was repaired."""
+
+    index: int
+    """The index of the caller's message."""
+    action: str
+    """`dropped`, `changed` or `moved`."""
+    reason: str
+    units: int
+    """Tokens that were dropped."""
+    raw: Any
+    """The caller's own object."""
+
 
 RepairMode = Literal["drop", "error"]
 """Whether messages that no provider accepts are left out, or refused."""
@@ -42,6 +89,33 @@ _OUTPUT = re.compile(
 """How the output of a program begins, where it comes as a message of the user."""
 _PRINTED_LINES = 3
 """Line breaks from which on such a message is an output however it begins."""
+
+
+Span = tuple[int, int]
+"""A range of turns."""
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return ranges in order, those that touch or overlap as one, without empty ones; they come sorted."""
+    found: list[Span] = []
+    for start, stop in spans:
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        elif start < stop:
+            found.append((start, stop))
+    return found
+
+
+def ranges(turns: Sequence[int]) -> list[Span]:
+    """Return sorted turns as ranges."""
+    found: list[Span] = []
+    start = stop = -1
+    for turn in turns:
+        if turn != stop:
+            found.append((start, stop))
+            start = turn
+        stop = turn + 1
+    return [*found[1:], (start, stop)] if turns else []
 
 
 def copied(value: Any) -> Any:
@@ -69,8 +143,6 @@ class Turns:
         """How often turns or positions have changed; until it changes, they only grow."""
         self.order = 0
         """How often positions have changed."""
-        self._searched: tuple[Any, int, list[int]] = None, 0, []
-        """The pinned texts that were last searched for, in how many messages, and the positions of those with one."""
         # Messages that could be in any format are read in that of the model.
         guess = "anthropic" if self.model is not None and "claude" in self.model else "openai"
         self._reset(wire(guess if format is None else format))
@@ -243,16 +315,10 @@ class Turns:
         return chosen
 
     def _positions_with(self, pin: Collection[int | str]) -> list[int]:
-        """Return the positions of messages that have one of the texts in `pin`; each message is searched once."""
-        texts = tuple(each.casefold() for each in pin if isinstance(each, str))
-        searched, had, found = self._searched
-        if searched != (texts, self.order):
-            had, found = 0, []
-        if texts:
-            said = ((at, self.messages[at].text().casefold()) for at in range(had, len(self)))
-            found = [*found, *(at for at, text in said if any(each in text for each in texts))]
-        self._searched = (texts, self.order), len(self), found
-        return found
+        """Return the positions of messages that have one of the texts in `pin`."""
+        texts = [each.casefold() for each in pin if isinstance(each, str)]
+        said = ((at, message.text().casefold()) for at, message in enumerate(self.messages)) if texts else ()
+        return [at for at, text in said if any(each in text for each in texts)]
 
     def question(self) -> tuple[int | None, str]:
         """Return the position of the last words of the user, and these; `None` and an empty text without any."""
@@ -489,6 +555,33 @@ class Turns:
         """
         if self.repair == "error":
             raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
+
+
+class MessageIndex:
+    """What was read of a history: each message is read once, and all again if their positions have changed."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._order, self._read = turns.order, 0
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew."""
+        raise NotImplementedError
+
+    def _add(self, position: int, message: Message) -> None:
+        """Read a message."""
+        raise NotImplementedError
+
+    def keep_up(self) -> None:
+        """Read the messages that have come."""
+        turns = self._turns
+        if self._order != turns.order:
+            self._order, self._read = turns.order, 0
+            self._forget()
+        for position in range(self._read, len(turns)):
+            self._add(position, turns.messages[position])
+        self._read = len(turns)
 
 
 def _is_program(message: Message) -> bool:

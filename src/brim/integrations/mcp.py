@@ -26,7 +26,7 @@ from brim.meter.vocabularies import VOCABULARIES
 from brim.receipts.section import Section
 from brim.sections.fit import fit
 from brim.sessions.log.overview import GatewayUse, ReadableSessions
-from brim.sessions.recall.recall_tool import answered
+from brim.sessions.recall_tool import answered
 from brim.sessions.session import Session
 from brim.store import Store
 from brim.wire import wire

@@ -20,7 +20,7 @@ from brim.integrations.calls import ClientCall, arun, configured, run
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.usage import usage_in
-from brim.sessions.options import ConversationOptions, check_options
+from brim.sessions.settings import ConversationOptions, check_options
 from brim.store import Store
 from brim.wire import Format
 

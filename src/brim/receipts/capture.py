@@ -7,12 +7,12 @@ sizes. Values that JSON cannot represent, such as the caller's functions, stay i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from brim.errors import InvalidType, InvalidValue, check_choice, picklable
-from brim.files.depth import MOST_DEPTH, is_deep, levels
+from brim.files.depth import MOST_DEPTH, is_deep
 from brim.receipts.schema import check
 from brim.receipts.section import Section
 from brim.wire.base import jsonable
@@ -108,13 +108,6 @@ class Capture:
 
 def _restored(values: Mapping[str, Any]) -> Capture:
     return Capture(**values)
-
-
-def whole_numbers(values: Any) -> Iterator[int]:
-    """Yield the whole numbers in the caller's own JSON, of values that may be a capture."""
-    free = [values.get(key) for key in _FREE] if isinstance(values, Mapping) else []
-    for level in levels(free):
-        yield from (value for value in level if type(value) is int)
 
 
 def _check(place: str, values: Any) -> None:

@@ -10,16 +10,67 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
+from html import escape
 from typing import Any, Literal, NamedTuple, get_args
 
 from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName
 from brim.files.source import text_of
 from brim.meter.base import measured
 from brim.meter.memo import Memo
-from brim.receipts.capture import Capture, whole_numbers
+from brim.receipts.capture import Capture
 from brim.receipts.schema import check
 from brim.receipts.section import Priority
-from brim.receipts.text_table import TextTable
+
+_BREAKS = str.maketrans("\r\n\t", "   ")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextTable:
+    """Rows of texts under their heads, with a line above."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: frozenset[str] = frozenset()
+    """The heads of the columns that are aligned to the right."""
+
+    def plain(self) -> str:
+        """Return it in columns, for a terminal or a log."""
+        rows = [self.heads, *self._cells()]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(self.heads))]
+        lines = [self.title, *(self._aligned(row, widths) for row in rows)]
+        lines.insert(2, "  ".join("-" * width for width in widths))
+        return "\n".join(lines)
+
+    def markdown(self) -> str:
+        """Return it as a Markdown table below its title."""
+        rule = ["---:" if head in self.numbers else "---" for head in self.heads]
+        rows = [[cell.replace("|", "\\|") for cell in row] for row in self._cells()]
+        return "\n".join([self.title, "", *("| " + " | ".join(row) + " |" for row in (self.heads, rule, *rows))])
+
+    def html(self) -> str:
+        """Return it as an HTML table with the title as its caption."""
+        align = [' style="text-align: right"' if head in self.numbers else "" for head in self.heads]
+        heads = "".join(f"<th{style}>{escape(head)}</th>" for head, style in zip(self.heads, align, strict=True))
+        rows = (
+            "".join(f"<td{style}>{escape(cell)}</td>" for cell, style in zip(row, align, strict=True))
+            for row in self._cells()
+        )
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        caption = f'<caption style="text-align: left">{escape(self.title)}</caption>'
+        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _cells(self) -> list[list[str]]:
+        """Return the rows, each cell on one line."""
+        return [[cell.translate(_BREAKS) for cell in row] for row in self.rows]
+
+    def _aligned(self, row: Sequence[str], widths: Sequence[int]) -> str:
+        cells = (
+            cell.rjust(width) if head in self.numbers else cell.ljust(width)
+            for cell, width, head in zip(row, widths, self.heads, strict=True)
+        )
+        return "  ".join(cells).rstrip()
+
 
 VERSION = 1
 
@@ -34,10 +85,8 @@ State = Literal["whole", "form", "cut", "summarised", "dropped", "empty", "disab
 STATES: tuple[str, ...] = get_args(State)
 """The states of a part."""
 
-_MOST_DIGITS = 40
-"""Digits of a number in JSON: more than any count has, few enough that a sum can always be written."""
-_LONGEST_NUMBER = 4_000
-"""Digits of a number in a message, with which nothing is calculated: Python writes at most 4,300."""
+_MOST_DIGITS = 300
+"""Digits of a number in JSON: more than any count has, few enough that a share can always be computed."""
 
 _MOST_BYTES = 500_000_000
 """Bytes of a receipt in a file."""
@@ -351,7 +400,7 @@ class Receipt:
             InvalidValue: it is not one.
         """
         try:
-            return cls.from_dict(_read(text))
+            return cls.from_dict(json.loads(text, parse_int=_whole))
         except InvalidValue:
             raise
         except (ValueError, RecursionError) as error:
@@ -393,24 +442,12 @@ def _restored(values: Mapping[str, Any]) -> Receipt:
     return Receipt(**values)
 
 
-def _read(text: str) -> Any:
-    """Return the values of a JSON text, in which only a message may contain a number too long for a count.
+def _whole(digits: str) -> int:
+    """Return a whole number in JSON.
 
     Raises:
-        ValueError: it is not JSON, or has such a number elsewhere.
+        ValueError: it is too long.
     """
-    long: list[int] = []
-
-    def whole(digits: str) -> int:
-        if len(digits) > _MOST_DIGITS:
-            long.append(len(digits))
-        if len(digits) > _LONGEST_NUMBER:
-            raise ValueError(f"a number of {len(digits):,} digits")
-        return int(digits)
-
-    values = json.loads(text, parse_int=whole)
-    if long:
-        capture = values.get("capture") if isinstance(values, Mapping) else None
-        if len(long) > sum(len(str(number)) > _MOST_DIGITS for number in whole_numbers(capture)):
-            raise ValueError(f"a number of {long[0]:,} digits")
-    return values
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)

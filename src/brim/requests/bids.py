@@ -15,8 +15,8 @@ from brim.errors import DoesNotFit
 from brim.history.history import History
 from brim.history.history_fit import HistoryFit
 from brim.history.options import Options
-from brim.requests.offered_tools import OfferedTools
-from brim.requests.terms import RequestTerms
+from brim.requests.request import RequestTerms
+from brim.requests.tool_relevance import OfferedTools
 from brim.sections.allocation import Claim
 from brim.sections.course import Proposal, Proposals
 

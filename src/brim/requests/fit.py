@@ -15,11 +15,10 @@ from brim.meter import Meter, catalogue
 from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import Fill, Policy
 from brim.receipts.section import PriorityName, Section
-from brim.requests.request import Request
+from brim.requests.request import KeepTools, Request, RequestTerms
 from brim.requests.request_fit import RequestFit
-from brim.requests.terms import KeepTools, RequestTerms
+from brim.sections.draft import Summaries
 from brim.sections.fit import check
-from brim.sections.summaries import Summaries
 from brim.wire import Format, Wire
 
 _BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen|writer)\.")

@@ -21,14 +21,11 @@ from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt, losses
 from brim.receipts.section import Section
 from brim.requests.bids import Bids
-from brim.requests.offered_tools import OfferedTools
-from brim.requests.request import Request
-from brim.requests.terms import RequestTerms
-from brim.requests.tool_relevance import functions_of, relevant_order
+from brim.requests.request import Request, RequestTerms
+from brim.requests.tool_relevance import OfferedTools, functions_of, relevant_order
 from brim.sections.course import Bidder, Course, Proposals
-from brim.sections.draft import Draft
+from brim.sections.draft import Draft, Summaries
 from brim.sections.prompt_fit import far_over, kept_texts, stable_units
-from brim.sections.summaries import Summaries
 from brim.wire import definitions
 from brim.wire.base import value_at
 from brim.wire.remainder import shown_fields

@@ -18,13 +18,28 @@ from brim.receipts.receipt import Part, State, handle
 from brim.receipts.section import Section
 from brim.sections.allocation import Claim
 from brim.sections.course import Proposal, Proposals
-from brim.sections.summaries import Summaries
 from brim.truncate import truncator
-from brim.truncate.base import shrink
-from brim.truncate.marker import filled
+from brim.truncate.base import filled, shrink
 
 if TYPE_CHECKING:
     from brim.truncate.records import Records, Selection
+from brim.receipts.section import Summarise
+
+
+@dataclass(slots=True, eq=False)
+class Summaries:
+    """A function that summarises, and what it wrote so far."""
+
+    summarise: Summarise | None
+    texts: dict[str, str] = field(default_factory=dict)
+    """The summaries, by their source text."""
+
+    def of(self, text: str, limit: int) -> str:
+        """Return the summary of a text, for which `limit` tokens are left; empty without a function."""
+        if text not in self.texts and self.summarise is not None:
+            self.texts[text] = self.summarise(text, limit)
+        return self.texts.get(text, "")
+
 
 _DROPPED = 99
 """The number in a marker whose tokens are estimated."""

@@ -11,9 +11,9 @@ from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import FILLS, ORDERS, POLICIES, Fill, Order, Policy
 from brim.receipts.section import Section, Summarise
 from brim.sections import budget_section
+from brim.sections.draft import Summaries
 from brim.sections.prompt_fit import Prompt, PromptFit
 from brim.sections.stages import Stage, staged
-from brim.sections.summaries import Summaries
 
 Direction = Literal["lower", "higher"]
 DIRECTIONS: tuple[str, ...] = get_args(Direction)

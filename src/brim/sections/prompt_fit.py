@@ -13,10 +13,9 @@ from brim.receipts.receipt import Part, Receipt, losses
 from brim.receipts.section import Section
 from brim.sections import budget_section
 from brim.sections.course import Course, Proposal, Proposals
-from brim.sections.draft import Draft, SectionProposal
+from brim.sections.draft import Draft, SectionProposal, Summaries
 from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
-from brim.sections.summaries import Summaries
 
 _JOIN_SAVES = 16
 """Tokens by which a text may count less joined to the one before it than apart; measured joins save up to three."""

@@ -11,7 +11,6 @@ from brim.history.compact.plan import Compacted, CompactionPlan, apply, plan
 from brim.history.compact.secrets import redact
 from brim.llm import LanguageModel
 from brim.sessions.context import Context
-from brim.sessions.learning.model_meter import SentPrompt
 
 NOTICE = "This thread is getting long, I'm compacting my context to stay sharp"
 """The notice for the user, once for each compaction."""
@@ -50,17 +49,15 @@ def planned(
     )
 
 
-def shrunk(made: CompactionPlan, summarise: Any, sent: SentPrompt | None = None) -> Compacted:
+def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
     """Return the history with a summary; without a summariser, or if it fails, one of the conversation's sentences.
-
-    `sent` is the last prompt, if the summariser is the model that has it in its cache.
 
     Raises:
         NoProgress: not even that summary is smaller than what it replaces.
     """
     if summarise not in (None, EXTRACT):
         try:
-            return apply(made, _summary(made, summarise, sent))
+            return apply(made, _summary(made, summarise))
         except (NoProgress, BrimError) as error:
             _log(error)
         except Exception as error:  # The caller's own code; the session goes on without it.
@@ -73,15 +70,11 @@ def _log(error: Exception) -> None:
     logging.getLogger("brim.sessions").warning(message, type(error).__name__, redact(str(error)))
 
 
-def _summary(made: CompactionPlan, summarise: Any, sent: SentPrompt | None) -> str:
+def _summary(made: CompactionPlan, summarise: Any) -> str:
     """Return the summary of the caller's summariser."""
     if callable(getattr(summarise, "complete", None)):
         from brim.history.compact import model_summary as distil
 
-        if sent is None:
-            answer: str = summarise.complete(distil.ask(made)).text
-        else:
-            answer = summarise.complete(distil.ask_next(made, sent.messages), sent.system, sent.tools).text
-        return distil.take(made, answer)
+        return distil.take(made, summarise.complete(distil.ask(made)).text)
     text: str = summarise(made.text, made.limit)
     return text

@@ -17,11 +17,10 @@ from brim.history.options import Options
 from brim.history.prompt import sent_messages
 from brim.history.receipt import written
 from brim.history.result import Fitted
-from brim.history.spans import turns_at
 from brim.history.stable import LastFit
+from brim.history.turns import MessageIndex, Turns
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
-from brim.sessions.read_ahead import ReadAhead
 from brim.wire import Format
 from brim.wire.message import Message
 
@@ -48,8 +47,6 @@ class NotedTurns(NamedTuple):
     """The generation of the turns."""
     spans: Mapping[int, int] = {}
     """Them, by first position and end."""
-    cut: Any = None
-    """A value that stays the same as long as the same messages are left out; `None` if it is not known."""
     missing: int = 0
     """Messages that the last prompt did not send as they came."""
 
@@ -69,17 +66,9 @@ class Context:
         self._format = format
         self._summary = summary
         self.history = History(meter=scale, format=cast("Format | None", format))
-        self._order = 0
-        self._spent: list[tuple[tuple[str, int], ...]] = []
-        """What the tokens of each message are spent on, by position."""
-        self._sums: dict[str, int] = {}
-        self._places: dict[int, int] = {}
-        """The positions of messages by their ids."""
-        self._sent: tuple[list[Any], dict[str, int]] = ([], {})
-        """The messages that were last asked for, and their tokens by category: the next prompt begins with them."""
+        self._spent = SpentTokens(self.history.turns, summary)
         self.numbers: dict[int, int] = {}
         """The numbers of the entries of messages, by their indexes, where known."""
-        self.ahead = ReadAhead(self.history)
         self.extend(messages)
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))
@@ -197,68 +186,20 @@ class Context:
             units -= max(0, turns.weights[stays[-1]] - turns.tokens(_RESULT))
         return turns.fixed + units
 
-    def categories(self) -> dict[str, int]:
-        """Return the tokens of all messages by category."""
-        self._count()
-        return dict(self._sums)
+    def categories(self, sent: Sequence[Any] | None = None) -> dict[str, int]:
+        """Return the tokens of messages by category: of all, or of those that are sent."""
+        return self._spent.sums(self.history.turns.raws if sent is None else sent)
 
-    def categories_of(self, messages: Sequence[Any]) -> dict[str, int]:
-        """Return the tokens of sent messages by category; those that the last prompt began with are not read again."""
-        self._count()
-        turns, (before, known) = self.history.turns, self._sent
-        had = len(before) if before and before == messages[: len(before)] else 0
-        sums = dict(known) if had else {}
-        for i, raw in enumerate(messages[had:], start=had):
-            at = self._places.get(id(raw))
-            if at is None:
-                message = turns.wire.read(raw, i)
-                spent = tuple(self._categorised(message, turns.chat.units(message)))
-            else:
-                spent = self._spent[at]
-            for name, units in spent:
-                sums[name] = sums.get(name, 0) + units
-        self._sent = list(messages), dict(sums)
-        return sums
-
-    def _count(self) -> None:
-        """Count messages that have come by category."""
+    def left_out(self, sent: Sequence[Any], noted: NotedTurns) -> tuple[list[DroppedTurn], NotedTurns]:
+        """Return the turns that are not sent as they came and that the log has not yet, and all that it has then."""
         turns = self.history.turns
-        if self._order != turns.order:
-            self._order, self._spent, self._sums, self._places = turns.order, [], {}, {}
-            self._sent = [], {}
-        had = len(self._spent)
-        for at, (message, units) in enumerate(zip(turns.messages[had:], turns.units[had:], strict=True), start=had):
-            spent = tuple(self._categorised(message, units))
-            self._spent.append(spent)
-            self._places[id(message.raw)] = at
-            for name, part in spent:
-                self._sums[name] = self._sums.get(name, 0) + part
-
-    def _categorised(self, message: Message, units: int) -> Iterator[tuple[str, int]]:
-        """Yield what the tokens of a message are spent on: a summary in it, and its role."""
-        summary = mark.piece_of(message, self._summary)
-        if summary is not None:
-            size = units if len(message.pieces) == 1 else self.history.turns.chat.piece(summary)
-            yield "summary", size
-            units -= size
-        if units:
-            yield _category(message), units
-
-    def left_out(self, sent: Sequence[Any], noted: NotedTurns, cut: Any = None) -> tuple[list[DroppedTurn], NotedTurns]:
-        """Return the turns that are not sent as they came and that the log has not yet, and all that it has then.
-
-        `cut` is a value that stays the same as long as the same messages are left out.
-        """
-        turns = self.history.turns
-        if cut is not None and noted.generation == turns.generation and noted.cut == cut:
-            return [], noted
         there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
         known = noted.spans if noted.generation == turns.generation else {}
-        spans = turns_at(gone, turns.starts, len(turns))
+        spans = dict(turns.span(turn) for turn in sorted({turns.turn_of(at) for at in gone} - {-1}))
         new = {start: stop for start, stop in spans.items() if known.get(start) != stop}
         found = [self._dropped_turn(turns.members(turns.turn_of(start))) for start in new]
-        return found, NotedTurns(turns.generation, {**known, **new}, cut, len(gone))
+        return found, NotedTurns(turns.generation, {**known, **new}, len(gone))
 
     def _dropped_turn(self, members: list[int]) -> DroppedTurn:
         turns = self.history.turns
@@ -267,6 +208,45 @@ class Context:
         same = all(raw is turns.source[at] for raw, at in zip(raws, places, strict=True))
         numbers = [self.numbers.get(at, 0) if same else 0 for at in places]
         return DroppedTurn(handle(written(raws)), raws, numbers if all(numbers) else [])
+
+
+class SpentTokens(MessageIndex):
+    """What the tokens of messages are spent on: summaries, and the roles of the messages."""
+
+    def __init__(self, turns: Turns, summary: mark.Summary | None) -> None:
+        """Begin; `summary` is that of the last compaction, if there was one."""
+        self._summary = summary
+        super().__init__(turns)
+
+    def _forget(self) -> None:
+        self._known: dict[int, tuple[tuple[str, int], ...]] = {}
+        """The tokens of each message by category, by its id."""
+
+    def _add(self, position: int, message: Message) -> None:
+        self._known[id(message.raw)] = tuple(self._categorised(message, self._turns.units[position]))
+
+    def sums(self, messages: Sequence[Any]) -> dict[str, int]:
+        """Return the tokens of messages by category."""
+        self.keep_up()
+        turns, sums = self._turns, dict[str, int]()
+        for i, raw in enumerate(messages):
+            spent = self._known.get(id(raw))
+            if spent is None:
+                message = turns.wire.read(raw, i)
+                spent = tuple(self._categorised(message, turns.chat.units(message)))
+            for name, units in spent:
+                sums[name] = sums.get(name, 0) + units
+        return sums
+
+    def _categorised(self, message: Message, units: int) -> Iterator[tuple[str, int]]:
+        """Yield what the tokens of a message are spent on: a summary in it, and its role."""
+        summary = mark.piece_of(message, self._summary)
+        if summary is not None:
+            size = units if len(message.pieces) == 1 else self._turns.chat.piece(summary)
+            yield "summary", size
+            units -= size
+        if units:
+            yield _category(message), units
 
 
 def _category(message: Message) -> str:

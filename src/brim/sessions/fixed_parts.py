@@ -1,4 +1,7 @@
-"""The parts of a prompt outside the history: the system prompt, the tools, and memory."""
+"""The parts of a prompt outside the history: the system prompt, the tools, memory, and dropped texts that were pinned.
+
+Pins stand at the end with memory, so that the cached prefix stays the same, and are never cut.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,10 @@ from brim.wire import Wire
 
 HEAD = "## Memory"
 """The heading above memory in a prompt."""
+PINNED = "## Pinned"
+"""The heading above the pins in a prompt."""
+_PINNED_SHARE = 4
+"""The part of the budget, one in so many, that pins may take."""
 _KINDS = ("pinned", "recalled")
 
 Memory = str | Sequence[str] | Mapping[str, "str | Sequence[str]"]
@@ -178,3 +185,24 @@ def _sections(memory: Memory | None) -> list[Section]:
 
 def _keep(content: str | Sequence[str]) -> Literal["head", "best"]:
     return "head" if isinstance(content, str) else "best"
+
+
+def pinned_text(pins: Mapping[str, str]) -> str:
+    """Return the pins as a prompt holds them; empty if there are none."""
+    return "\n\n".join([PINNED, *pins.values()]) if pins else ""
+
+
+def with_pin(pins: Mapping[str, str], handle: str, text: str, budget: int, scale: BaseMeter) -> dict[str, str]:
+    """Return the pins with one more.
+
+    Raises:
+        InvalidValue: together they would take more than a quarter of the budget.
+    """
+    made = {**pins, handle: text}
+    units, most = scale.count(pinned_text(made)), budget // _PINNED_SHARE
+    if units > most:
+        had = scale.count(pinned_text(pins)) if pins else 0
+        advice = f"unpin some of the {had:,} {scale.unit}" if had else "restore it instead"
+        told = f"a text that leaves all pins within {most:,} {scale.unit} (they would take {units:,}: {advice})"
+        raise InvalidValue("pin", handle, told)
+    return made

@@ -26,22 +26,20 @@ from brim.meter import BaseMeter, Meter
 from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions import compaction
+from brim.sessions import compaction, recall_tool
 from brim.sessions.compaction import Summariser
-from brim.sessions.fixed_parts import FixedParts, Memory
-from brim.sessions.learning.cache_marks import lifetime
+from brim.sessions.fixed_parts import FixedParts, Memory, pinned_text, with_pin
 from brim.sessions.learning.model_meter import SentPrompt, load_calibration, save_calibration
+from brim.sessions.learning.models import lifetime
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
 from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
-from brim.sessions.options import OpenOptions, SessionOptions, check_options
 from brim.sessions.process_lock import ProcessLock
-from brim.sessions.recall import pins, recall_tool
 from brim.sessions.saved_session import read
 from brim.sessions.session_step import SessionStep, compaction_entry
-from brim.sessions.settings import SessionSettings
+from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.store import LogEntry, SearchHit, Store, opened_store
@@ -427,7 +425,7 @@ class Session:
             made = self.plan_compaction() if plan is None else plan
             if made is None:
                 return False
-            step.compact(step.state.shrink(made, self._summarise) if summary is None else apply(made, summary), "asked")
+            step.compact(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
             return True
 
         return self.make(change)
@@ -553,7 +551,7 @@ class Session:
             StoreError: the store cannot be written; nothing is pinned then.
         """
         name, text = self._journal.dropped.find(handle)
-        self.make(lambda step: step.pin(pins.added(step.state.pins, name, text, step.state.budget, self.meter)))
+        self.make(lambda step: step.pin(with_pin(step.state.pins, name, text, step.state.budget, self.meter)))
 
     def unpin(self, handle: str) -> None:
         """Remove a pin; its text can still be recalled.
@@ -579,7 +577,7 @@ class Session:
         fields: Mapping[str, Any] | None = None,
     ) -> FixedParts:
         """Return the parts of a prompt outside the history, with pinned texts."""
-        pinned = pins.written(self._state.pins)
+        pinned = pinned_text(self._state.pins)
         return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields, pinned=pinned)
 
     def make(self, change: Callable[[SessionStep], T]) -> T:

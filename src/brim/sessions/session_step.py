@@ -9,24 +9,59 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.errors import NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
+from brim.meter.base import BaseMeter
+from brim.receipts.receipt import handle
 from brim.sessions import compaction
 from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.log import cut_record
-from brim.sessions.log.log_messages import folded, storable
-from brim.sessions.log.memory_log import Line
-from brim.sessions.recall.result_limit import bounded
+from brim.sessions.log.cut_record import folded, storable
+from brim.sessions.log.dropped_texts import Line
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle
-from brim.wire import format_of, wire
+from brim.truncate import shortened
+from brim.wire import Wire, format_of, wire
+from brim.wire.base import changed
+from brim.wire.message import Message, Path
 from brim.wire.overflow import Overflow
+
+NOTE = "\n[cut from {size:,} {unit}; the whole is {handle}]"
+"""Stands at the end of a shortened result; the handle recalls the whole."""
+
+
+class BoundedResult(NamedTuple):
+    """A message whose results are within the limit."""
+
+    raw: Any
+    """The message; the caller's own object if nothing was shortened."""
+    texts: dict[str, str]
+    """The whole results that were shortened, by handle."""
+
+
+def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> BoundedResult:
+    """Return a message in which each text of a result counts at most `limit`.
+
+    Raises:
+        InvalidValue: the message is invalid.
+    """
+    message: Message = wire.read(raw, index)
+    edits: dict[Path, Any] = {}
+    texts: dict[str, str] = {}
+    for piece in message.pieces if message.results else ():
+        if piece.kind == "output" and meter.count(piece.text) > limit and message.answers(piece):
+            name = handle(piece.text)
+            note = NOTE.format(size=meter.count(piece.text), unit=meter.unit, handle=name)
+            edits[piece.at] = wire.value(piece, shortened(piece.text, limit, meter, "shape", note))
+            texts[name] = piece.text
+    return BoundedResult(changed(raw, edits), texts) if edits else BoundedResult(raw, {})
+
 
 CUT = "cut"
 """The trigger of an entry by which the history continues as it was last sent."""
@@ -85,8 +120,6 @@ class SessionStep:
         state.counts.messages += len(given)
         if self.number is None:
             return
-        if self.summarise is None:
-            context.ahead.run(len(given), state.budget)
         copied: Callable[[Any], Any] = storable if self.logged else lambda raw: raw
         for raw, shown in zip(given, sent, strict=True):
             body = {"message": copied(raw), **marks}
@@ -150,7 +183,7 @@ class SessionStep:
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left and self.recalls:
-            self._drop(fitted.messages, _identity(fitted))
+            self._drop(fitted.messages)
         placed = parts.placed(fitted, context, budget)
         cut = self._tell_cut(placed, parts, budget, anew, left=left)
         if cut is not None:
@@ -192,7 +225,7 @@ class SessionStep:
         compacted = None
         if made is not None:
             try:
-                compacted = state.shrink(made, self.summarise)
+                compacted = compaction.shrunk(made, self.summarise)
             except NoProgress:
                 compacted = None
         if compacted is None:
@@ -285,9 +318,9 @@ class SessionStep:
         self.state.pins = pins
         self.lines.append(("note", {"pins": dict(pins)}))
 
-    def _drop(self, sent: Sequence[Any], cut: Any = None) -> None:
+    def _drop(self, sent: Sequence[Any]) -> None:
         """Note the turns that are not sent as they came: which messages they are, and those that the log has not."""
-        turns, self.state.noted = self.state.context.left_out(sent, self.state.noted, cut)
+        turns, self.state.noted = self.state.context.left_out(sent, self.state.noted)
         self.dropped += dropped_lines(turns)
 
     def _note_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
@@ -373,15 +406,6 @@ def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedPart
     if parts.room(context) <= free:
         return parts
     return parts.with_memory(max(0, free - context.history.turns.chat.frame("user")))
-
-
-def _identity(fitted: Fitted) -> Any:
-    """Return a value that stays the same as long as the same messages are left out; `None` without a cut that is held.
-
-    What comes after a cut is sent as it came, unless it is a call that waits for its result.
-    """
-    held = fitted.held
-    return None if held is None else (held.identity, held.unanswered)
 
 
 def prompt_body(body: Mapping[str, Any]) -> dict[str, Any]:

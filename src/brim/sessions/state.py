@@ -12,20 +12,16 @@ from brim.history.prompt import sent_messages
 from brim.history.regret import answered_calls, shown_results
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, LastFit, Stable
-from brim.llm import LLM
 from brim.meter import DEFAULT, name_of
 from brim.meter.calibration import Calibration
 from brim.meter.window import Window
-from brim.sessions.compaction import planned, shrunk
+from brim.sessions.compaction import planned
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.model_meter import ModelMeter
-from brim.sessions.recall.recall_tool import NAME as RECALL
+from brim.sessions.recall_tool import NAME as RECALL
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
-
-_TASK = 300
-"""Tokens of the message that asks for a summary."""
 
 
 @dataclass(slots=True)
@@ -173,19 +169,6 @@ class SessionState:
         chosen: dict[str, Any] = {name: options[name] for name in ("keep_turns", "summary_share", "pin")}
         return planned(self.context, room, self.compacted, **chosen)
 
-    def shrink(self, made: CompactionPlan, summarise: Any) -> Compacted:
-        """Return the history with a summary; the model of the conversation is asked for it in the conversation.
-
-        Raises:
-            NoProgress: the summary is not smaller than what it replaces.
-        """
-        sent, model = self.model_meter.sent, self.settings.model
-        is_own = (
-            isinstance(summarise, LLM) and sent is not None and (summarise.model, summarise.api) == (model, sent.format)
-        )
-        room = self.settings.window.size - made.limit - _TASK
-        return shrunk(made, summarise, sent if is_own and sent is not None and sent.used <= room else None)
-
     def show(self, messages: list[Any]) -> None:
         """Continue with other messages, counted by what is known by now; a cut is held if it fits them."""
         self.model_meter.recount()
@@ -211,7 +194,7 @@ class SessionState:
         """Return the tokens of a prompt by category; they add up to all of it."""
         context = self.context
         beside, _ = parts.extra(context)
-        sums = context.categories() if whole else context.categories_of(fitted.messages)
+        sums = context.categories(None if whole else fitted.messages)
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used

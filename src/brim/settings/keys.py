@@ -15,8 +15,8 @@ from brim.history.options import Way, Within
 from brim.receipts.receipt import FILLS, ORDERS
 from brim.receipts.receipt import POLICIES as FIT
 from brim.receipts.section import OVERFLOWS
-from brim.requests.terms import PAGES, KeepTools
-from brim.sessions.options import OPTIONS
+from brim.requests.request import PAGES, KeepTools
+from brim.sessions.settings import OPTIONS
 from brim.settings.authors import CLASSES, SAME, WORDS, Word
 from brim.settings.budgets import DEFAULT, PRESETS
 from brim.settings.values import (

@@ -27,11 +27,10 @@ from brim.meter.units import UNITS
 from brim.meter.window import Window, answer_room, budget_of
 from brim.receipts.section import Section
 from brim.requests.fit import fit_request
-from brim.requests.request import Request
-from brim.requests.terms import PAGES
+from brim.requests.request import PAGES, Request
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
-from brim.sessions.options import OPTIONS as SESSION_OPTIONS
+from brim.sessions.settings import OPTIONS as SESSION_OPTIONS
 from brim.sessions.settings import SessionSettings
 from brim.settings.authors import CLASSES
 from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected

@@ -19,8 +19,7 @@ from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
 from brim.requests.fit import fit_request
-from brim.requests.request import Request
-from brim.requests.terms import PAGES, RequestTerms
+from brim.requests.request import PAGES, Request, RequestTerms
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
 from brim.settings.project import is_inside

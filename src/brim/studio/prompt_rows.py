@@ -179,7 +179,7 @@ class PromptRows:
         if at is not None and at in self._sizes:
             return self._sizes[at]
         try:
-            sums = self._context.categories_of([raw])
+            sums = self._context.categories([raw])
         except BrimError:
             return self._source.meter.count(json.dumps(raw)), "other"
         size = (sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing")

@@ -14,7 +14,7 @@ from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt
 from brim.requests.replay import replay
-from brim.sessions.log.log_messages import unfolded
+from brim.sessions.log.cut_record import unfolded
 from brim.sessions.session_step import prompt_body
 from brim.store.base import LogEntry, Store
 from brim.studio.prompt_index import SessionPrompts

@@ -234,7 +234,7 @@ class RecordedSession:
 
     def _size(self, raw: Any) -> tuple[int, str]:
         try:
-            sums = self._context.categories_of([raw])
+            sums = self._context.categories([raw])
         except BrimError:  # A stranger's message: it counts as its text.
             return self._facts.scale.count(json.dumps(raw, ensure_ascii=False)), "other"
         return sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing"

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby, islice, pairwise
 
 from brim.files.depth import is_deep
+from brim.truncate.base import mark
 from brim.truncate.failure import failure_places
-from brim.truncate.marker import mark
 from brim.truncate.parts import LONG_LINE, NEAR_END, STATUS, TextParts, from_both_ends, grain, whole_part
 
 SMALL = 160

@@ -12,8 +12,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
 from brim.meter.grapheme import boundary_after
+from brim.truncate.base import filled, mark, one_line
 from brim.truncate.failure import failure_places, is_code, last_failure
-from brim.truncate.marker import filled, mark, one_line
 
 LONG_LINE = 600
 """Characters of a line from which on it is divided: minified code, or prose without line breaks."""

@@ -13,9 +13,8 @@ from typing import Literal
 
 from brim.errors import DoesNotFit, InvalidValue
 from brim.meter.base import Meter
-from brim.truncate.base import BaseTruncator, Cut, refusal
+from brim.truncate.base import BaseTruncator, Cut, filled, refusal
 from brim.truncate.ends import Head, Tail
-from brim.truncate.marker import filled
 
 _MARKERS = {
     "newest": "[{dropped:,} older entries omitted]",

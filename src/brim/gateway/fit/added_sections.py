@@ -20,7 +20,7 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part
 from brim.requests.fit import fit_request
 from brim.sessions.learning.request_input import RequestInput
-from brim.sessions.recall.recall_tool import tool
+from brim.sessions.recall_tool import tool
 from brim.settings.spec import Spec, read_spec
 from brim.wire import FORMATS, Wire
 from brim.wire.base import MESSAGE_KEYS, place_of

@@ -21,7 +21,7 @@ from brim.gateway.fit.fitted import FittedBody
 from brim.gateway.http.problem import MESSAGES, RESPONSES
 from brim.gateway.settings import GatewaySettings
 from brim.sessions.conversations.beginning import fingerprints, leading
-from brim.sessions.learning.cache_marks import lifetime
+from brim.sessions.learning.models import lifetime
 from brim.sessions.learning.scope import LearnedValues, LearningScope
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.wire.base import MESSAGE_KEYS

@@ -16,8 +16,7 @@ from brim.meter import BaseMeter
 from brim.meter.calibration import Calibrated
 from brim.meter.catalogue import fold, spellings
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.request import FittedRequest
-from brim.sessions.conversations.request_plan import RequestPlan
+from brim.sessions.conversations.request import FittedRequest, RequestPlan
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room, WindowLimits
 from brim.settings.spec import Spec

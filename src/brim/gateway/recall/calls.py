@@ -17,7 +17,7 @@ from brim.gateway.client.body import json_value
 from brim.gateway.client.paths import is_stream_path
 from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
 from brim.gateway.upstream.server_event import events_of
-from brim.sessions.recall.recall_tool import NAME, tool
+from brim.sessions.recall_tool import NAME, tool
 from brim.wire import FORMATS
 from brim.wire.base import MESSAGE_KEYS, place_of, value_at
 

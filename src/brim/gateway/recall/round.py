@@ -13,7 +13,7 @@ from brim.gateway.fit.planned import Planned
 from brim.gateway.recall.calls import ModelCall, continued
 from brim.history.history import fit_messages
 from brim.sessions.conversations.request import FittedRequest
-from brim.sessions.recall.recall_tool import NAME, answered
+from brim.sessions.recall_tool import NAME, answered
 
 MOST_ROUNDS = 4
 """How often a request is sent again after a call of the tool."""

@@ -7,17 +7,25 @@ back in another. A summary by a model may stand before the lines.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType
-from brim.history.compact.lines import HEADINGS, Line, Said, read_messages, record, said_in, unfinished
-from brim.history.compact.nudge import is_nudge
+from brim.history.compact.lines import (
+    HEADINGS,
+    Line,
+    Said,
+    clipped,
+    is_nudge,
+    read_messages,
+    record,
+    said_in,
+    unfinished,
+)
 from brim.history.compact.picker import pick, worth_now
-from brim.history.compact.running import running
 from brim.history.compact.secrets import redact
 from brim.history.turns import Turns
 from brim.meter import Meter
@@ -42,17 +50,6 @@ _SUMMARY_SHARE = 2
 """A summary takes at most one part in so many of the limit."""
 _SUMMARY = "Summary"
 _FIELDS = {"goal": str, "lines": list, "summary": str, "lineage": list, "iteration": int, "sub_tick": int}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HandOver:
-    """The text that a context begins with, and how much of the continuation is in it."""
-
-    text: str
-    shown: Mapping[str, int]
-    """How many lines of each kind are in it."""
-    known: Mapping[str, int]
-    """How many lines of each kind the continuation has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,28 +109,13 @@ class Continuation:
             return self._written(self.goal, self.summary, self.lines)
         if meter is None:
             raise InvalidType("meter", meter, "the meter of the limit")
-        return self.shown(meter, limit, above).text
-
-    def shown(self, meter: BaseMeter, limit: int, above: str = "") -> HandOver:
-        """Return the text for a prompt in at most `limit` tokens, and how much of the continuation is in it.
-
-        Raises:
-            DoesNotFit: not even the goal's first words fit.
-        """
         units("limit", limit)
         goal, most = self.goal, max(1, limit // _GOAL_SHARE)
         if meter.load(goal) > most:
             goal = truncator("ends").truncate(goal, most, meter).text
         summary = shortened(self.summary, limit // _SUMMARY_SHARE, meter) if self.summary else ""
-        text, kept = pick(
-            self.lines,
-            limit,
-            meter,
-            lambda lines: self._written(goal, summary, lines),
-            f"{above}\n{goal}\n{summary}\n",
-        )
-        known = Counter(line.kind for line in self.lines)
-        return HandOver(text=text, shown=Counter(line.kind for line in kept), known=known)
+        known = f"{above}\n{goal}\n{summary}\n"
+        return pick(self.lines, limit, meter, lambda lines: self._written(goal, summary, lines), known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON values."""
@@ -270,3 +252,42 @@ def _unanswered(lines: Sequence[Line]) -> list[Line]:
     last = {line.role: line.at for line in lines if line.kind not in ("call", "path")}
     other = {"user": last.get("assistant", -1), "assistant": last.get("user", -1)}
     return [line for line in lines if line.kind != "question" or line.at > other.get(line.role, -1)]
+
+
+MOST_RUNNING = 40
+"""Lines that are carried on, the newest."""
+_LINE = 160
+"""Characters of a line."""
+
+_NAMED = re.compile(
+    r"\b(?:pid|process(?: id)?)[ :=#]{1,3}(\d{2,7})\b"
+    r"|\b(?:port)[ :=#]{1,3}(\d{2,5})\b"
+    r"|\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d{2,5})\b"
+    r"|^\[\d{1,3}\] (\d{2,7})$",
+    re.I,
+)
+_ENDED = re.compile(
+    r"\b(?:kill(?:ed)?|stopp?(?:ed)?|terminated|shut down|ended|exited|freed|no longer|not running)\b", re.I
+)
+_NUMBER = re.compile(r"\d{2,7}")
+
+
+def running(texts: Sequence[str], before: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the lines that tell of processes and ports which were not ended since, the oldest first."""
+    found: dict[str, str] = {number: line for line in before for number in _numbers(line)}
+    for one in texts:
+        for raw in clipped(redact(one)).splitlines():
+            line = " ".join(raw[: 2 * _LINE].split())
+            if _ENDED.search(line):
+                for number in _NUMBER.findall(line):
+                    found.pop(number, None)
+            else:
+                for number in _numbers(line):
+                    found.setdefault(number, line[:_LINE])
+    return tuple(dict.fromkeys(found.values()))[-MOST_RUNNING:]
+
+
+def _numbers(line: str) -> Iterator[str]:
+    """Yield the numbers of processes and ports in a line."""
+    for match in _NAMED.finditer(line):
+        yield next(group for group in match.groups() if group)

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, check_choice
-from brim.history.compact.nudge import is_nudge
 from brim.history.compact.secrets import redact
 from brim.history.compact.sentence_kind import is_thought, sentence_kind
 from brim.history.excerpts import brief_arguments, parts_of
@@ -24,6 +23,20 @@ from brim.meter.words import terms
 from brim.receipts.receipt import handle
 from brim.truncate.failure import reports_failure
 from brim.wire.message import Message
+
+GO_ON = "Go on."
+_NUDGE = re.compile(r"Go on\.|Iteration [\d,]{1,12} of at most [\d,]{1,12}: go on towards the goal\.")
+
+
+def next_iteration(number: int, most: int) -> str:
+    """Return what is said when an iteration begins."""
+    return f"Iteration {number:,} of at most {most:,}: go on towards the goal."
+
+
+def is_nudge(text: str) -> bool:
+    """Return whether a text is one of these, to the last character."""
+    return _NUDGE.fullmatch(text.strip()) is not None
+
 
 HEADINGS = {
     "rule": "Rules",

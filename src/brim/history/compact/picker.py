@@ -45,8 +45,8 @@ def worth_now(line: Line) -> int:
 
 def pick(
     lines: Sequence[Line], limit: int, meter: BaseMeter, write: Callable[[Sequence[Line]], str], above: str = ""
-) -> tuple[str, list[Line]]:
-    """Return the text of the lines that have room, and those lines in their order, calls perhaps without outcome.
+) -> str:
+    """Return the text of the lines that have room, calls perhaps without outcome; empty if nothing has.
 
     Args:
         lines: the lines, the oldest first.
@@ -141,9 +141,9 @@ class _Choice:
     def _shown(self) -> list[Line]:
         return [self.chosen[id(line)] for line in self.lines if id(line) in self.chosen]
 
-    def written(self) -> tuple[str, list[Line]]:
-        """Return the text within the limit, and its lines; the least important ones go if it counts too much."""
+    def written(self) -> str:
+        """Return the text within the limit: the least important lines go if it counts too much."""
         while (size := self.meter.load(text := self.write(self._shown()))) > self.limit and self.chosen:
             for name in [*self.chosen][-max(1, (size - self.limit) // 40) :]:
                 del self.chosen[name]
-        return (text, self._shown()) if size <= self.limit else ("", [])
+        return text if size <= self.limit else ""

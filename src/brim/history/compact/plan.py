@@ -14,7 +14,6 @@ from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
-from brim.history.bindings import binds
 from brim.history.compact import mark
 from brim.history.compact.lines import Line, Said, read_messages, record, said_in
 from brim.history.compact.secrets import redact
@@ -22,8 +21,8 @@ from brim.history.compact.summary import condensed, index_of, summary_input
 from brim.history.forms import Form, Forms
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
-from brim.history.spans import joined, ranges
-from brim.history.turns import Turns
+from brim.history.rules import binds
+from brim.history.turns import Turns, joined, ranges
 from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter

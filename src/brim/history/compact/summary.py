@@ -63,8 +63,7 @@ def condensed(lines: Sequence[Line], limit: int, meter: BaseMeter, previous: str
     # Paths stand in the lines that name them.
     rest = [line for line in lines if line.key not in known and line.kind != "path"]
     told = unfinished([*(line for line in before if line.kind != "path"), *rest])
-    text, _ = pick(told, limit, meter, as_talk)
-    return text
+    return pick(told, limit, meter, as_talk)
 
 
 def as_talk(lines: Sequence[Line]) -> str:

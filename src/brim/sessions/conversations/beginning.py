@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brim.history.fingerprints import fingerprint_after
+from brim.history.turns import fingerprint_after
 from brim.wire import format_of, plain, wire
 from brim.wire.base import jsonable
 

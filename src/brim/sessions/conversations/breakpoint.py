@@ -14,7 +14,7 @@ from typing import Any
 from brim.history.note import is_written
 from brim.sessions.conversations.beginning import bare
 from brim.sessions.conversations.request import FittedRequest
-from brim.sessions.learning.cache_marks import MARK, block_marks, marks_of
+from brim.sessions.learning.models import MARK, block_marks, marks_of
 
 _MOST = 4
 """Marks that a request may have."""

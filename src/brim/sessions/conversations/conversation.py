@@ -16,18 +16,18 @@ from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
+from brim.sessions import recall_tool
 from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
 from brim.sessions.conversations.reported_size import ReportedSize
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.cache_marks import lifetime
 from brim.sessions.learning.model_meter import SentPrompt
+from brim.sessions.learning.models import lifetime
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
-from brim.sessions.log.log_messages import folded
+from brim.sessions.log.cut_record import folded
 from brim.sessions.log.overview import GATEWAY
 from brim.sessions.process_lock import ProcessLock
-from brim.sessions.recall import recall_tool
 from brim.sessions.session import RESTORED, Session
 from brim.sessions.session_step import SessionStep
 from brim.sessions.state import SessionState
@@ -205,12 +205,12 @@ class Conversation:
         count = brought.units + sum(beside.values()) + request.extra + start
         expected = state.estimate(parts) + request.extra + start
         fits = most is None and not state.context.history.has_surplus_media
-        fits = fits and expected + self.correction(expected, request.messages) <= room.fits
+        fits = fits and expected + self.correction(expected) <= room.fits
         made = FittedRequest(
             messages=listed(request.messages),  # Not copied: there may be tens of thousands.
             places=range(len(request.messages)),
             input=request,
-            correction=self.correction(count, request.messages),
+            correction=self.correction(count),
             room=room,
             start=start,
             session=self.session if self.logged else None,
@@ -263,7 +263,8 @@ class Conversation:
             tools = [*(request.tools or ()), recall_tool.tool(turns.wire.name)]
             made.input = request = replace(request, tools=tools)
             parts = session.parts(request.system, tools, fields=request.fields)
-        budget = max(0, self.budget(target, request.messages) - request.extra - made.start)
+        budget = target if self.reported is None else self.reported.budget(target)
+        budget = max(0, budget - request.extra - made.start)
         if state.counts.ceiling is not None:
             budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
@@ -277,7 +278,7 @@ class Conversation:
             sent = sent[1:]  # The caller sends it apart.
         self._place(made, sent, brought)
         whole = (made.before or 0) - made.correction
-        made.correction = self.correction(fitted.used + request.extra + made.start, sent)
+        made.correction = self.correction(fitted.used + request.extra + made.start)
         made.before = whole + made.correction
         made.exact = made.exact and self.reported is None
         made.cut = state.counts.compactions if state.counts.compactions > cuts else 0
@@ -348,22 +349,16 @@ class Conversation:
         step.lines.append(("prompt", {**status, **receipt}))
         step.meta = {"kind": GATEWAY, "status": status, "counts": state.counts.to_dict()}
 
-    def correction(self, tokens: int, messages: Sequence[Any]) -> int:
-        """Return the tokens to add to a count of the whole request, which has these messages."""
-        return 0 if self.reported is None else self.reported.correction(tokens, len(messages))
-
-    def budget(self, tokens: int, messages: Sequence[Any]) -> int:
-        """Return how many tokens the meter may count, so that the corrected count is at most `tokens`."""
-        return tokens if self.reported is None else self.reported.budget(tokens, len(messages))
+    def correction(self, tokens: int) -> int:
+        """Return the tokens to add to a count of the whole request."""
+        return 0 if self.reported is None else self.reported.correction(tokens)
 
     def report(self, request: FittedRequest, tokens: int, cleared: int) -> None:
         """Take the tokens that the provider reported for the newest prompt, and those that it cleared before."""
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
-        asked = len(request.input.messages)
-        scale = self.meter
-        size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=scale, asked=asked)
-        self.reported = size.after(self.reported) if size.plausible else None
+        size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=self.meter)
+        self.reported = size if size.plausible else None
 
     def charge(self, recalled: Sequence[int]) -> None:
         """Charge the newest cut with recalls that no message of the client has, each by its tokens."""

@@ -22,11 +22,9 @@ from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.conversations.breakpoint import add_breakpoint
 from brim.sessions.conversations.conversation import Conversation, ConversationKey, beginnings, logged_messages
-from brim.sessions.conversations.prefix import KIND, LOGGED, PrefixIndex
-from brim.sessions.conversations.remembered import RememberedConversations
+from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
 from brim.sessions.conversations.reported_size import ReportedSize
-from brim.sessions.conversations.request import FittedRequest
-from brim.sessions.conversations.request_plan import RequestPlan
+from brim.sessions.conversations.request import FittedRequest, RequestPlan
 from brim.sessions.learning.meters import Meters, RequestSize
 from brim.sessions.learning.model_meter import SentPrompt
 from brim.sessions.learning.models import known
@@ -35,9 +33,9 @@ from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
 from brim.sessions.log.tolerant_store import TolerantStore
-from brim.sessions.options import SessionOptions, check_options
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Given, Session, SessionExists
+from brim.sessions.settings import SessionOptions, check_options
 from brim.store import Store, opened_store
 from brim.wire import format_of, wire
 from brim.wire.base import Format, jsonable

@@ -1,7 +1,8 @@
 """Which conversations are remembered, and which of them a request continues.
 
 The newest are remembered, as many as their number and their memory allow. They are found by their first messages: a
-request is compared only with those that begin as it does.
+request is compared only with those that begin as it does. A store finds the others by the fingerprint of the messages
+of their newest request.
 """
 
 from __future__ import annotations
@@ -13,6 +14,41 @@ from typing import Any
 
 from brim.sessions.conversations.beginning import leading
 from brim.sessions.conversations.conversation import Conversation, ConversationKey, beginnings
+from brim.sessions.log.tolerant_store import TolerantStore
+
+KIND = "gateway-prefix"
+LOGGED = "conversation-prefix"
+"""The kind of document for conversations with a log: written when one leaves memory."""
+_LOOKED = 12
+"""Beginnings that are looked up, the longest first."""
+
+
+class PrefixIndex:
+    """The beginnings of conversations in a store."""
+
+    def __init__(self, store: TolerantStore, kind: str = KIND) -> None:
+        self._store = store
+        self._kind = kind
+
+    def find(self, marks: Sequence[str], *, take: bool = False) -> str | None:
+        """Return the name of the conversation with the longest known beginning; `None` if no beginning is known.
+
+        Args:
+            marks: the fingerprints of the beginnings, the shortest first.
+            take: whether that beginning is forgotten: the conversation goes on, and others may begin so.
+        """
+        for mark in list(reversed(marks))[:_LOOKED]:
+            if (saved := self._store.load(self._kind, mark)) is not None:
+                if take:
+                    self._store.forget(self._kind, mark)
+                return str(saved.body["talk"])
+        return None
+
+    def move(self, name: str, before: str, mark: str) -> None:
+        """Write how a conversation begins now, in place of how it began before."""
+        if mark != before and self._store.save(self._kind, mark, {"talk": name}, 0) is not None and before:
+            self._store.forget(self._kind, before)
+
 
 _MOST_BYTES = 64 * 1024 * 1024
 """About the memory of the newest requests of all conversations that are remembered, unless a setting says other."""

@@ -10,26 +10,24 @@ import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import suppress
+from math import inf
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from brim.errors import StoreError
 from brim.meter import BaseMeter, meter
-from brim.meter.calibration import Calibrated, Calibration
-from brim.meter.chat import RequestCounter, request_counts
+from brim.meter.calibration import Calibration
+from brim.meter.chat import request_counts
 from brim.meter.estimate import OTHER
-from brim.sessions.learning.model_meter import KIND, ModelMeter, SentPrompt, load_calibration, save_calibration
+from brim.sessions.learning.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import STORE_INTERVAL, LearnedValues, LearningScope
 from brim.store.base import Store
-from brim.wire import Wire, format_of, instructions, wire
-from brim.wire.base import loaded_tools
+from brim.wire import format_of, wire
 
 _MOST = 256
 """Meters without anything learned that are remembered: a client can name any model."""
-_SPEAKERS = ("user", "assistant")
-"""Roles of messages that all formats write as a role and a text."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -50,12 +48,8 @@ class Meters:
         self._lock = threading.Lock()
         self._learned: LearnedValues[ModelMeter] = LearnedValues()
         self._plain: OrderedDict[tuple[str, Any], ModelMeter] = OrderedDict()
-        self._looked: OrderedDict[LearningScope, None] = OrderedDict()
-        """Scopes of which the store has nothing."""
-        self._stored: OrderedDict[LearningScope, float] = OrderedDict()
-        """Scopes of which the store has something, and when it was last seen there."""
-        self._bounds: dict[str, BaseMeter] = {}
-        self._counters: OrderedDict[tuple[BaseMeter, str], RequestCounter] = OrderedDict()
+        self._read: OrderedDict[LearningScope, float] = OrderedDict()
+        """When the store was last read for a scope."""
 
     def meter(self, scope: LearningScope, chosen: Any = None) -> BaseMeter:
         """Return the meter that counts requests to a model.
@@ -70,11 +64,11 @@ class Meters:
         found = self._of(scope, chosen)
         if found.calibration is None or found.calibration.calls or not found.learns:
             return found.meter
-        return found.meter if chosen is None else self._bound(found.meter)
+        return found.meter if chosen is None else found.bound
 
     def ready(self, scope: LearningScope, chosen: Any = None) -> bool:
         """Return whether the meter of a model is loaded."""
-        looked = self._store is None or scope in self._looked
+        looked = self._store is None or scope in self._read
         return self._learned.get(scope, chosen) is not None or (looked and (scope.model, chosen) in self._plain)
 
     def learns(self, scope: LearningScope, chosen: Any = None) -> bool:
@@ -111,7 +105,6 @@ class Meters:
         if recount:
             with suppress(StoreError):  # It is learned again if need be.
                 save_calibration(self._store, scope.id if scope.model else None, found.calibration, scope.about)
-                self._note_stored(scope)
 
     def calibration(self, scope: LearningScope, chosen: Any = None) -> Calibration | None:
         """Return what is known of how a model counts; `None` if there is nothing to learn, or nothing was learned."""
@@ -129,13 +122,6 @@ class Meters:
                 found.recount()
                 self._learned.put(scope, found, chosen)
 
-    def counter(self, scale: BaseMeter, provider: str) -> RequestCounter:
-        """Return a new counter of messages: it notes whether it had to estimate."""
-        made = self._counters.get((scale, provider))
-        if made is None:
-            made = _kept(self._counters, (scale, provider), scale.counter(provider))
-        return made.fresh()
-
     def count(self, request: RequestInput, scale: BaseMeter) -> RequestSize:
         """Count a request as it came, without its conversation.
 
@@ -143,33 +129,13 @@ class Meters:
             InvalidValue: a message or a tool is invalid.
         """
         format = wire(request.format or format_of(request.messages) or "openai")
-        counter = self.counter(scale, format.provider)
-        tokens, instructed, loaded = counter.framing.reply, False, set[str]()
-        frames = {role: counter.frame(role) for role in _SPEAKERS}
-        for i, raw in enumerate(request.messages):
-            if type(raw) is dict and len(raw) == 2:
-                role, text = raw.get("role"), raw.get("content")
-                if type(role) is str and type(text) is str and role in frames:
-                    tokens += frames[role] + counter.text(text)  # As `read` would, without its objects.
-                    continue
-            message = format.read(raw, i)
-            if message.any("compaction"):  # What stands before it does not count.
-                return RequestSize(_read_count(request, format, counter), exact=False)
-            loaded |= loaded_tools(message)
-            tokens += counter.units(message)
-            instructed = instructed or message.role == "system"
-        if request.system and format.name != "openai":
-            tokens += counter.units(instructions(format, request.system))
-            instructed = True
-        offered, exact = counter.tools(request.tools, system=instructed, loaded=loaded)
-        other, known = counter.fields(request.fields)
-        return RequestSize(tokens + offered + other, exact and known and scale.exact and not counter.estimated)
+        counter, apart = scale.counter(format.provider), request.system if format.name != "openai" else None
+        sent = request.messages, request.tools
+        tokens = request_counts(lambda _: counter, *sent, system=apart, fields=request.fields, format=format.name)
+        exact = counter.tools(request.tools, system=True)[1] and counter.fields(request.fields)[1]
+        return RequestSize(tokens, exact and scale.exact and not counter.estimated)
 
     def _of(self, scope: LearningScope, chosen: Any) -> ModelMeter:
-        self._forget(scope)
-        found = self._learned.get(scope, chosen)
-        if found is not None:
-            return found
         plain = self._plain.get((scope.model, chosen))
         if plain is None:
             own = chosen if chosen is not None else None if known(scope.model) is not None else OTHER
@@ -177,57 +143,25 @@ class Meters:
             plain.meter.count("ready")  # A vocabulary is loaded with its first count.
             with self._lock:
                 _kept(self._plain, (scope.model, chosen), plain)
-        saved = self._saved(scope) if plain.learns else None
-        if saved is None:
+        if not plain.learns:
             return plain
-        found = plain.copy()
-        found.calibration = saved
-        found.recount()
-        self._learned.put(scope, found, chosen)
-        return found
+        if self._store is not None and scope.model and monotonic() - self._read.get(scope, -inf) > STORE_INTERVAL:
+            self._read_store(self._store, scope, plain, chosen)
+        return self._learned.get(scope, chosen) or plain
 
-    def _saved(self, scope: LearningScope) -> Calibration | None:
-        """Return what the store knows; it is read once."""
-        if self._store is None or not scope.model or scope in self._looked:
-            return None
-        with suppress(StoreError, ValueError, KeyError, TypeError):  # Another version may have written it.
-            saved = load_calibration(self._store, scope.id)
-            if saved is not None:
-                self._note_stored(scope)
-                return saved
+    def _read_store(self, store: Store, scope: LearningScope, plain: ModelMeter, chosen: Any) -> None:
+        """Take what the store knows, if nothing is known here; forget what somebody made the store forget."""
         with self._lock:
-            _kept(self._looked, scope, None)
-        return None
-
-    def _note_stored(self, scope: LearningScope) -> None:
-        if self._store is not None:
-            with self._lock:
-                _kept(self._stored, scope, monotonic())
-
-    def _forget(self, scope: LearningScope) -> None:
-        """Forget a scope that somebody made the store forget; that is looked at once a minute."""
-        seen = self._stored.get(scope)
-        if seen is None or self._store is None or monotonic() - seen < STORE_INTERVAL:
-            return
-        self._note_stored(scope)
-        with suppress(StoreError):
-            if self._store.load(KIND, scope.id) is None:
+            _kept(self._read, scope, monotonic())
+        with suppress(StoreError, ValueError, KeyError, TypeError):  # Another version may have written it.
+            saved = load_calibration(store, scope.id)
+            if saved is None:
                 self._learned.drop(scope)
-                self._stored.pop(scope, None)
-
-    def _bound(self, scale: BaseMeter) -> BaseMeter:
-        """Return the upper bound of an estimate about which nothing is known yet."""
-        found = self._bounds.get(scale.name)
-        if found is None:
-            found = self._bounds[scale.name] = Calibrated(scale)
-        return found
-
-
-def _read_count(request: RequestInput, format: Wire, counter: RequestCounter) -> int:
-    """Return the tokens of a request of which the provider does not read all messages."""
-    apart = request.system if format.name != "openai" else None
-    sent = request.messages, request.tools
-    return request_counts(lambda _: counter, *sent, system=apart, fields=request.fields, format=format.name)
+            elif self._learned.get(scope, chosen) is None:
+                found = plain.copy()
+                found.calibration = saved
+                found.recount()
+                self._learned.put(scope, found, chosen)
 
 
 def warm() -> None:

@@ -61,6 +61,8 @@ class ModelMeter:
         """The meter that counts the history."""
         self.sent: SentPrompt | None = None
         """The newest prompt."""
+        self.bound = Calibrated(self._plain) if self.learns else self._plain
+        """The upper bound of an estimate about which nothing is known yet."""
         self.recount()
 
     def recount(self) -> None:

@@ -1,20 +1,25 @@
-"""The models that clients name, looked up in the catalogue once for each name."""
+"""What the catalogue says of the models that clients name: each is looked up once.
+
+How long a provider caches a prompt depends on the marks of the request too.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from brim.errors import BrimError
 from brim.meter.catalogue import Model, find
 
-_MOST = 1_024
+_MOST_NAMES = 1_024
 """Names that are remembered: a client can send any."""
 _SUMMED = re.compile(r"claude-(?:[123]|instant|(?:opus|sonnet)-4(?:-[01])?$)")
 """Models of Anthropic that refuse a prompt if the window does not hold it and the longest answer; later ones do not."""
 
 
-@lru_cache(maxsize=_MOST)
+@lru_cache(maxsize=_MOST_NAMES)
 def known(name: str) -> Model | None:
     """Return the model of a name; `None` if the catalogue does not list it."""
     try:
@@ -23,7 +28,7 @@ def known(name: str) -> Model | None:
         return None
 
 
-@lru_cache(maxsize=_MOST)
+@lru_cache(maxsize=_MOST_NAMES)
 def counts_answer(name: str) -> bool | None:
     """Return whether prompt and answer together have to fit the window of a model; `None` if that is unknown."""
     row = known(name)
@@ -32,3 +37,43 @@ def counts_answer(name: str) -> bool | None:
     if row.provider == "anthropic":
         return _SUMMED.match(row.id) is not None
     return False if row.shared is False else None
+
+
+MARK = "cache_control"
+_ASKED = ("prompt_cache_options", MARK)
+"""Fields of a request that may say for how long."""
+_TIME = re.compile(r"(\d+)([mh])")
+_SECONDS = {"m": 60, "h": 3_600}
+_NEWEST = 4
+"""Messages at the end that are looked at for marks: clients mark the newest."""
+
+
+def marks_of(messages: Iterable[Any]) -> Iterator[Any]:
+    """Yield the marks in the contents of messages, and in the results there."""
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        yield from block_marks(content)
+        if isinstance(content, list):
+            yield from marks_of(block for block in content if isinstance(block, Mapping) and "tool_use_id" in block)
+
+
+def block_marks(blocks: Any) -> list[Any]:
+    """Return the marks of some blocks; a text has none."""
+    listed = blocks if isinstance(blocks, list | tuple) else ()
+    return [block[MARK] for block in listed if isinstance(block, Mapping) and block.get(MARK)]
+
+
+def lifetime(
+    model: str | None, tools: Any, system: Any, fields: Mapping[str, Any] | None, messages: Sequence[Any]
+) -> int | None:
+    """Return the seconds for which the provider caches a prompt; `None` if that is not published.
+
+    It is the longest time that a mark of the request asks for; without one, the shortest that the provider has.
+    """
+    row = known(model) if model else None
+    if row is None or row.cache is None or not row.cache.ttl:
+        return None
+    own = [fields[name] for name in _ASKED if name in fields] if fields else []
+    marks = [*own, *block_marks(tools), *block_marks(system), *marks_of(messages[-_NEWEST:])]
+    times = (_TIME.fullmatch(str(mark.get("ttl"))) for mark in marks if isinstance(mark, Mapping))
+    return max((int(time[1]) * _SECONDS[time[2]] for time in times if time), default=row.cache.ttl[0])

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError
-from brim.sessions.log.dropped_texts import DroppedTexts
-from brim.sessions.log.memory_log import Line, MemoryLog
+from brim.sessions.log.dropped_texts import DroppedTexts, Line, MemoryLog
 from brim.store.base import Body, LogEntry, Store
 from brim.store.texts import DROPPED
 from brim.store.values import encode_body
@@ -29,21 +28,13 @@ class Journal:
     the next write. So nothing is written twice, and nothing that was written counts as failed.
     """
 
-    def __init__(
-        self,
-        store: Store | None,
-        session: str,
-        number: int = 0,
-        on_failure: Callable[[StoreError], object] | None = None,
-    ) -> None:
+    def __init__(self, store: Store | None, session: str, number: int = 0) -> None:
         """Begin.
 
         Args:
             store: where the log is.
             session: its name there.
             number: the number of its last entry.
-            on_failure: called with each failure of the store, which is not raised then: what could not be written is
-                tried again at once, and then written with the next entries.
         """
         self.store = store
         self.session = session
@@ -51,7 +42,9 @@ class Journal:
         """The number of the last entry."""
         self.since: float | None = None
         """When the session was created, so that one which was purged and begun anew is known; `None` before that."""
-        self.on_failure = on_failure
+        self.on_failure: Callable[[StoreError], object] | None = None
+        """Called with each failure of the store, which is not raised then: what could not be written is tried again at
+        once, and then written with the next entries."""
         self.kinds: Collection[str] | None = None
         """The kinds of entries that are written; `None` for all."""
         self.owed: list[Line] = []

@@ -1,75 +1,78 @@
-"""The texts of a loop: how a context begins, and what the user says between steps."""
+"""The texts of a loop: how a context begins, the summary of one that ends, and what the user says between steps."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from brim.errors import DoesNotFit
-from brim.history.compact.continuation import AS_ABOVE, HandOver
-from brim.history.compact.nudge import GO_ON, is_nudge, next_iteration
+from brim.history.compact import model_summary
+from brim.history.compact.continuation import AS_ABOVE, Continuation, context_texts
+from brim.history.compact.lines import GO_ON, is_nudge, next_iteration
 from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
-from brim.sessions.loop.limits import Limits
-from brim.sessions.loop.progress import Progress
+from brim.sessions.loop.progress import Limits, Progress
 from brim.sessions.loop.step import Step
 from brim.sessions.session import Session
 from brim.wire import format_of, wire
+
+
+def handover_summary(session: Session, messages: Sequence[Any], known: Continuation | None, limit: int) -> str:
+    """Return what the caller's summariser makes of a context that ends; empty without one, or if it failed.
+
+    Args:
+        session: the session of the loop.
+        messages: the messages of the context.
+        known: the continuation that it began with.
+        limit: the most tokens of the whole hand-over; a summary takes half of it.
+    """
+    summarise: Any = session.summariser
+    if summarise is None or not messages:
+        return ""
+    ending = model_summary.EndingContext(
+        said=context_texts(messages, known),
+        previous="" if known is None else known.text(session.meter, limit),
+        limit=max(1, limit // 2),
+        input_limit=session.budget,
+        meter=session.meter,
+    )
+    try:
+        if callable(getattr(summarise, "complete", None)):
+            answer: Any = summarise.complete(model_summary.ask(ending)).text
+        else:
+            answer = summarise(ending.reading(ending.input_limit), ending.limit)
+        return model_summary.checked(ending, answer)
+    except Exception as error:  # A model or the caller's own code; the loop goes on with what was extracted.
+        message = "the summariser failed (%s: %s); the context is handed over without a summary"
+        logging.getLogger("brim.sessions").warning(message, type(error).__name__, redact(str(error)))
+        return ""
+
 
 _RESULT = 300
 """Characters of each result; all of them are whole in the tick."""
 _SHARE = 4
 """Results may take one part in so many of a continuation's tokens."""
-_NAMED = {
-    "rules": ("rule",),
-    "open tasks": ("todo",),
-    "reports": ("done",),
-    "findings": ("decision", "error", "question", "told", "said"),
-    "paths": ("path",),
-    "processes and ports": ("running",),
-    "calls": ("call",),
-    "results": ("result",),
-}
-"""The kinds of lines as the notice counts them."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Opening:
-    """The first message of a fresh context, and how much of what is known is in it."""
-
-    text: str
-    shown: Mapping[str, int]
-    """Lines by kind that are in it, and results under `result`."""
-    known: Mapping[str, int]
-    """Lines by kind that there are, and results under `result`."""
-    tokens: int
-    """Tokens below the goal."""
-
-
-def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> Opening:
+def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
     """Return the first message of a fresh context: the goal, the handoff, the results."""
     handed = progress.continuation
     if handed is None:
-        return Opening(text=goal, shown={}, known={}, tokens=0)
-    results, shown = _results(progress.results, meter, limit // _SHARE)
+        return goal
+    results = _results(progress.results, meter, limit // _SHARE)
     room = limit - (meter.load(f"\n{results}") if results else 0)
     try:
-        made = replace(handed, goal=AS_ABOVE).shown(meter, max(1, room), goal)
+        made = replace(handed, goal=AS_ABOVE).text(meter, max(1, room), goal)
     except DoesNotFit:
-        made = HandOver(text="", shown={}, known={})
-    text = "\n".join(part for part in (made.text, results) if part)
-    return Opening(
-        text=f"{goal}\n\n{text}".rstrip("\n"),
-        shown={**made.shown, "result": shown},
-        known={**made.known, "result": len(progress.results)},
-        tokens=meter.load(text),
-    )
+        made = ""
+    return "\n".join([f"{goal}\n", *filter(None, (made, results))]).rstrip("\n")
 
 
-def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> tuple[str, int]:
-    """Return the newest results, shortened, as many as fit, and how many they are."""
+def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
+    """Return the newest results, shortened, as many as fit."""
     lines: list[str] = []
     room = limit - meter.load(f"Results so far: {len(results):,}, the newest {len(results):,}\n") if results else 0
     for result in reversed(results):
@@ -81,9 +84,9 @@ def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> tuple[str,
         lines.insert(0, line)
         room -= cost
     if not lines:
-        return "", 0
+        return ""
     newest = "" if len(lines) == len(results) else f", the newest {len(lines):,}"
-    return "\n".join([f"Results so far: {len(results):,}{newest}", *lines]), len(lines)
+    return "\n".join([f"Results so far: {len(results):,}{newest}", *lines])
 
 
 def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:
@@ -113,15 +116,6 @@ def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> l
     return [next_iteration(progress.iterations + 1, limits.max_iterations)]
 
 
-def boundary(progress: Progress, made: Opening) -> str:
-    """Return the notice of a sub-tick: how much of what was done and found is in the fresh context."""
-    counts = []
-    for name, kinds in _NAMED.items():
-        known = sum(made.known.get(kind, 0) for kind in kinds)
-        if known:
-            counts.append(f"{sum(made.shown.get(kind, 0) for kind in kinds):,} of {known:,} {name}")
-    told = f"it begins with {', '.join(counts)}" if counts else "it begins with the goal alone"
-    return (
-        f"Iteration {progress.iterations + 1:,} continues in a fresh context (sub-tick {progress.sub_tick:,}): "
-        f"{told} ({made.tokens:,} tokens)"
-    )
+def boundary(progress: Progress) -> str:
+    """Return the notice of a sub-tick."""
+    return f"Iteration {progress.iterations + 1:,} continues in a fresh context (sub-tick {progress.sub_tick:,})"

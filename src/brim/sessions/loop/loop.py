@@ -24,9 +24,8 @@ from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.learning.usage import reported
 from brim.sessions.loop import brief
-from brim.sessions.loop.handover_summary import handover_summary
-from brim.sessions.loop.limits import Limits
-from brim.sessions.loop.progress import CONTINUATION, RESULT, Progress, first_event, progress_in
+from brim.sessions.loop.brief import handover_summary
+from brim.sessions.loop.progress import CONTINUATION, RESULT, Limits, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session
 from brim.store.base import Body, Store
@@ -336,7 +335,7 @@ class Loop:
             summary=handover_summary(session, read, progress.continuation, limit),
         )
         opening = brief.opening(limits.goal, progress, meter, limit)
-        text, going_over = brief.with_unread(opening.text, unread, session.format)
+        text, going_over = brief.with_unread(opening, unread, session.format)
         also: list[tuple[str, Body]] = [("event", {"event": "sub_tick", "progress": progress.to_dict()})]
         also.append((CONTINUATION, {CONTINUATION: progress.continuation.to_dict()}))
         event = {"iteration": progress.iterations + 1, "sub_tick": progress.sub_tick, "before_tokens": used}
@@ -344,7 +343,7 @@ class Loop:
         session.restart(first, trigger="sub_tick", used=used, also=also, event=event)
         self.progress = progress
         if limits.boundary == "visible":
-            session.notify(brief.boundary(progress, opening))
+            session.notify(brief.boundary(progress))
 
     def _settle(self) -> None:
         """Write the step that was made, and record its usage; after a failure of the store they are tried again."""

@@ -30,7 +30,7 @@ _KEY = "context_budget"
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*+(?:json|ya?ml)?[ \t]*+")
 _LINE = re.compile(rf"^[\"']?{_KEY}[\"']?[ \t]*:", re.MULTILINE)
 _LOOKED_AT = 100_000
-"""Characters of a page in which a budget is searched."""
+"""Characters at the end of a page in which a budget is searched."""
 STRATEGIES = {"end": "head", "start": "newest", "middle": "ends"}
 """What a section keeps, by the side at which it is cut."""
 POLICIES = {
@@ -102,22 +102,7 @@ class WorkingMemory:
     @property
     def overrides(self) -> tuple[BudgetOverride, ...]:
         """The budgets on the page, the last one first: an agent that appends to its page means the last."""
-        text = self.text
-        if len(text) <= _LOOKED_AT:
-            return tuple(_checked(found) for found in reversed([*_found(text)]))
-        half = _LOOKED_AT // 2
-        ends = f"{text[:half]}\n{text[-half:]}"
-        found = [_checked(each) for each in reversed([*_found(ends)])]
-        if text.count(_KEY) > ends.count(_KEY):
-            told = (
-                f"the page has {len(text):,} characters, and {_KEY} is read in its first and last {half:,} alone: "
-                "write it there, or compact the page"
-            )
-            found = [
-                replace(each, warning="; ".join(filter(None, (each.warning, told)))) for each in found[:1]
-            ] + found[1:]
-            found = found or [BudgetOverride(warning=told)]
-        return tuple(found)
+        return tuple(_checked(found) for found in reversed([*_found(self.text[-_LOOKED_AT:])]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

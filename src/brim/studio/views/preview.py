@@ -10,8 +10,8 @@ from brim.errors import BrimError, DoesNotFit, ModelError, SourceError
 from brim.flows.curator import Curator
 from brim.flows.step_record import StepRecord
 from brim.llm import Messages, Reply
+from brim.sessions.fixed_parts import pinned_text
 from brim.sessions.log.overview import SessionUse, overview
-from brim.sessions.recall import pins
 from brim.settings.config import Config
 from brim.settings.resolved import Resolved
 from brim.store.base import Store
@@ -93,7 +93,7 @@ def _side(settings: Resolved, session: PreviewedSession) -> dict[str, Any]:
     """Return the fit of a session under settings: its size, the messages that it keeps, and the pins that it loses."""
     messages = list(session.messages)
     if session.pinned:
-        messages.append(wire(session.format).say(pins.written({text: text for text in session.pinned})))
+        messages.append(wire(session.format).say(pinned_text({text: text for text in session.pinned})))
     # A budget in characters is one for the history alone.
     extra = {} if settings.limits_history() else {"system": session.system, "tools": session.tools}
     side: dict[str, Any] = {"fits": True, "problem": "", "unit": ""}

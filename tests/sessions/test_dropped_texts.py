@@ -1,10 +1,9 @@
-"""What is read ahead changes when the work is done, and nothing else."""
+"""What was dropped from the prompts of a session, and only that, is found again."""
 
 import pytest
 
 import brim
 from brim.sessions.log.dropped_texts import DroppedTexts
-from brim.sessions.read_ahead import ReadAhead
 from sessions.talking import SYSTEM, turn, window
 
 
@@ -21,34 +20,6 @@ def told(store, id, *, summarise, turns=40):
 def dropped(store, id):
     """Return the handles of the turns that a session dropped."""
     return DroppedTexts(store, id).handles()
-
-
-@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
-def test_prompts_and_dropped_texts_are_those_of_a_session_that_reads_nothing_ahead(summarise, monkeypatch):
-    with brim.open_store("sqlite:///:memory:") as store:
-        _, prompts, kept = told(store, "ahead", summarise=summarise)
-        ahead = {name: store.text(name, session="ahead") for name in kept}
-        monkeypatch.setattr(ReadAhead, "run", lambda *_, **__: {})
-        session, same, late = told(store, "late", summarise=summarise)
-        assert prompts == same
-        assert session.status().compactions
-        assert set(kept) == set(late)
-        assert ahead == {name: store.text(name, session="late") for name in late}
-        assert None not in ahead.values()
-
-
-def test_texts_that_were_read_for_a_summary_are_not_those_of_turns(monkeypatch):
-    """A session that goes on without summaries drops turns, of which the store has the messages one by one."""
-    found = []
-    for _ in range(2):
-        with brim.open_store("sqlite:///:memory:") as store:
-            told(store, "run", summarise="extract", turns=20)
-            again = brim.Session.open("run", store=store, summarise=None, window=window(1_400))
-            again.prompt(system=SYSTEM)
-            found.append({name: store.text(name, session="run") for name in dropped(store, "run")})
-        monkeypatch.setattr(ReadAhead, "run", lambda *_, **__: {})
-    assert found[0] == found[1]
-    assert None not in found[0].values()
 
 
 def test_a_text_that_is_still_in_the_prompt_is_not_found_among_the_dropped():
@@ -90,51 +61,7 @@ def test_a_session_that_was_opened_again_finds_only_what_was_dropped():
             assert all(hit.kind == "turn" or hit.number in told_of for hit in found)
 
 
-def test_without_a_store_no_text_of_a_summary_is_lost():
-    session = brim.Session(window=window(3_000), meter="o200k_base", summarise="extract")
-    for i in range(40):
-        session.add(turn(i))
-        session.prompt(system=SYSTEM)
-    assert session.status().compactions
-    index = session.recall(session._state.compacted.index).splitlines()
-    assert len(index) > 1
-    assert all(session.recall(line.split()[0]) for line in index)
-
-
-@pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
-def test_a_session_that_is_opened_before_each_prompt_makes_the_same_prompts(summarise):
-    with brim.open_store("sqlite:///:memory:") as store:
-        _, prompts, kept = told(store, "one", summarise=summarise)
-        again = brim.Session(window=window(3_000), meter="o200k_base", store=store, id="many", summarise=summarise)
-        for i, expected in enumerate(prompts):
-            again.add(turn(i))
-            again = brim.Session.open("many", store=store, summarise=summarise)
-            assert again.prompt(system=SYSTEM).messages == expected
-        assert set(dropped(store, "many")) == set(kept)
-
-
-def test_turns_that_a_late_result_joins_are_read_again():
-    """Calls of one step are items of their own in Responses, and each result joins all turns since its call."""
-    with brim.open_store("sqlite:///:memory:") as store:
-        session = brim.Session(window=window(3_000), meter="o200k_base", store=store, id="run")
-        for i in range(40):
-            calls = [
-                {"type": "function_call", "call_id": f"c{i}.{n}", "name": "read", "arguments": "{}"} for n in (1, 2)
-            ]
-            outputs = [
-                {"type": "function_call_output", "call_id": f"c{i}.{n}", "output": f"/srv/m{i}_{n}.py: line\n" * 9}
-                for n in (1, 2)
-            ]
-            session.add([{"role": "user", "content": f"Question {i}: why did build {i * 7} fail?"}, *calls])
-            session.add(outputs)
-            session.prompt(system=SYSTEM)
-        assert session.status().compactions
-        names = set(dropped(store, "run"))
-        assert all(store.text(name, session="run") is not None for name in names)
-        assert any("m3_1.py" in store.text(name) and "m3_2.py" in store.text(name) for name in names)
-
-
-def test_turns_that_are_joined_after_they_were_read_are_read_again():
+def test_turns_that_a_late_result_joins_are_dropped_as_one():
     """A result that comes after other questions joins their turns with that of its call."""
     with brim.open_store("sqlite:///:memory:") as store:
         session = brim.Session(window=window(3_000), meter="o200k_base", store=store, id="run")
