@@ -1,5 +1,6 @@
 """Stable mode: a prompt begins with the bytes of the last one, and moves seldom."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -211,4 +212,31 @@ def test_the_receipt_of_a_held_cut_does_not_say_that_there_is_no_room():
     assert dropped
     assert all(reason.endswith("were left out at a cut that is held") for reason in dropped)
     plain = brim.fit_messages([message for step in grown(120) for message in step], 3_000, meter=CHARS)
-    assert any(part.reason.endswith("had no room") for part in plain.receipt.parts if part.state == "dropped")
+    assert any(part.reason.endswith("did not fit") for part in plain.receipt.parts if part.state == "dropped")
+
+
+def test_what_an_agent_found_stays_while_results_and_small_talk_go():
+    """Sixty steps in 4,000 tokens: the cause, found at step 10, was gone at step 50; forty "Next file." were there."""
+    history = brim.History(model="gpt-5", stable=True)
+    history.add({"role": "user", "content": "Customers in Ireland are charged VAT twice. Find the cause and fix it."})
+    found = "Confirmed in commit 9f3c21a: Irish prices became inclusive, and the checkout still adds VAT to them."
+    for i in range(60):
+        said = found if i == 10 else ("", "Next file.", "Nothing wrong here, go on.")[i % 3]
+        function = {"name": "sh", "arguments": json.dumps({"cmd": f"grep -n price_incl services/mod_{i}.py"})}
+        call = {"id": f"c{i}", "type": "function", "function": function}
+        rows = [f"services/mod_{i}.py:{41 * k}: price_incl = row['a{k}']" for k in range(3, 25 + i % 7)]
+        history.add({"role": "assistant", "content": said or None, "tool_calls": [call]})
+        history.add({"role": "tool", "tool_call_id": f"c{i}", "content": "\n".join(rows)})
+        fitted = history.fit(budget=4_000)
+        assert i < 10 or found in fitted.text
+    assert fitted.receipt.history["context_truncation"]["steps_included"] < 60
+
+
+def test_the_reason_of_a_shortened_answer_speaks_of_no_calls():
+    talk = [{"role": "user", "content": "Tell me of the harbour."}]
+    for i in range(30):
+        talk.append({"role": "assistant", "content": f"Ship {i} has passed the lock with timber for the mill. " * 20})
+        talk.append({"role": "user", "content": f"And ship {i + 1}?"})
+    receipt = brim.fit_messages(talk, 2_000, model="gpt-5").receipt
+    assert any(part.state == "cut" for part in receipt.parts)
+    assert not [part.reason for part in receipt.parts if "call" in part.reason or "recency" in part.reason]

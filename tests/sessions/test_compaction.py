@@ -1,5 +1,7 @@
 """Over the line a summary replaces older turns, or excerpts do: told once, smaller, and what left can be recalled."""
 
+import re
+
 import pytest
 
 import brim
@@ -223,3 +225,17 @@ def test_a_compacted_talk_is_legal_in_every_shape(format):
         again = brim.fit_messages(sent, 10**9, format=format, meter="o200k_base", repair="error")
         assert again.messages == sent
     assert talk.status().compactions > 0
+
+
+def test_the_receipt_after_a_summary_says_what_it_stands_for():
+    session = brim.Session(window=2_500, model="gpt-5", summarise=lambda text, limit: "Claims were handled.")
+    session.add({"role": "user", "content": "Handle the claims."})
+    for i in range(40):
+        session.prompt()
+        session.add({"role": "assistant", "content": f"claim C-{i}: water damage, {i * 130} euros. " * 5})
+        session.add({"role": "user", "content": f"Next {i}."})
+    receipt = session.prompt().receipt
+    assert receipt.truncated
+    assert receipt.history["context_truncation"]["truncated"]
+    (part,) = (part for part in receipt.parts if part.state == "summarised")
+    assert re.fullmatch(r"a summary of \d+ earlier messages stands in their place", part.reason)

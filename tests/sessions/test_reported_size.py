@@ -1,7 +1,6 @@
 """What a provider reported for the last prompt corrects the count of the next one."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -26,8 +25,8 @@ TOOLS = [
 ]
 
 
-def size(counted, reported):
-    return ReportedSize(counted=counted, reported=reported, sent=RequestInput(messages=[]), scale=brim.meter("gpt-4o"))
+def size(counted, reported, meter="claude-sonnet-4-5"):
+    return ReportedSize(counted=counted, reported=reported, sent=RequestInput(messages=[]), scale=brim.meter(meter))
 
 
 @pytest.mark.parametrize(
@@ -60,10 +59,9 @@ def test_a_prompt_within_its_budget_is_within_what_it_may_take():
 
 
 def test_a_meter_that_is_right_to_the_token_is_not_corrected():
-    assert size(1_000, 1_000).correction(1_800) == 0
-    assert size(1_000, 1_000).budget(1_800) == 1_800
-    estimate = replace(size(1_000, 1_000), scale=brim.meter("chars/4"))
-    assert estimate.correction(1_800) == 100
+    assert size(1_000, 1_000, "gpt-4o").correction(1_800) == 0
+    assert size(1_000, 1_000, "gpt-4o").budget(1_800) == 1_800
+    assert size(1_000, 1_000, "chars/4").correction(1_800) == 100
 
 
 def test_a_report_of_something_else_is_not_believed():
@@ -132,3 +130,17 @@ def test_a_reminder_that_moves_along_at_the_end_continues_the_conversation():
         request = RequestInput(messages=[*history(steps), reminder], model="gpt-4o", format="openai")
         engine.fit(request, engine.plan(request, WindowLimits(size=9_000)))
     assert len(engine) == 1
+
+
+def test_a_report_below_the_count_of_the_models_own_vocabulary_gives_no_more_tokens():
+    """A proxy that leaves out what was cached reports half: the window was exceeded by 88 %."""
+    talk, meter = brim.Conversations(brim.Window(4_000), model="gpt-5"), brim.meter("gpt-5")
+    history = [{"role": "system", "content": "You audit."}, {"role": "user", "content": "Audit crates."}]
+    sizes = []
+    for i in range(40):
+        request = talk.request(history)
+        sizes.append(meter.count_messages(request.messages))
+        request.answered({"prompt_tokens": sizes[-1] // 2, "completion_tokens": 10})
+        history.append({"role": "assistant", "content": "scan weight 7 kg temp 3. " * 40})
+        history.append({"role": "user", "content": f"next {i}"})
+    assert 3_000 < max(sizes) <= 4_000

@@ -204,18 +204,10 @@ class Forms:
 
     @_made_once
     def deed(self, position: int) -> Form:
-        """Return a message with its calls alone, and a mark for each result; one without calls has no such form."""
-        turns, brief = self._turns, self.brief(position)
-        message = turns.messages[position]
-        if message.calls and position != self._owed:
-            made = turns.wire.read(brief.raw, turns.indexes[position])
-            words = [piece for piece in made.pieces if piece.kind == "text" and piece.at and len(piece.text) > _SPOKEN]
-            edits = {piece.at: mark(len(piece.text.split()), "word") for piece in words}
-            raw = changed(brief.raw, edits) if edits else brief.raw
-            return Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
-        if message.results:
+        """Return a message with its words and calls, and of each result a mark alone."""
+        if self._turns.messages[position].results:
             return self._excerpt(position, {at: self._heard(position, at) for at in self.shown(position)})
-        return brief
+        return self.brief(position)
 
     @_made_once
     def brief(self, position: int) -> Form:

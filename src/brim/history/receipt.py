@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from brim.history.compact.mark import piece_of, read
 from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
 from brim.history.stable import Stable
@@ -148,7 +149,8 @@ class HistoryRecord:
     def _dropped_parts(self) -> Iterator[Part]:
         """Yield each turn as one that was dropped."""
         known = self.fit.forms.parts(self.turns.generation)
-        how = f"by {self.fit.options.select}, its"
+        ways = self.fit.options.select
+        how = "its" if ways == "recency" else f"by {ways}, its"  # By recency, old turns that tell much may stay.
         for edges in pairwise([*self.turns.starts[: self.count], self.length]):
             part = known.get(edges)
             if part is None or not part.reason.startswith(how):
@@ -158,7 +160,7 @@ class HistoryRecord:
     def _dropped_part(self, members: list[int], how: str) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        why = "had no room" if self.fit.stable is None else "were left out at a cut that is held"
+        why = "did not fit" if self.fit.stable is None else "were left out at a cut that is held"
         reason = f"{how} {size:,} {turns.meter.unit} {why}"
         stored = handle(written([turns.raws[position] for position in members]))
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
@@ -173,9 +175,17 @@ class HistoryRecord:
         reason = _WHOLE if state == "whole" else part.reason if state == "dropped" else _CUT
         if state == "cut" or (state == "dropped" and required):
             reason = self.fit.reasons.get(turn, reason)
+        if state == "whole" and (replaced := self._summarised(members)):
+            state, reason = "summarised", f"a summary of {replaced:,} earlier messages stands in their place"
         reason = self._repair_reason(members) or reason
         priority = _STAYS if required else _TURN
         return part._replace(state=state, priority=priority, required=required, granted=used, used=used, reason=reason)
+
+    def _summarised(self, members: list[int]) -> int:
+        """Return how many messages a summary among some messages replaces; 0 if there is none."""
+        pieces = map(piece_of, map(self.turns.messages.__getitem__, members))
+        found = (read(piece.text) for piece in pieces if piece is not None)
+        return sum(summary.replaced for summary in found if summary is not None)
 
     def _members(self, start: int, stop: int) -> list[int]:
         """Return the positions of a turn's messages, without those that always stay."""
@@ -220,7 +230,7 @@ class HistoryRecord:
                 fit.units,
                 fit.budget,
                 fit.distribution,
-                cut=bool(fit.sent),
+                cut=bool(fit.sent) or any(map(self._summarised, map(self._turn, fit.kept_turns()))),
                 unit="chars" if self.turns.meter.unit == "chars" else "tokens",
             ),
         }

@@ -44,8 +44,11 @@ class ReportedSize:
 
     @property
     def _agrees(self) -> bool:
-        """Whether the meter is right to the token: then it needs no correction."""
-        return self.scale.exact and self.counted == self.reported
+        """Whether no correction is needed: the meter has the model's own vocabulary, and the report is not above it.
+
+        A report below such a count leaves something out, as a proxy may with what was cached.
+        """
+        return self.scale.exact and self.reported <= self.counted and not self.cleared
 
     def recounted(self, count: Callable[[RequestInput], int], scale: BaseMeter) -> ReportedSize:
         """Return this size with its prompt counted by another meter."""

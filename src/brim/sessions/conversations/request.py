@@ -16,6 +16,7 @@ from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits
 from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
+from brim.wire import transcript
 from brim.wire.base import jsonable
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -67,6 +68,11 @@ class FittedRequest:
     """Takes the tokens that the provider reported for it, and those that it cleared, to correct the next count."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The text of the messages, for a reader."""
+        return transcript(self.messages)
 
     @property
     def receipt(self) -> Receipt | None:
