@@ -10,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-properties prove-mixed test-agents faults bench try dist weight clean
+.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove  prove-mixed test-agents faults bench try dist sbom weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
@@ -81,10 +81,6 @@ check: $(VENV)/.check
 prove: $(VENV)/.test
 	$(BIN)/python scripts/prove.py $(PROVE)
 
-# Every property of the tests with new examples, about seventeen times as many as `make test` tries.
-prove-properties: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile long -m 'hypothesis and not services and not ui and not integrations and not hostile'
-
 # Agent programs from their registries, on a debugging task against a strict upstream of ours, direct and through brim. Writes the table of
 # docs/guides/gateway-agents.md, and logs to .agents. An hour for all; one of them: make test-agents AGENTS="--only claude".
 AGENTS        := --write
@@ -126,6 +122,12 @@ try: $(VENV)/.dist
 # The wheel, built twice; DIST=--page fails if the studio's page is not in it (`make studio` builds it).
 dist: $(VENV)/.dist
 	$(BIN)/python scripts/build_wheel.py $(DIST)
+
+# What the wheel installs, with versions and licences, as CycloneDX: dist/brim.cdx.json.
+sbom: dist
+	rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
+	$(BIN)/pip --disable-pip-version-check --python .venv-sbom install --quiet dist/brim-*.whl
+	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/brim.cdx.json .venv-sbom/bin/python
 
 # Lines and modules by room, constants, public names, dependencies and files touched, beside those of the last release.
 weight: $(VENV)/.test
