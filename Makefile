@@ -10,7 +10,7 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove  prove-mixed test-agents faults bench try dist sbom weight clean
+.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-mixed test-agents faults bench try dist sbom weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo

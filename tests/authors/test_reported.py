@@ -372,7 +372,7 @@ def test_a_budget_on_a_long_page_is_read_at_its_end_and_told_in_its_middle():
     assert last.receipt.part("recent_events").used <= 50
     middle = made.fit({"working_memory": notes + wish + notes, **events})
     assert middle.receipt.part("recent_events").used > 200
-    assert "context_budget is read in its first and last 50,000 alone" in middle.text
+    assert "context_budget is read in the last 100,000 of the page" in middle.text
 
 
 # --- flow: the budget of the history

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from brim.history.compact.mark import piece_of, read
+from brim.history.compact.mark import Summary, piece_of, read
 from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
 from brim.history.stable import Stable
@@ -175,17 +175,17 @@ class HistoryRecord:
         reason = _WHOLE if state == "whole" else part.reason if state == "dropped" else _CUT
         if state == "cut" or (state == "dropped" and required):
             reason = self.fit.reasons.get(turn, reason)
-        if state == "whole" and (replaced := self._summarised(members)):
-            state, reason = "summarised", f"a summary of {replaced:,} earlier messages stands in their place"
+        if state == "whole" and (summary := self._summary(members)) is not None:
+            state, reason = "summarised", f"a summary replaces {summary.replaced:,} earlier messages"
+            part = part._replace(handle=summary.index)
         reason = self._repair_reason(members) or reason
         priority = _STAYS if required else _TURN
         return part._replace(state=state, priority=priority, required=required, granted=used, used=used, reason=reason)
 
-    def _summarised(self, members: list[int]) -> int:
-        """Return how many messages a summary among some messages replaces; 0 if there is none."""
-        pieces = map(piece_of, map(self.turns.messages.__getitem__, members))
-        found = (read(piece.text) for piece in pieces if piece is not None)
-        return sum(summary.replaced for summary in found if summary is not None)
+    def _summary(self, members: list[int]) -> Summary | None:
+        """Return the summary among some messages, if there is one."""
+        pieces = filter(None, (piece_of(self.turns.messages[position]) for position in members))
+        return next((read(piece.text) for piece in pieces), None)
 
     def _members(self, start: int, stop: int) -> list[int]:
         """Return the positions of a turn's messages, without those that always stay."""
@@ -230,7 +230,7 @@ class HistoryRecord:
                 fit.units,
                 fit.budget,
                 fit.distribution,
-                cut=bool(fit.sent) or any(map(self._summarised, map(self._turn, fit.kept_turns()))),
+                cut=bool(fit.sent) or any(self._summary(self._turn(turn)) is not None for turn in fit.kept_turns()),
                 unit="chars" if self.turns.meter.unit == "chars" else "tokens",
             ),
         }

@@ -102,7 +102,11 @@ class WorkingMemory:
     @property
     def overrides(self) -> tuple[BudgetOverride, ...]:
         """The budgets on the page, the last one first: an agent that appends to its page means the last."""
-        return tuple(_checked(found) for found in reversed([*_found(self.text[-_LOOKED_AT:])]))
+        found = [*_found(self.text[-_LOOKED_AT:])]
+        if not found and _KEY in self.text[:-_LOOKED_AT]:
+            problem = f"{_KEY} is read in the last {_LOOKED_AT:,} of the page's {len(self.text):,} characters only"
+            return (BudgetOverride(warning=f"{problem}: write it there, or compact the page"),)
+        return tuple(map(_checked, reversed(found)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
