@@ -18,20 +18,19 @@ from brim.truncate.json_parts import LARGEST, Parts, json_parts, members
 from brim.truncate.parts import LONG_LINE, TextParts
 
 _FENCE = "```"
+_SENTENCE = 240
+"""Characters of a line of prose from which on it is divided into sentences."""
 
 
-def paragraphs(text: str) -> TextParts:
-    """Return the paragraphs and blocks of code of a text, as far as they are not too long."""
-    parts = TextParts(text)
-    starts, inside, ends = array("L", [0]), False, False
+def sentences(text: str) -> TextParts:
+    """Return the lines of a text, long ones divided into sentences, and its blocks of code unless they are too long."""
+    parts = TextParts(text, longest=_SENTENCE)
+    starts, inside = array("L", [0]), False
     for start, stop in pairwise(parts.starts):
-        line = text[start:stop]
-        fence = line.lstrip().startswith(_FENCE)
-        opens, blank = fence and not inside, not line.strip()
-        if start and (ends or opens or stop - starts[-1] > LONG_LINE):
+        fence = text[start:stop].lstrip().startswith(_FENCE)
+        if start and (not inside or stop - starts[-1] > LONG_LINE):
             starts.append(start)
         inside ^= fence
-        ends = (fence and not inside) or (blank and not inside)
     starts.append(len(text))
     parts.starts = starts
     return parts
@@ -70,7 +69,7 @@ def parts_of(text: str, *, own: bool = False) -> Parts:
     known = memo.get(text)
     if known is None:
         as_json = None if own or len(text) > LARGEST else json_parts(text)
-        known = paragraphs(text) if own else as_json or TextParts(text)
+        known = sentences(text) if own else as_json or TextParts(text)
         memo.put(text, known)
     return known
 

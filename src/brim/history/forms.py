@@ -19,7 +19,7 @@ from brim.errors import DoesNotFit
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.media_limit import MediaIndex
-from brim.history.names import Ledger, has_value, names_in, single_places
+from brim.history.names import Ledger, has_value, names_in, single_places, values_in
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repeats import Repeats
@@ -51,7 +51,7 @@ _SPOKEN = 24
 _ANSWER = 600
 """Tokens up to which the answer of a subagent stays whole."""
 _BRIEFLY = 240
-"""Characters that the shortest form shows of a long text of the agent."""
+"""Characters of a text of the agent or a person that are shown in any form."""
 _ENDING = 60
 """Characters that the shortest form of a result shows of how it ended, besides a failure: an exit code, a sum."""
 _THOUGHT = "[reasoning omitted]"
@@ -123,10 +123,11 @@ class Forms:
         self._seen = 0
         self._large: dict[tuple[str, bool], Parts] = {}
         self._owed: int | None = None
+        self._instruction: int | None = None
         self._made: dict[tuple[str, int], Any] = {}
         """What was made of each message, by the name of the method."""
         self._answers: dict[tuple[int, int], list[int]] = {}
-        """The parts of results that have words of the task, by position and piece."""
+        """The parts of results that have words of the task or the instruction, by position and piece."""
 
     def keep_up(self) -> None:
         """Discard the forms that messages have made wrong which came since."""
@@ -138,6 +139,10 @@ class Forms:
         self._repeats.keep_up()
         owed = self.owed if turns.thinks else None
         stale = self._repeats.taken() | ({self._owed, owed} if owed != self._owed else set())
+        if turns.instruction != self._instruction:
+            self._instruction = turns.instruction
+            stale |= {at for at, _ in self._answers}
+            self._answers.clear()
         self._made = {key: made for key, made in self._made.items() if key[1] not in stale}
         self._owed, self._seen = owed, len(turns)
 
@@ -145,9 +150,9 @@ class Forms:
         """Return the parts of a text of a message; the arguments of a call are one."""
         message = self._turns.messages[position]
         piece = message.pieces[at]
-        return (
-            whole_part(piece.text) if piece.kind == "call" else self._divided(piece.text, own=_is_own(message, piece))
-        )
+        if piece.kind == "call":
+            return whole_part(piece.text)
+        return self._divided(piece.text, own=piece.kind == "text" and not self._turns.printed(position))
 
     def density(self, position: int, at: int) -> float:
         """Return the tokens of a character of a text, at most one."""
@@ -203,11 +208,24 @@ class Forms:
         return self._edited(position, edits)
 
     @_made_once
-    def deed(self, position: int) -> Form:
-        """Return a message with its words and calls, and of each result a mark alone."""
-        if self._turns.messages[position].results:
-            return self._excerpt(position, {at: self._heard(position, at) for at in self.shown(position)})
-        return self.brief(position)
+    def gist(self, position: int) -> Form:
+        """Return a message with its calls, how each of its texts begins, and a mark for each result."""
+        message = self._turns.messages[position]
+        shown: dict[int, Sequence[int]] = {}
+        for at, chosen in self.shown(position).items():
+            result = message.pieces[at].kind == "output"
+            shown[at] = self._heard(position, at) if result else self._least(position, at, chosen)
+        own, spoken = message.role == "assistant", position in self._turns.spoken
+        for at, piece in enumerate(message.pieces):
+            long = piece.kind == "text" and piece.at and len(piece.text) > _BRIEFLY
+            if long and (own or (spoken and not any(values_in(piece.text)))):
+                shown[at] = self._beginning(position, at)
+        return self._excerpt(position, shown)
+
+    def _beginning(self, position: int, at: int) -> Sequence[int]:
+        """Return the first part of a text that says anything."""
+        parts = self.texts(position, at)
+        return [next((part for part in range(len(parts)) if parts.part(part).strip()), 0)]
 
     @_made_once
     def brief(self, position: int) -> Form:
@@ -282,7 +300,7 @@ class Forms:
         return [parts.part_at(alone.starts[at]) for at in alone.ending()]
 
     def _asked(self, position: int, at: int) -> list[int]:
-        """Return the part of a result with most words of the task that the result has in one place only.
+        """Return the part of a result with most words of the task and the instruction that it has in one place only.
 
         The words of its call do not count: a program may print the command again. Nor does a part of plain words.
         """
@@ -293,7 +311,8 @@ class Forms:
             called = {
                 word for each in members for piece in each.pieces if piece.kind == "call" for word in terms(piece.text)
             }
-            asked = frozenset[str]() if turns.task is None else self._task_words(turns.task)
+            said = [place for place in (turns.task, turns.instruction) if place is not None]
+            asked = frozenset[str]().union(*map(self._words_of, said))
             places = single_places(turns.messages[position].pieces[at].text, asked - called)
             found = Counter(part for part in map(parts.part_at, places) if has_value(parts.part(part)))
             best = max(found, key=lambda part: (found[part], -parts.size(part)), default=None)
@@ -302,8 +321,8 @@ class Forms:
         return known
 
     @_made_once
-    def _task_words(self, position: int) -> frozenset[str]:
-        """Return the words of the task by which lines of results are found."""
+    def _words_of(self, position: int) -> frozenset[str]:
+        """Return the words of a person by which lines of results are found."""
         said = self._turns.messages[position].said()
         return frozenset(terms(without(said, enveloped(said))))
 
@@ -602,11 +621,6 @@ class Forms:
 
     def _cutter(self, text: str, keep: Truncator) -> Callable[[int], str]:
         return lambda room: keep.truncate(text, room, self._turns.meter).text
-
-
-def _is_own(message: Message, piece: Piece) -> bool:
-    """Return whether a piece is what the agent wrote itself."""
-    return piece.kind == "text" and message.role == "assistant"
 
 
 def _is_pinned(piece: Piece) -> bool:

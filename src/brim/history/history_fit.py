@@ -130,9 +130,10 @@ class HistoryFit:
         if self.used > line:
             self.seen, self.cut_for = len(self.turns), self.budget
             room -= self.budget - line
-            if not self._extend_cut(room, self.stable.low):
+            low = self._low(self.stable)
+            if not self._extend_cut(room, low):
                 self._begin_anew()
-                self._cut(room, self.stable.low)
+                self._cut(room, low)
             self.settle()
 
     def finish(self) -> None:
@@ -263,6 +264,11 @@ class HistoryFit:
         self._serve(essential, max(0, left))
         if left >= 0:
             self.writes_note = self.options.note and self.left_out() > 0
+
+    def _low(self, stable: Stable) -> float:
+        """Return the share of the budget that a cut leaves: all of it, if the next turn would need a new cut anyway."""
+        room = self.budget * (stable.high - stable.low)
+        return stable.low if sum(self.weights[-1:]) <= room else stable.high
 
     def _left(self, room: int, need: int, share: float) -> int:
         """Return the tokens that a cut leaves for other turns than those that always stay."""
@@ -611,7 +617,7 @@ class HistoryFit:
 
     def _begin_anew(self) -> None:
         """Start from the whole history, so that what was shortened or left out can return."""
-        self.edits, self.note = {}, ""
+        self.edits, self.note, self.reasons = {}, "", {}
         self.prepare()
         self.settle()
 
@@ -651,7 +657,10 @@ class HistoryFit:
         if stays + note > room or left < all_ * _FRESH:
             return False
         self._climb(essential, left, range(bound))
-        self.spans = self._with_essential(ranges(sorted({*frozen, *self.kept_turns()})))
+        kept = {*frozen, *self.kept_turns()}
+        if any(not self.forms.repeated(turn) for turn in range(bound, len(self.weights)) if turn not in kept):
+            return False
+        self.spans = self._with_essential(ranges(sorted(kept)))
         return True
 
     def _before_messages(self) -> dict[str, int]:

@@ -16,6 +16,8 @@ from brim.history.forms import Form, Forms
 from brim.history.names import NameIndex, names_in, unseen
 from brim.history.turns import Turns
 
+_LEAST = 0.5
+"""The most of the room for the shortest form of each turn, so that a question keeps its answer."""
 _PEOPLE = 0.5
 """The most of the room for what people wrote, before the rest: in a chat, the answers are needed as well."""
 _LONG = 300
@@ -26,8 +28,6 @@ _TELLING = 0.5
 line with words of the task. With 0.25, an agent of 60 steps loses the cause that it found at step 10."""
 _WORDS = 0.85
 """The most of the room for words and calls of older turns, the newest first."""
-_CALLS = 0.8
-"""The most of what they leave for turns that are older still, with marks alone for their results."""
 _SPARE = 0.4
 """The share of what they leave for how the results of the newest turns ended."""
 _WHOLE = 0.6
@@ -46,7 +46,7 @@ _LEFT = 0.05
 """The share of the room that may be left over before long results are filled up."""
 
 _STAYS = {
-    "deed": "its words and calls stay, with a mark for each result",
+    "gist": "its calls and how its words begin stay, with a mark for each result",
     "brief": "its words and calls stay, with a mark or the end of each result",
     "spare": "its words and calls stay, and how its results ended",
     "lines": "its words and calls stay, and lines of its results",
@@ -94,22 +94,21 @@ class Ladder:
         """Decide what stays."""
         self._all = self.left
         if not self.cuts:
-            self._keep(self._backwards(), self.left, self.forms.newest_only)
+            self._raise(range(len(self.turns.starts) - 1, -1, -1), self.left, self.forms.newest_only)
             return
-        forms = self.forms
+        forms, backwards = self.forms, range(len(self.turns.starts) - 1, -1, -1)
         self._keep_newest()
         people = [*reversed(dict.fromkeys(map(self.turns.turn_of, self.turns.spoken)))]
         later = self._prose(people).__contains__
-        self._keep(sorted(people, key=later), int(self.left * _PEOPLE), forms.brief)
-        self._keep(self._telling(), int(self.left * _TELLING), forms.brief)
-        self._keep(sorted(self._backwards(), key=later), int(self.left * _WORDS), forms.brief)
-        self._keep(sorted(self._backwards(), key=later), int(self.left * _CALLS), forms.deed)
-        self._lengthen(int(self.left * _SPARE), forms.spare)
-        self._lengthen(int(self.left * _WHOLE), forms.newest_only)
+        self._raise(backwards, int(self.left * _LEAST), forms.gist)
+        self._raise(sorted(people, key=later), int(self.left * _PEOPLE), forms.brief)
+        self._raise(self._telling(), int(self.left * _TELLING), forms.brief)
+        self._raise(sorted(backwards, key=later), int(self.left * _WORDS), forms.brief)
+        self._raise(backwards, int(self.left * _SPARE), forms.spare)
+        self._raise(backwards, int(self.left * _WHOLE), forms.newest_only)
         self._choose_lines()
-        self._lengthen(self.left, forms.brief, stops=False)
-        self._lengthen(self.left, forms.spare, stops=False)
-        self._lengthen(self.left, forms.newest_only, stops=False)
+        for form in (forms.brief, forms.spare, forms.newest_only):
+            self._raise(backwards, self.left, form, stops=False)
         self._fill()
 
     def _prose(self, people: Iterable[int]) -> set[int]:
@@ -126,21 +125,16 @@ class Ladder:
     def _telling(self) -> Iterator[int]:
         """Yield the turns that say more than what was called, the newest first; what is said twice tells once."""
         turns, said = self.turns, set[str]()
-        for turn in filter(self._tells, self._backwards()):
+        for turn in filter(self._tells, range(len(turns.starts) - 1, -1, -1)):
             pieces = (piece for at in turns.members(turn) for piece in turns.messages[at].pieces)
             words = "\n".join(piece.text for piece in pieces if piece.kind == "text")
             if words not in said:
                 yield turn
             said.update([words] if words else [])
 
-    def _backwards(self) -> Iterator[int]:
-        """Yield the turns that are not decided, the newest first."""
-        done = {*self.decided, *self.spare, *self.whole}
-        return (turn for turn in range(len(self.turns.starts) - 1, -1, -1) if turn not in done)
-
     def _keep_newest(self) -> None:
         """Keep the words and calls of the newest turn, if need be cut: what comes next follows from it."""
-        turn = next(self._backwards(), None)
+        turn = next((turn for turn in range(len(self.turns.starts) - 1, -1, -1) if turn not in self.decided), None)
         if turn is None:
             return
         cost, forms = self._cost(turn, self.forms.brief)
@@ -160,21 +154,24 @@ class Ladder:
         """The least tokens of a text of the newest turn that is cut."""
         return _FLOORS * self.forms.floor
 
-    def _keep(self, turns: Iterable[int], room: int, form: Callable[[int], Form]) -> None:
-        """Keep turns in some form as long as there is room: the first without it ends the search, unless it is huge."""
+    def _raise(self, turns: Iterable[int], room: int, form: Callable[[int], Form], *, stops: bool = True) -> None:
+        """Send turns in a longer form as long as there is room: the first without it ends this, unless it is huge."""
         huge = self._all // 2
         for turn in turns:
-            if turn in self.decided or turn in self.spare or turn in self.whole:
+            if turn in self.decided or turn in self.whole:
                 continue
-            if self.forms.repeated(turn):
+            if turn not in self.spare and self.forms.repeated(turn):
                 self.reasons[turn] = _REPEATED
                 continue
             cost, forms = self._cost(turn, form)
-            if cost <= room:
-                room -= cost
+            more = cost - self.spare.get(turn, 0)
+            if more <= 0 and turn in self.spare:
+                continue
+            if more <= room:
+                room -= more
                 self._take(turn, cost, forms)
                 self._explain(turn, form.__name__)
-            elif cost <= huge or room < _ENOUGH:
+            elif (stops and more <= huge) or room < _ENOUGH:
                 return
 
     def _explain(self, turn: int, form: str) -> None:
@@ -200,18 +197,6 @@ class Ladder:
             self.whole.add(turn)
         else:
             self.spare[turn] = cost
-
-    def _lengthen(self, room: int, form: Callable[[int], Form], *, stops: bool = True) -> None:
-        """Send the newest of the shortened turns in a longer form, as long as there is room."""
-        for turn in sorted(self.spare, reverse=True):
-            cost, forms = self._cost(turn, form)
-            more = cost - self.spare[turn]
-            if 0 < more <= room:
-                room -= more
-                self._take(turn, cost, forms)
-                self._explain(turn, form.__name__)
-            elif (stops and 0 < more <= self._all // 2) or room < _ENOUGH:
-                return
 
     def _choose_lines(self) -> None:
         """Show more lines of older results: those with the most names that nothing else shows, for their length."""

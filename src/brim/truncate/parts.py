@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from brim.meter.grapheme import boundary_after
 from brim.truncate.base import filled, mark, one_line
-from brim.truncate.failure import failure_places, is_code, last_failure
+from brim.truncate.failure import failure_places, is_code, last_failure, reports_failure
 
 LONG_LINE = 600
 """Characters of a line from which on it is divided: minified code, or prose without line breaks."""
@@ -36,6 +36,8 @@ STATUS = re.compile(
 _MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
 _SHORT_GAP = 40
 """Characters of a gap between two parts that is shown although it was not chosen: more marks are hard to read."""
+_REPORT = 4
+"""Lines of a report of a failure that stay: the last ones, which say where and what."""
 NEAR_END = 3
 """Lines at either end of a result in which its status is looked for."""
 
@@ -143,7 +145,11 @@ class TextParts:
             note += self._break * (0 if not note or (ends and not closed) else 1 + blank)
         else:
             note = self._note(stop - start, "character", recall)
-            note = ("" if start == self._first else " ") + note + ("" if ends else self._break if closed else " ")
+            note = (
+                ("" if start == self._first or (above and self._breaks[above - 1] == start) else " ")
+                + note
+                + ("" if ends else self._break if closed else " ")
+            )
         short = _SHORT_GAP if note and first and not ends else 0
         return self.text[start:stop] if stop - start <= max(len(note), short) else note
 
@@ -165,10 +171,20 @@ class TextParts:
         failure = last_failure(self.text)
         last = next((at for at in range(len(self) - 1, -1, -1) if self._tells(at)), None)
         found = [] if last is None else [last]
-        found += [] if failure is None else [self.part_at(failure)]
+        found += [] if failure is None else self._report(self.part_at(failure))
         edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}
         found += [at for at in sorted(edges) if STATUS.search(self.part(at))]
         return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
+
+    def _report(self, failure: int) -> list[int]:
+        """Return a line that reports a failure and the lines above it that belong to it, such as where it was."""
+        found = [failure]
+        for part in range(failure - 1, max(-1, failure - _REPORT), -1):
+            line = self.part(part)
+            if not (line[0].isspace() and line.strip()) and not reports_failure(line):
+                break
+            found.append(part)
+        return found
 
     def _tells(self, part: int) -> bool:
         """Return whether a line says anything: tags, brackets and fields without a value do not."""

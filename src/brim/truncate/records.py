@@ -18,7 +18,7 @@ from brim.truncate.ends import Head, Tail
 
 _MARKERS = {
     "newest": "[{dropped:,} older entries omitted]",
-    "best": "[{dropped:,} further entries omitted]",
+    "best": "[{dropped:,} entries omitted]",
 }
 _BIG = 2
 """An entry with more than one part in so many of the limit is shortened, or skipped, instead of ending the run."""
@@ -95,13 +95,13 @@ class Records(BaseTruncator):
         return range(count - 1, -1, -1) if self.keep == "newest" else range(count)
 
     def _chosen(self, entries: Sequence[str], room: int, meter: Meter) -> dict[int, str]:
-        """Return the entries that are kept by index: small ones whole, big ones shortened to half of what is left.
+        """Return the entries that are kept by index: all whole but the first one that is too big, which is shortened.
 
-        What is left in the end goes to the first entry that was shortened.
+        It gets half of the room and what the others leave; the entry with the best score gets all of it.
         """
         join, left = meter.count(self.separator), room - meter.count(self._marker(len(entries)))
         kept: dict[int, str] = {}
-        first: int | None = None
+        big: int | None = None
         for index in self._order(len(entries)):
             if left <= join:
                 break
@@ -109,19 +109,17 @@ class Records(BaseTruncator):
             if size <= left:
                 kept[index] = entries[index]
                 left -= size
-                continue
-            if size * _BIG <= room:
-                if self.order is not None:
-                    continue  # Of entries with scores, a smaller one may have the room.
-                break
-            # The entry at the kept side is shortened even to a word, any other only to something useful.
-            share, least = (left // 2, _USEFUL) if kept else (max(left // 2, min(left, _USEFUL)), 1)
-            if piece := _piece(entries[index], share - join, meter, least):
-                kept[index] = piece
-                left -= meter.count(piece) + join
-                first = index if first is None else first
-        if first is not None and left > 0:
-            kept[first] = _piece(entries[first], meter.count(kept[first]) + left, meter, 1) or kept[first]
+            elif big is None and (not kept or (self.order is None and size * _BIG > room)):
+                big = index
+                # The entry at the kept side is shortened even to a word, any other only to something useful.
+                share = max(left // 2, min(left, _USEFUL)) if self.order is None else left
+                if piece := _piece(entries[big], share - join, meter, _USEFUL if kept else 1):
+                    kept[big] = piece
+                    left -= meter.count(piece) + join
+            elif self.order is None and size * _BIG <= room:
+                break  # Of entries with scores, a smaller one may have the room.
+        if big in kept and left > 0:
+            kept[big] = _piece(entries[big], meter.count(kept[big]) + left, meter, 1) or kept[big]
         return kept
 
     def _joint(self, entries: Sequence[str], kept: Mapping[int, str], before: int, meter: Meter) -> Selection:
