@@ -74,17 +74,7 @@ class Form(NamedTuple):
 GONE = Form(None, 0)
 
 
-class Dangling(NamedTuple):
-    """Messages with calls that have no result, or with reasoning that nothing follows."""
-
-    forms: Mapping[int, Form]
-    """The messages without these, by position."""
-    lost: Mapping[int, int]
-    """Tokens that this frees, by turn."""
-    repairs: Sequence[Repair]
-
-
-Chosen = Mapping[int, Sequence[int]]
+Chosen = Mapping[int, Collection[int]]
 """The parts of texts that are shown, by the index of the piece."""
 
 
@@ -203,19 +193,12 @@ class Forms:
         return self._edited(position, edits)
 
     @_made_once
-    def deed(self, position: int) -> Form:
-        """Return a message with its words and calls, and of each result a mark alone."""
-        if self._turns.messages[position].results:
-            return self._excerpt(position, {at: self._heard(position, at) for at in self.shown(position)})
-        return self.brief(position)
-
-    @_made_once
     def brief(self, position: int) -> Form:
         """Return a message with its words and calls, and a mark for each result."""
         shown = self.shown(position)
         return self._excerpt(position, {at: self._least(position, at, chosen) for at, chosen in shown.items()})
 
-    def _least(self, position: int, at: int, chosen: Sequence[int]) -> Sequence[int]:
+    def _least(self, position: int, at: int, chosen: Collection[int]) -> Sequence[int]:
         """Return the parts of a text that its shortest form shows: of what the agent wrote itself a few words."""
         piece = self._turns.messages[position].pieces[at]
         if piece.kind == "call":
@@ -477,8 +460,8 @@ class Forms:
         last = next((at for at in places if turns.messages[at].role == "assistant"), None)
         return last if last is not None and turns.messages[last].calls else None
 
-    def dangling(self) -> Dangling:
-        """Return the messages with calls that have no result yet, without these calls, and idle reasoning."""
+    def dangling(self) -> tuple[dict[int, Form], list[Repair]]:
+        """Return messages without calls that have no result yet and without idle reasoning, and what was repaired."""
         turns, calls = self._turns, dict[int, list[str]]()
         for call, callers in turns.pairs.open.items():
             for at in callers:
@@ -487,14 +470,12 @@ class Forms:
         reasons = {at: f"nothing answers the call {', '.join(map(repr, calls[at]))}" for at in calls}
         for at in turns.idle({at for at, form in found.items() if form is GONE}):
             found[at], reasons[at] = GONE, "nothing follows the reasoning"
-        lost: dict[int, int] = {}
         repairs = []
         for at in sorted(found):
-            turn, units = turns.turn_of(at), turns.units[at] - found[at].units
-            lost[turn] = lost.get(turn, 0) + units
             action = "dropped" if found[at].raw is None else "changed"
+            units = turns.units[at] - found[at].units
             repairs.append(Repair(turns.indexes[at], action, reasons[at], units, turns.raws[at]))
-        return Dangling(found, lost, repairs)
+        return found, repairs
 
     def _without_calls(self, position: int, calls: Sequence[str]) -> Form:
         message = self._turns.messages[position]

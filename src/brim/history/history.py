@@ -262,10 +262,10 @@ class History:
     def demand(self, options: Options) -> tuple[int, int, list[int]]:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""
         fit = self._fit(0, {}, options, None)
-        fit.prepare()
+        fit.begin()
         fit.apply_caps()
         essential = fit.essential()
-        return sum(fit.weights), sum([fit.weights[turn] for turn in essential]), essential
+        return fit.size, fit.cost(essential), essential
 
     def _fit(
         self,
