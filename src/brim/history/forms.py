@@ -126,7 +126,7 @@ class Forms:
         if self._seen == len(turns):
             return
         self._repeats.keep_up()
-        owed = self.owed if turns.thinks else None
+        owed = self.owed
         stale = self._repeats.taken() | ({self._owed, owed} if owed != self._owed else set())
         self._made = {key: made for key, made in self._made.items() if key[1] not in stale}
         self._owed, self._seen = owed, len(turns)
@@ -451,14 +451,16 @@ class Forms:
 
     @property
     def owed(self) -> int | None:
-        """The position of the model's last message with calls, whose thinking the provider may ask for."""
+        """The position of the model's last message with calls, if it has thinking that the provider may ask for."""
         turns = self._turns
         if not asks_for_thinking(turns.model):
             return None
         unanswered = {at for callers in turns.pairs.open.values() for at in callers}
         places = (at for at in range(len(turns) - 1, -1, -1) if at not in unanswered)
         last = next((at for at in places if turns.messages[at].role == "assistant"), None)
-        return last if last is not None and turns.messages[last].calls else None
+        return (
+            last if last is not None and turns.messages[last].calls and turns.messages[last].any("thinking") else None
+        )
 
     def dangling(self) -> tuple[dict[int, Form], list[Repair]]:
         """Return messages without calls that have no result yet and without idle reasoning, and what was repaired."""
