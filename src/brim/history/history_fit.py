@@ -28,10 +28,10 @@ from brim.wire.message import spoken
 
 _NEWEST = 0.4
 """Share of the tokens left by other essential turns for results of the newest turn, if older turns need the rest."""
-_LONG = 200
-"""Tokens up to which the newest turn stays whole in any case."""
 _OLDER = 0.1
 """Share of the tokens for turns that may be dropped, if the turns that always stay must be cut."""
+_LONG = 200
+"""Tokens up to which the newest turn stays whole in any case."""
 _ENOUGH = 4
 """Floors that each text of the newest turn keeps before the task is cut as well."""
 _REST = 0.85

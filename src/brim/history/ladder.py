@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from brim.errors import DoesNotFit
 from brim.history.forms import Form, Forms
-from brim.history.names import NameIndex, names_in, unseen
+from brim.history.names import NameIndex, names_in
 from brim.history.turns import Turns
 
 _HALF = 0.5
@@ -86,10 +86,10 @@ class Ladder:
             return
         turns = [*self._not_repeated()]
         self._keep_newest(turns)
-        spoken = {turn: None for at in self.turns.spoken if (turn := self.turns.turn_of(at)) in turns}
+        spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
         prose = self._prose(spoken)
         self._offer(
-            [*sorted(spoken, key=lambda turn: (turn in prose, -turn)), *self._telling(turns)], forms.brief, _HALF
+            [*sorted(spoken, key=lambda turn: (turn in prose, -turn)), *filter(self._tells, turns)], forms.brief, _HALF
         )
         self._offer(sorted(turns, key=prose.__contains__), forms.brief)
         self._offer(self._shortened(), forms.spare, _HALF)
@@ -116,17 +116,9 @@ class Ladder:
         long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
         return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
 
-    def _telling(self, turns: Iterable[int]) -> Iterator[int]:
-        """Yield the turns that say more than what was called; what is said twice counts once."""
-        said = set[str]()
-        for turn in turns:
-            members = self.turns.members(turn)
-            if any(map(self.forms.tells, members)):
-                pieces = (piece for at in members for piece in self.turns.messages[at].pieces)
-                words = "\n".join(piece.text for piece in pieces if piece.kind == "text")
-                if words not in said:
-                    yield turn
-                said.update([words] if words else [])
+    def _tells(self, turn: int) -> bool:
+        """Return whether a turn says more than what was called."""
+        return any(map(self.forms.tells, self.turns.members(turn)))
 
     def _keep_newest(self, turns: Sequence[int]) -> None:
         """Keep the words and calls of the newest turn, cut if necessary: the next step follows from it."""
@@ -206,7 +198,7 @@ class Ladder:
                 forms.names(at) if at in self.edits else (name for text in texts for name, _ in names_in(text))
             )
         gap, worth = turns.tokens(_GAP), dict[Line, float]()
-        for use in unseen(self.names.newest(), shown):
+        for use in self.names.unseen(shown):
             if use.piece in self._open(use.position):
                 line = use.position, use.piece, forms.texts(use.position, use.piece).part_at(use.start)
                 worth[line] = worth.get(line, 0.0) + use.worth * (
