@@ -238,4 +238,4 @@ def test_the_receipt_after_a_summary_says_what_it_stands_for():
     assert receipt.truncated
     assert receipt.history["context_truncation"]["truncated"]
     (part,) = (part for part in receipt.parts if part.state == "summarised")
-    assert re.fullmatch(r"a summary of \d+ earlier messages stands in their place", part.reason)
+    assert re.fullmatch(r"a summary of \d+ earlier messages replaces them", part.reason)

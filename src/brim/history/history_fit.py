@@ -391,9 +391,7 @@ class HistoryFit:
                 needed = error.needed
                 continue
             for turn in every - pinned:
-                self.reasons[turn] = (
-                    f"it has to stay, and there was not room for {'all of it' if turn in kept else 'it'}"
-                )
+                self.reasons[turn] = f"it must stay, and did not fit{' whole' if turn in kept else ''}"
             order = self.ranking.order(self.options, essential, left)
             self._choose(sorted(kept), order if left else (), left)
             return
@@ -471,7 +469,9 @@ class HistoryFit:
         self._edit(forms)
         for turn in turns.at(*forms):
             images = self.forms.media.limits.images
-            self.reasons[turn] = f"its media are left out: a request may have {images:,} images, and so many bytes"
+            self.reasons[turn] = (
+                f"its media were left out: a request may have at most {images:,} images, and a limited number of bytes"
+            )
 
     def _unbind(self) -> None:
         """Leave out the thinking after the first change, of messages older than the change: a provider may refuse it.

@@ -30,14 +30,14 @@ _FLOORS = 4
 """Floors that a text of the newest turn must keep, or the turn is dropped."""
 
 _STAYS = {
-    "brief": "its words and calls stay, with a mark or the end of each result",
-    "spare": "its words and calls stay, and how its results ended",
-    "lines": "its words and calls stay, and lines of its results",
-    "newest_only": "what it says that is said again later is left out",
+    "brief": "shortened to its words and calls, with a mark or the end of each result",
+    "spare": "shortened to its words and calls, and the end of each result",
+    "lines": "shortened to its words and calls, and some lines of its results",
+    "newest_only": "text that is repeated later was left out",
 }
 """What stays of a turn in each form."""
-_TEXT = "a part of its text stays"
-_REPEATED = "the same is said again later"
+_TEXT = "its text was shortened"
+_REPEATED = "its text is repeated later"
 
 Line = tuple[int, int, int]
 """A part of a text: the position of its message, the index of the piece, and the number of the part."""

@@ -27,10 +27,10 @@ from brim.wire import plain
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
 _WHOLE = "it fits whole"
-_COMPACTION = "the provider made it of all that stood before it"
+_COMPACTION = "the provider's summary of all earlier messages"
 _COMPACT = {"anthropic": ("anthropic",), "responses": ("openai", "x-ai")}
 """The providers whose compactions each format has."""
-_CUT = "a part of it stays, the rest was left out to make room"
+_CUT = "shortened to make room"
 
 _VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note")
 _EITHER = ("pin", "embed", "summarise", "classify")
@@ -160,7 +160,7 @@ class HistoryRecord:
     def _dropped_part(self, members: list[int], how: str) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        why = "did not fit" if self.fit.stable is None else "were left out at a cut that is held"
+        why = "did not fit" if self.fit.stable is None else "were dropped at the last cut, which is kept"
         reason = f"{how} {size:,} {turns.meter.unit} {why}"
         stored = handle(written([turns.raws[position] for position in members]))
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
@@ -176,7 +176,7 @@ class HistoryRecord:
         if state == "cut" or (state == "dropped" and required):
             reason = self.fit.reasons.get(turn, reason)
         if state == "whole" and (replaced := self._summarised(members)):
-            state, reason = "summarised", f"a summary of {replaced:,} earlier messages stands in their place"
+            state, reason = "summarised", f"a summary of {replaced:,} earlier messages replaces them"
         reason = self._repair_reason(members) or reason
         priority = _STAYS if required else _TURN
         return part._replace(state=state, priority=priority, required=required, granted=used, used=used, reason=reason)
