@@ -30,9 +30,9 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]{3,40}")
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
 """What makes a word a name."""
 _MOST_WORDS = 3_000
-"""Words of one text that are looked at."""
+"""Words of one text that are examined."""
 _REACH = 400_000
-"""Characters of one text in which they are searched: a text without long words would be searched to its end."""
+"""Characters of one text that are searched: a text without long words would be searched to its end."""
 _TRIES = 3_000
 """The newest names, as many as one fit looks at: more than fit a window of 100,000 tokens."""
 _WRITTEN = 4
@@ -40,7 +40,7 @@ _WRITTEN = 4
 _MOST_WORTH = 8
 """The most that a name counts, however often it is used."""
 _PLACES: Memo[array[int]] = Memo()
-"""Where the names of texts are: a history that is fitted anew brings the same texts."""
+"""The places of names in texts: a history that is fitted again has the same texts."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class NameIndex(MessageIndex):
 
 
 def names_in(text: str) -> list[tuple[str, int]]:
-    """Return the names in a text, each with its place."""
+    """Return the names in a text, each with its offset."""
     places = _PLACES.get(text)
     if places is None:
         places = _places(text)
@@ -96,7 +96,7 @@ def _places(text: str) -> array[int]:
     places = array("L")
     for found in islice(_WORD.finditer(text, 0, _REACH), _MOST_WORDS):
         name = found.group()
-        if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # Most words are found out by the first.
+        if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # The first test excludes most words.
             places.extend(found.span())
     return places
 
@@ -107,7 +107,7 @@ def has_value(text: str) -> bool:
 
 
 def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
-    """Return the places of words that a text has once, of those with a stem among some terms; names are divided."""
+    """Yield the offsets of words that occur once in a text and whose stem is among some terms; names are divided."""
     found = dict[str, int]()
     for match in _PLAIN_WORD.finditer(text[:_REACH]):
         word = match[0].lower()
@@ -118,14 +118,14 @@ def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
 _STATED = re.compile(r"""["']?\b([A-Za-z_][\w.\-/]{1,78}\w)["']?\s?(?:=>?|:|->)\s?["']?([\w./\\@|=+\-]{2,200})""")
 """A key and its value: `port=8443`, `"port": 8443`, `a -> b`."""
 _EXACT = re.compile(r"\d|[/\\|@_]|[a-z][A-Z]")
-"""What makes a value one that nobody can guess."""
+"""What makes a value impossible to guess."""
 _VALUE_REACH = 200_000
-"""Characters of a text in which values are looked for."""
+"""Characters of a text that are searched for values."""
 _FOUND: Memo[tuple[tuple[str, str], ...]] = Memo()
 
 
 class Ledger(MessageIndex):
-    """The keys that the messages of people and results state, and which message stated each last."""
+    """The keys that messages state, and which message stated each last."""
 
     def _forget(self) -> None:
         self._latest: dict[str, int] = {}
