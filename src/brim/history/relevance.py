@@ -1,9 +1,9 @@
 """Relevance of the texts of a conversation to a query, offline.
 
 The measure is BM25 over a text and its neighbours, which count less with distance: an answer seldom repeats the words
-of its question, but is next to it. Terms and lengths are spread over the neighbours before a term saturates, so that two
-words of the query near each other are worth more than one word twice. Texts by a speaker whom the query names are worth
-more.
+of its question, but is next to it. Terms and lengths are spread over the neighbours before a term saturates, so that
+two words of the query near each other are worth more than one word twice. Texts by a speaker whom the query names are
+worth more.
 """
 
 from __future__ import annotations
