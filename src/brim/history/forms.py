@@ -58,6 +58,8 @@ _ELLIPSIS = "…"
 """The shortest mark, for a text of which nothing else fits."""
 _CUTTABLE = ("text", "output", "call")
 """Kinds of pieces that can be cut."""
+_LEGIBLE = 4
+"""Floors that each text of the newest turn keeps before the task is cut as well."""
 _SHAPED = 16
 """Tokens from which a text is cut by its structure."""
 
@@ -498,6 +500,11 @@ class Forms:
     def floor(self) -> int:
         """The least tokens of a cut text: a few, and the shortest mark."""
         return 3 + self.mark
+
+    @property
+    def legible(self) -> int:
+        """The least tokens of a cut text that still says something."""
+        return _LEGIBLE * self.floor
 
     @property
     def mark(self) -> int:

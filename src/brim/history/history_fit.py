@@ -32,8 +32,6 @@ _OLDER = 0.1
 """Share of the tokens for turns that may be dropped, if the turns that always stay must be cut."""
 _LONG = 200
 """Tokens up to which the newest turn stays whole in any case."""
-_ENOUGH = 4
-"""Floors that each text of the newest turn keeps before the task is cut as well."""
 _REST = 0.85
 """Least share of the low line for turns that may be dropped, however much the essential turns take."""
 _FRESH = 0.1
@@ -370,7 +368,7 @@ class HistoryFit:
         bare = older if self.turns.wire.pairs else pinned | newest
         cuts = self.options.excerpts and self.options.older is None
         spare = int(self.room * _OLDER) if cuts and len(self.turns.starts) > len(essential) else 0
-        newest_cut = pinned | (task - newest), _ENOUGH * floor
+        newest_cut = pinned | (task - newest), self.forms.legible
         ways: tuple[tuple[set[int], set[int], int, int], ...] = (
             (every, *newest_cut, spare),
             (every, *newest_cut, 0),
@@ -382,7 +380,7 @@ class HistoryFit:
         if self.cost(first) <= self.room:
             ways = (every, first, floor, spare), (every, first, floor, 0), (first, first, floor, 0)
             if self._newest_answers() and not newest & pinned:
-                ways = (every, every - newest, _ENOUGH * floor, 0), *ways
+                ways = (every, every - newest, self.forms.legible, 0), *ways
         needed = 0
         for kept, whole, least, left in ways:
             try:

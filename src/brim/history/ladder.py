@@ -20,14 +20,11 @@ _HALF = 0.5
 """Share of the tokens left for turns that state something, before the others, and for the ends of results, before other
 lines. With 0.25, an agent of 60 steps loses the cause that it found at step 10."""
 _LONG = 300
-"""Tokens above which what a person wrote counts as long. With 150, `bench values` keeps the same; with 600, 0.86 of the
-values in 42,691 tokens instead of 0.93."""
+"""Tokens above which a person's message is long."""
 _GAP = 6
-"""About the tokens of a mark between lines, which a line alone brings with it."""
+"""Tokens of the mark that a single line needs, roughly."""
 _ENOUGH = 12
 """Tokens below which nothing more is added."""
-_FLOORS = 4
-"""Floors that a text of the newest turn must keep, or the turn is dropped."""
 
 _STAYS = {
     "brief": "shortened to its words and calls, with a mark or the end of each result",
@@ -53,7 +50,7 @@ class Ladder:
     order: Sequence[int]
     """The turns to choose among, the first one first."""
     by_age: bool
-    """Whether they are in order of age, so that other reasons may come first, or in the order that the caller wants."""
+    """Whether this is the order of age, which other reasons may change."""
     fixed: Mapping[int, Form]
     """Messages whose form is decided, by position."""
     left: int
@@ -98,7 +95,7 @@ class Ladder:
         self._fill()
 
     def _not_repeated(self) -> Iterator[int]:
-        """Yield the turns that are not said again later."""
+        """Yield the turns that are not repeated later."""
         for turn in self.order:
             if self.forms.repeated(turn):
                 self.reasons[turn] = _REPEATED
@@ -110,14 +107,14 @@ class Ladder:
         return sorted(self.kept, reverse=True)
 
     def _prose(self, spoken: Iterable[int]) -> set[int]:
-        """Return the turns in which a person says much, but no exact value that is still valid."""
+        """Return the turns with long words of a person and no exact value that is still valid."""
         turns, ledger = self.turns, self.forms.ledger
         ledger.keep_up()
         long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
         return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
 
     def _tells(self, turn: int) -> bool:
-        """Return whether a turn says more than what was called."""
+        """Return whether a turn states something."""
         return any(map(self.forms.tells, self.turns.members(turn)))
 
     def _keep_newest(self, turns: Sequence[int]) -> None:
@@ -129,9 +126,9 @@ class Ladder:
         if cost > self.left:
             if any(self.turns.messages[at].calls for at in forms):
                 return
-            floor = _FLOORS * self.forms.floor
             try:
-                forms = self.forms.shortened({at: self.forms.whole(at) for at in forms}, self.left, floor)
+                whole = {at: self.forms.whole(at) for at in forms}
+                forms = self.forms.shortened(whole, self.left, self.forms.legible)
             except DoesNotFit:
                 return
         self._take(turn, forms, "brief")
@@ -208,8 +205,8 @@ class Ladder:
         for line, value in worth.items():
             position, piece, part = line
             size = forms.texts(position, piece).size(part)
-            cost = 1 + _GAP // 2 + int(size * forms.density(position, piece))
-            ranked.append((-value / (cost + gap), -line[0], line, cost))
+            cost = gap + int(size * forms.density(position, piece))
+            ranked.append((-value / cost, -line[0], line, cost))
         return [(cost, line) for _, _, line, cost in sorted(ranked)]
 
     def _open(self, position: int) -> Collection[int]:
