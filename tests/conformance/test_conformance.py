@@ -32,20 +32,11 @@ class Stable:
         return brim.fit_messages(messages, budget=budget, meter="o200k_base", stable=True).messages
 
 
-class Incremental:
-    name = "History"
-
-    def trim(self, messages, budget):
-        history = brim.History(meter="o200k_base")
-        history.extend(messages)
-        return history.fit(budget=budget).messages
-
-
 JUDGE = Judge(count=counting.tiktoken_count())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize("adapter", [Plain(), Stable(), Incremental()], ids=lambda adapter: adapter.name)
+@pytest.mark.parametrize("adapter", [Plain(), Stable()], ids=lambda adapter: adapter.name)
 def test_brim_passes(adapter, case):
     verdict = run(adapter, case, JUDGE)
     assert verdict.right, verdict.detail

@@ -443,4 +443,4 @@ def test_a_turn_that_has_to_stay_and_does_not_says_why():
     parts = brim.fit_messages(messages, 76, meter=CHARS).receipt.parts
     (part,) = [part for part in parts if part.required and part.state == "dropped"]
     assert part.name == "messages[2]"
-    assert part.reason == "it has to stay, and there was not room for it"
+    assert part.reason == "it must stay, and did not fit"

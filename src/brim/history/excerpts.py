@@ -1,7 +1,7 @@
-"""Excerpts: how the texts of a history are divided into parts that stay or go as a whole.
+"""Excerpts: how the texts of a history are divided into parts that are kept or dropped whole.
 
-Results are divided as any text is that is cut (`brim.truncate.parts`): into lines, or members of JSON. What the agent
-wrote itself is divided into paragraphs and blocks of code, and a long value of a call is one part.
+Results are divided into lines or members of JSON (`brim.truncate.parts`), what people and the agent wrote
+into sentences and blocks of code. A long value of a call is one part.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from brim.truncate.parts import LONG_LINE, TextParts
 
 _FENCE = "```"
 _SENTENCE = 240
-"""Characters of a line of prose from which on it is divided into sentences."""
+"""Characters of a line of prose above which it is divided into sentences."""
 
 
 def sentences(text: str) -> TextParts:
@@ -37,9 +37,9 @@ def sentences(text: str) -> TextParts:
 
 
 def by_importance(parts: Parts) -> Iterator[int]:
-    """Yield the parts of a text that the agent wrote, those first that say what it decided.
+    """Yield the parts of an agent's text, the most important first.
 
-    These are its last block of code, then its first words and its last ones in turns, then other code.
+    These are the last block of code, then the first and the last sentences in turns, then other code.
     """
     lines = [parts.part(at) for at in range(len(parts))]
     code, prose, opens, inside = list[int](), list[int](), list[int](), False
@@ -58,14 +58,14 @@ def by_importance(parts: Parts) -> Iterator[int]:
 
 
 _PARTS: Memo[Parts] = Memo()
-"""The parts of texts: a history that is fitted anew brings the same texts."""
-_PARAGRAPHS: Memo[Parts] = Memo()
-"""The same of texts that the agent wrote."""
+"""The parts of texts: a history that is fitted again has the same texts."""
+_SENTENCES: Memo[Parts] = Memo()
+"""The parts of texts by the agent."""
 
 
 def parts_of(text: str, *, own: bool = False) -> Parts:
-    """Return the parts of a text: lines, members of JSON, or the paragraphs of what the agent wrote itself."""
-    memo = _PARAGRAPHS if own else _PARTS
+    """Return the parts of a text: lines, members of JSON, or with `own` the sentences of what somebody wrote."""
+    memo = _SENTENCES if own else _PARTS
     known = memo.get(text)
     if known is None:
         as_json = None if own or len(text) > LARGEST else json_parts(text)
@@ -75,7 +75,7 @@ def parts_of(text: str, *, own: bool = False) -> Parts:
 
 
 def brief_arguments(text: str, is_long: Callable[[str], bool]) -> str | None:
-    """Return the arguments of a call with marks for its long values; `None` if there are none, or it is no object."""
+    """Return the arguments of a call with marks for long values; `None` without any, or if it is not an object."""
     shown, end = list[str](), 0
     for start, stop in members(text):
         written = text[start:stop]
@@ -87,7 +87,7 @@ def brief_arguments(text: str, is_long: Callable[[str], bool]) -> str | None:
 
 
 def value_mark(value: Any) -> Any:
-    """Return the mark in place of a long value of a call: it says what it was, and has its type."""
+    """Return the mark for a long value of a call; it describes the value and has its type."""
     if isinstance(value, str):
         lines = value.split("\n")
         start = next((line.strip() for line in lines if line.strip()), "")[:_START].rstrip()
