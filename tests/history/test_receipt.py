@@ -211,13 +211,6 @@ def test_why_says_what_became_of_a_part():
     assert "whole" in receipt.why("messages[0]")
 
 
-def test_what_always_stays_is_required():
-    messages = [system(), *loop(6, 120)]
-    receipt = brim.fit_messages(messages, 300, meter=CHARS).receipt
-    required = {part.name for part in receipt.parts if part.required}
-    assert required == {"messages[0]", "messages[1]", "messages[12:14]"}
-
-
 @pytest.mark.parametrize("budget", [300, 10_000])
 def test_what_is_required_does_not_depend_on_the_room(budget):
     messages = [system(), *loop(6, 120)]
