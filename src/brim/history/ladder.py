@@ -1,9 +1,9 @@
 """The ladder: the form in which each turn is sent that need not stay whole.
 
 Turns are offered a form one by one, the most important first, until one does not fit. First come the calls of the
-newest turns, with the beginning of their words; then the words and calls of turns in which a person says something or the agent states something, then those of all others, the newest first; then
-how results ended, and lines of results with names that nothing else shows; last whole turns. A turn is dropped only if
-its calls do not fit.
+newest turns with the beginning of their words; then the words and calls of turns in which a person says something or
+the agent states something, then those of all others, the newest first; then how results ended, and lines of results
+with names that nothing else shows; last whole turns. A turn is dropped only if its calls do not fit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from brim.history.turns import Turns
 
 _HALF = 0.5
 """Share of the tokens left for the shortest form of each turn, so that questions keep their answers; then for turns
-that state something, before the others; and for the ends of results, before other lines. With 0.25, an agent of 60 steps loses the cause that it found at step 10."""
+that state something, before the others; and for the ends of results, before other lines. With 0.25, an agent of 60
+steps loses the cause that it found at step 10."""
 _LONG = 300
 """Tokens above which a person's message is long."""
 _GAP = 6

@@ -177,7 +177,7 @@ class TextParts:
         return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
 
     def _report(self, failure: int) -> list[int]:
-        """Return a line that reports a failure, and the lines above it that belong to it, such as the place in a file."""
+        """Return a line that reports a failure, and the lines above it that belong to it, such as its place."""
         found = [failure]
         for part in range(failure - 1, max(-1, failure - _REPORT), -1):
             line = self.part(part)
