@@ -541,7 +541,7 @@ def illegal(messages: list[dict[str, Any]], format: str) -> str:
             return f"message {i} has an empty list"
         after = messages[i + 1] if i + 1 < len(messages) else {}
         if m.get("type") == "reasoning" and not _is_models(after):
-            return f"nothing follows the reasoning of message {i}"
+            return f"no output follows the reasoning of message {i}"
     if waiting:
         return f"nothing answers {sorted(waiting)}"
     spoken = messages[len(leading(messages)) :]

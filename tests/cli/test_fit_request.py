@@ -136,7 +136,7 @@ def test_repairs_are_reported(brim):
     Path("request.json").write_text(json.dumps([user("task"), result("x", "lost"), user("end")]))
     told = brim("fit", "request.json", "--budget", "900", "--meter", "chars")
     assert told.err.splitlines()[0].endswith("2 of 2 turns, 1 shortened or dropped, 1 repaired")
-    assert "no call waits for the result 'x'" in told.err
+    assert "there is no call for the result 'x'" in told.err
     told = brim("fit", "request.json", "--budget", "900", "--repair", "error")
     assert (told.code, told.out) == (2, "")
     assert "request.json:1: messages[1] must be legal for a provider" in told.err

@@ -142,7 +142,8 @@ def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():
         "```bash\ncat a && \\\ncat b\n```",
         "I saw the log.",
         "I will look at the proxy.",
-        "So the cache is not the cause.\nIt is cold.",
+        "So the cache is not the cause.",
+        "It is cold.",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Names: what makes a word one, where each was last seen, and which come first."""
+"""Names: what makes a word one, where each was last used, and what a use is worth."""
 
 from brim.history.history import History
 from brim.history.names import NameIndex, names_in
@@ -15,7 +15,7 @@ def test_names_are_looked_for_in_the_first_part_of_a_long_text():
     assert names_in(text) == []
 
 
-def test_names_that_the_agent_or_a_person_wrote_come_first_and_the_newest_before_others():
+def test_a_name_counts_more_where_the_agent_or_a_person_wrote_it_and_the_last_uses_come_first():
     history = History(meter="chars")
     history.extend(
         [
@@ -24,19 +24,12 @@ def test_names_that_the_agent_or_a_person_wrote_come_first_and_the_newest_before
             result("a", "printed_early.py\nprinted_late.py and called_path.py"),
         ]
     )
-    found = list(NameIndex(history.turns).newest())
-    assert [name for name, _ in found] == ["called_path.py", "first_path.py", "printed_late.py", "printed_early.py"]
-    assert {name: use.worth for name, use in found} == {
-        "called_path.py": 5,
-        "first_path.py": 4,
-        "printed_late.py": 1,
-        "printed_early.py": 1,
-    }
-    assert found[0][1].position == 2
+    uses = list(NameIndex(history.turns).unseen({"first_path.py"}))
+    assert [(use.position, use.start, use.worth) for use in uses] == [(2, 37, 5), (2, 17, 1), (2, 0, 1)]
 
 
-def test_what_a_command_printed_is_not_written_by_a_person_where_the_agent_calls_no_tools():
+def test_output_counts_as_printed_where_the_agent_calls_no_tools():
     history = History(meter="chars")
     told = [{"role": "assistant", "content": "I look.\n```bash\nls\n```"}, user("<output>\nshown_name.py\n</output>")]
     history.extend([user("task"), *told])
-    assert dict(NameIndex(history.turns).newest())["shown_name.py"].worth == 1
+    assert [use.worth for use in NameIndex(history.turns).unseen(())] == [1]

@@ -71,7 +71,7 @@ def test_a_pasted_log_as_task_is_cut_before_the_newest_result_and_others_stay_to
     assert 900 < METER.count(task) < 2_500
     assert [i for i in range(1, 4) if f"'c{i}'" not in str(fitted.messages)] == []
     part = fitted.receipt.part("messages[0]")
-    assert (part.state, part.reason) == ("cut", "it has to stay, and there was not room for all of it")
+    assert (part.state, part.reason) == ("cut", "it must stay, and did not fit whole")
 
 
 def test_with_a_pinned_task_the_newest_result_is_cut_instead():

@@ -36,127 +36,127 @@ CASES = {
         "openai",
         [user(), result("x"), model()],
         [user(), model()],
-        [(1, "dropped", "no call waits for the result 'x'")],
+        [(1, "dropped", "there is no call for the result 'x'")],
     ),
     "a result at the very start": (
         "openai",
         [result("x"), user()],
         [user()],
-        [(0, "dropped", "no call waits for the result 'x'")],
+        [(0, "dropped", "there is no call for the result 'x'")],
     ),
     "a result that comes twice": (
         "openai",
         [user(), calling("a"), result("a", "first"), result("a", "second")],
         [user(), calling("a"), result("a", "first")],
-        [(3, "dropped", "no call waits for the result 'a'")],
+        [(3, "dropped", "there is no call for the result 'a'")],
     ),
     "a result before its call": (
         "openai",
         [user(), result("a"), calling("a"), user("go on")],
         [user(), user("go on")],
-        [(1, "dropped", "no call waits for the result 'a'"), (2, "dropped", "nothing answers the call 'a'")],
+        [(1, "dropped", "there is no call for the result 'a'"), (2, "dropped", "there is no result for the call 'a'")],
     ),
     "a message that answers calls of two turns": (
         "anthropic",
         [user(), says(use("a")), user("wait"), says(use("b")), gives(answer("b"), answer("a"))],
         [user(), user("wait"), says(use("b")), gives(answer("b"))],
-        [(4, "changed", "no call waits for the result 'a'"), (1, "dropped", "nothing answers the call 'a'")],
+        [(4, "changed", "there is no call for the result 'a'"), (1, "dropped", "there is no result for the call 'a'")],
     ),
     "a call at the very end": (
         "openai",
         [user(), calling("a")],
         [user()],
-        [(1, "dropped", "nothing answers the call 'a'")],
+        [(1, "dropped", "there is no result for the call 'a'")],
     ),
     "a call in the middle that nothing answers": (
         "openai",
         [user(), calling("a"), user("go on")],
         [user(), user("go on")],
-        [(1, "dropped", "nothing answers the call 'a'")],
+        [(1, "dropped", "there is no result for the call 'a'")],
     ),
     "a call with words beside it": (
         "openai",
         [user(), calling("a", text="I look"), user("go on")],
         [user(), model("I look"), user("go on")],
-        [(1, "changed", "nothing answers the call 'a'")],
+        [(1, "changed", "there is no result for the call 'a'")],
     ),
     "one of three calls has no answer": (
         "openai",
         [user(), calling("a", "b", "c"), result("c"), result("a")],
         [user(), calling("a", "c"), result("c"), result("a")],
-        [(1, "changed", "nothing answers the call 'b'")],
+        [(1, "changed", "there is no result for the call 'b'")],
     ),
     "a result after other messages": (
         "openai",
         [user(), calling("a"), user("wait"), model(), result("a"), user("go on")],
         [user(), calling("a"), result("a"), user("wait"), model(), user("go on")],
-        [(4, "moved", "its result has to follow the call")],
+        [(4, "moved", "a result must follow its call")],
     ),
     "a result after a system message": (
         "openai",
         [user(), calling("a"), system("new rules"), result("a")],
         [user(), calling("a"), result("a"), system("new rules")],
-        [(3, "moved", "its result has to follow the call")],
+        [(3, "moved", "a result must follow its call")],
     ),
     "a call of the old kind that nothing answers": (
         "openai",
         [user(), LEGACY],
         [user()],
-        [(1, "dropped", "nothing answers the call 'old'")],
+        [(1, "dropped", "there is no result for the call 'old'")],
     ),
     "a result of the old kind that answers nothing": (
         "openai",
         [user(), {"role": "function", "name": "old", "content": "out"}],
         [user()],
-        [(1, "dropped", "no call waits for the result 'old'")],
+        [(1, "dropped", "there is no call for the result 'old'")],
     ),
     "the model speaks first": (
         "anthropic",
         [says(text("hello")), user()],
         [user()],
-        [(0, "dropped", "the user has to speak first")],
+        [(0, "dropped", "the first message must be the user's")],
     ),
     "an orphan beside words": (
         "anthropic",
         [user(), says(text("so")), gives(answer("x", [text("out"), picture()]), text("and go on"))],
         [user(), says(text("so")), gives(text("and go on"))],
-        [(2, "changed", "no call waits for the result 'x'")],
+        [(2, "changed", "there is no call for the result 'x'")],
     ),
     "an orphan beside a result": (
         "anthropic",
         [user(), says(use("a")), gives(answer("x"), answer("a"))],
         [user(), says(use("a")), gives(answer("a"))],
-        [(2, "changed", "no call waits for the result 'x'")],
+        [(2, "changed", "there is no call for the result 'x'")],
     ),
     "one call answered twice in a message": (
         "anthropic",
         [user(), says(use("a")), gives(answer("a", "first"), answer("a", "second"))],
         [user(), says(use("a")), gives(answer("a", "first"))],
-        [(2, "changed", "no call waits for the result 'a'")],
+        [(2, "changed", "there is no call for the result 'a'")],
     ),
     "a message of nothing but an orphan": (
         "anthropic",
         [user(), says(text("so")), user("hm"), gives(answer("x"))],
         [user(), says(text("so")), user("hm")],
-        [(3, "dropped", "no call waits for the result 'x'")],
+        [(3, "dropped", "there is no call for the result 'x'")],
     ),
     "a call beside words that nothing answers": (
         "anthropic",
         [user(), says(text("I look"), use("a")), user("go on")],
         [user(), says(text("I look")), user("go on")],
-        [(1, "changed", "nothing answers the call 'a'")],
+        [(1, "changed", "there is no result for the call 'a'")],
     ),
     "an output that answers nothing": (
         "responses",
         [user(), item_output("x"), SAID],
         [user(), SAID],
-        [(1, "dropped", "no call waits for the result 'x'")],
+        [(1, "dropped", "there is no call for the result 'x'")],
     ),
     "a call item that nothing answers": (
         "responses",
         [user(), item_call("a"), item_call("b"), item_output("a")],
         [user(), item_call("a"), item_output("a")],
-        [(2, "dropped", "nothing answers the call 'b'")],
+        [(2, "dropped", "there is no result for the call 'b'")],
     ),
 }
 BY_NAME = pytest.mark.parametrize(("format", "messages", "left", "told"), list(CASES.values()), ids=list(CASES))
@@ -314,7 +314,7 @@ def test_a_call_that_waits_is_refused_at_the_fit_and_not_before():
     history = brim.History(meter=PieceMeter(), repair="error")
     history.extend([user(), calling("a")])
     with pytest.raises(
-        InvalidValue, match=r"^messages\[1\] must be legal for a provider: nothing answers the call 'a'"
+        InvalidValue, match=r"^messages\[1\] must be legal for a provider: there is no result for the call 'a'"
     ):
         history.fit(1_000)
     history.extend([result("a")])

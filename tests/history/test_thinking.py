@@ -323,3 +323,22 @@ def test_the_prefix_that_is_claimed_is_the_one_that_is_there():
             shared.append(after)
         assert fitted.receipt.stable_prefix == (size(shared) if last else 0)
         last = fitted.messages
+
+
+def test_what_the_last_call_kept_is_not_kept_once_another_call_is_the_last():
+    """Two of 500 growing Gemini histories were cut otherwise by a `History` than as a list of messages."""
+    history, given = brim.History(meter=CHARS, format="gemini"), [{"role": "user", "parts": [{"text": "task"}]}]
+    history.extend(given)
+    for i in range(6):
+        call = {"name": "read", "args": {}, "id": f"c{i}"}
+        answered = {"name": "read", "response": {"result": f"line {i}\n" * 60}, "id": f"c{i}"}
+        thought = {"text": f"thought {i} " * 20, "thought": True}
+        new = [
+            {"role": "model", "parts": [thought, {"functionCall": call}]},
+            {"role": "user", "parts": [{"functionResponse": answered}]},
+            {"role": "user", "parts": [{"text": "go on"}]},
+        ]
+        history.extend(new)
+        given += new
+        fresh = brim.fit_messages(given, 900, meter=CHARS, format="gemini")
+        assert history.fit(900).messages == fresh.messages

@@ -76,7 +76,7 @@ def size(value, seen):
 def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
     sizes, turns = [], 60
     with brim.open_store("sqlite:///:memory:") as store:
-        talk = brim.Session(window=window(2_000), meter="o200k_base", store=store)
+        talk = brim.Session(window=window(400), meter="o200k_base", store=store)
         for i in range(3 * turns):
             talk.add(turn(i))
             talk.prompt()
@@ -87,7 +87,7 @@ def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
 
 
 def test_the_messages_of_a_long_session_are_bounded():
-    talk = brim.Session(window=window(2_000), meter="o200k_base", store=MemoryStore())
+    talk = brim.Session(window=window(300), meter="o200k_base", store=MemoryStore())
     most = 0
     for i in range(120):
         talk.add(turn(i))
@@ -100,7 +100,7 @@ def test_the_messages_of_a_long_session_are_bounded():
 def test_opening_a_session_reads_its_last_compaction_once(monkeypatch):
     """It holds the history as it was then, and is the longest entry of a log."""
     store = MemoryStore()
-    talk = brim.Session(window=window(2_000), meter="o200k_base", store=store, id="run")
+    talk = brim.Session(window=window(300), meter="o200k_base", store=store, id="run")
     for i in range(120):
         talk.add(turn(i))
         talk.prompt()

@@ -100,9 +100,9 @@ class TestSummariser:
         return prompts[-1][0]["content"]
 
     def test_what_a_model_says_stands_before_the_lines_and_its_facts_are_completed(self):
-        client = Scripted(["<think>hm</think>Here is the summary:\nThe shop has ten odd habits."])
+        client = Scripted(["<think>hm</think>Here is the summary:\nThe backup runs on a machine of the northern office."])
         first = self.run(client)
-        assert "Goal: as above\nSummary: The shop has ten odd habits.\n" in first
+        assert "Goal: as above\nSummary: The backup runs on a machine of the northern office.\n" in first
         assert all(finding in first for finding in FINDINGS)
 
     def test_a_function_gets_the_text_and_a_limit(self):
@@ -110,10 +110,10 @@ class TestSummariser:
 
         def summarise(text, limit):
             given.append((text, limit))
-            return "All is odd."
+            return "Nobody touched the scheduler."
 
         first = self.run(summarise)
-        assert "Summary: All is odd.\n" in first
+        assert "Summary: Nobody touched the scheduler.\n" in first
         text, limit = given[0]
         assert FINDINGS[0] in text
         assert limit == 20_000 * 15 // 100 // 4 // 2

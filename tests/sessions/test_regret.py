@@ -46,7 +46,7 @@ def test_a_file_that_is_read_again_is_charged_to_the_cut_that_took_it(log):
     assert calls == 1
     assert tokens > 400
     told = last.receipt.to_dict()["history"]["regret"]
-    assert told == {"calls": 1, "tokens": tokens, "cuts": {"1": {"calls": 1, "tokens": tokens}}}
+    assert told == {"calls": 1, "tokens": tokens, "cuts": {"2": {"calls": 1, "tokens": tokens}}}
     assert "1 call made again after a cut" in last.receipt.headline
     shown = overview(store)
     assert (shown.current.status["regret"] if log else shown.gateway[0].regret) == told
@@ -117,5 +117,5 @@ def test_the_ledger_of_the_studio_has_it_beside_each_cut(tmp_path):
     edits = ledger(Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path)), session.id)["edits"]
     cuts = [edit["regret"] for edit in reversed(edits) if edit["kind"] == "compaction"]
     assert len(cuts) > 1
-    assert cuts == [last.receipt.history["regret"]["cuts"]["1"], *[None] * (len(cuts) - 1)]
+    assert cuts == [None, last.receipt.history["regret"]["cuts"]["2"], *[None] * (len(cuts) - 2)]
     engine.close()

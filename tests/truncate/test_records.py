@@ -36,7 +36,7 @@ def test_entries_are_kept_whole_from_one_side(options, limit, text, kept):
 
 @pytest.mark.parametrize(
     ("keep", "expected"),
-    [("newest", "[4 older entries omitted]\nfive"), ("best", "one\n[4 further entries omitted]")],
+    [("newest", "[4 older entries omitted]\nfive"), ("best", "one\nxxxxxxxxxxxxxxxxxxxx\n[3 entries omitted]")],
 )
 def test_the_marker_says_how_many_went(keep, expected):
     entries = ["one", *["x" * 20] * 3, "five"]
@@ -71,16 +71,24 @@ def test_an_entry_that_is_too_big_is_shortened_and_its_short_siblings_stay(keep,
     assert 660 <= chosen.after <= 700, "as much as is left, but for a marker that is not needed"
 
 
-def test_of_several_that_are_too_big_the_first_gets_most_and_those_without_room_are_skipped():
+def test_of_several_that_are_too_big_the_first_is_shortened_and_the_others_are_dropped():
     entries = [SHORT[0], *[f"{n} " + "x" * 900 for n in range(6)], SHORT[1]]
     chosen = Records(marker="-{dropped}").select(entries, 400, CHAR)
-    assert chosen.text.split("\n")[0] == "-3"
-    assert chosen.kept == (3, 4, 5, 6, 7)
-    assert chosen.entries[-1] == SHORT[1]
-    lengths = [len(entry) for entry in chosen.entries if entry.endswith("…")]
-    assert lengths == sorted(lengths)
-    assert min(lengths) >= 16
+    assert chosen.text.split("\n")[0] == "-5"
+    assert chosen.kept == (0, 6, 7)
+    assert (chosen.entries[0], chosen.entries[2]) == (SHORT[0], SHORT[1])
+    assert chosen.entries[1].startswith("5 xxx")
     assert 390 <= chosen.after <= 400
+
+
+def test_by_score_the_best_entry_is_shortened_to_all_of_the_room_and_the_next_ones_are_whole_or_dropped():
+    """The best of thirty documents was cut to a quarter, for scraps of four worse ones."""
+    entries = ["a" * 300, "b" * 900, "c" * 500, "d" * 40]
+    best = Records(marker="-{dropped}", keep="best", order=(1, 2, 0, 3))
+    cut = best.select(entries, 600, CHAR)
+    assert (cut.kept, cut.after) == ((1,), 600)
+    whole = best.select(entries, 1_250, CHAR)
+    assert whole.entries == (entries[0], entries[1], entries[3])
 
 
 def test_a_single_entry_that_is_too_long_is_shortened_and_the_marker_follows_it():

@@ -96,7 +96,9 @@ def test_a_history_waits_with_its_decision_until_something_tells():
 
 def test_what_could_be_in_any_shape_is_read_as_that_of_the_model():
     fitted = brim.fit_messages([model("hello"), user("hi")], 1_000, model="claude-sonnet-4-5")
-    assert [repair["reason"] for repair in fitted.receipt.history["repairs"]] == ["the user has to speak first"]
+    assert [repair["reason"] for repair in fitted.receipt.history["repairs"]] == [
+        "the first message must be the user's"
+    ]
     assert brim.fit_messages([model("hello"), user("hi")], 1_000, model="gpt-4o").receipt.history["repairs"] == []
 
 

@@ -1,1 +1,1 @@
-"""Histories that stay legal, cheap and cached: turns, seams, rules, selection, and the cut that is held."""
+"""Histories: turns, the rules of providers, selection, forms, and the kept cut."""

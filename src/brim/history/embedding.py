@@ -1,8 +1,8 @@
 """Relevance by meaning as well as by words.
 
 An embedding finds other wordings; words find names, numbers and identifiers, which embeddings blur. Each is scaled to
-its best match and the two are added. What all texts of a conversation have in common is taken out of the query first,
-since it does not distinguish them.
+its best match, and the two are added. The component that all texts share is subtracted from the query, since it does
+not distinguish them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Meaning:
             raise InvalidType("embed", embed, "a function from texts to vectors, or the name of one")
         self._words = Relevance()
         self._waiting: list[str] = []
-        """Texts that are embedded with the next query, many at a time."""
+        """Texts to embed with the next query, in one call."""
         self._vectors: list[array[float]] = []
         self._sum: list[float] = []
 
@@ -75,7 +75,7 @@ class Meaning:
         return ordered(scores, sizes)
 
     def _alike(self, query: str) -> list[float]:
-        """Return how near each text is to the query in meaning; 0 if no nearer than the average."""
+        """Return how similar each text is to the query in meaning; 0 if no more than the average."""
         if not self._vectors or not query.strip():
             return [0.0] * len(self._vectors)
         (wanted,), common = self._embedded([query]), self._sum

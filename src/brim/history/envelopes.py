@@ -1,7 +1,7 @@
-"""The envelopes in which agents put what was not typed as a message, and whose words are inside.
+"""Envelopes: texts from another source that agents put into results and messages, and who wrote them.
 
-What a person types while an agent works comes inside the result of a tool, or as a system message; so do the answers of
-subagents. They are kept as other words of people are. What a program says about itself is nobody's word.
+What a person types while an agent works comes inside a tool result or a system message, and so do the answers of
+subagents. Both are kept like a person's messages. What a program says about itself is not.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Voice = Literal["person", "agent", "program"]
-"""Whose words an envelope has: a person's, a subagent's, or nobody's."""
+"""Who wrote the text in an envelope: a person, a subagent, or a program."""
 
 
 class Envelope(NamedTuple):
-    """How one kind of text begins and ends."""
+    """How one kind of envelope begins and ends."""
 
     voice: Voice
     opening: str
     closings: tuple[str, ...]
-    """How it may end; without any of them, with the text."""
+    """How it may end; without any of these it ends with the text."""
 
 
 _WORKING = "The user sent a new message while you were working:"
@@ -47,10 +47,10 @@ ENVELOPES = (
     Envelope("program", "<current_datetime>", ("</current_datetime>",)),
     Envelope("program", "<turn_aborted>", ("</turn_aborted>",)),
 )
-"""The envelopes that are known."""
+"""The known envelopes."""
 
 SUBAGENTS = frozenset({"Task", "Agent", "task", "agent", "wait_agent", "delegate_to_agent", "run_subagent", "new_task"})
-"""Tools whose results are answers of subagents."""
+"""Tools that call a subagent."""
 
 COMPACTIONS = {
     "Your task is to create a detailed summary of": "Claude Code",
@@ -67,15 +67,15 @@ COMPACTIONS = {
     "Create a structured context checkpoint summary": "pi",
     "This is the PREFIX of a turn that was too large to keep.": "pi",
 }
-"""What agents ask for a summary of their conversation with, and which they are."""
+"""Phrases with which agents ask for a summary of their conversation, and the agent of each."""
 
 
 _LAST = 8
-"""Envelopes at the end of a text that are looked at."""
+"""Envelopes at the end of a text that are examined."""
 
 
 class Enveloped(NamedTuple):
-    """Where an envelope stands in a text, with what opens it."""
+    """The place of an envelope in a text, with its opening and closing."""
 
     start: int
     stop: int
@@ -83,12 +83,12 @@ class Enveloped(NamedTuple):
 
 
 def enveloped(text: str) -> list[Enveloped]:
-    """Return the envelopes of a text in order; one inside another kind is there too."""
+    """Return the envelopes of a text in order, nested ones of another kind too."""
     found = list[Enveloped]()
     for voice, opening, closings in ENVELOPES:
         start, own, ends = text.find(opening), f"</{opening[1:]}", dict.fromkeys(closings, -1)
         while start >= 0:
-            for end in (end for end, at in ends.items() if at <= start):  # Each is looked for once on its way.
+            for end in (end for end, at in ends.items() if at <= start):  # Each ending is searched for once.
                 at = text.find(end, start)
                 ends[end] = len(text) if at < 0 else at + len(own) * (end == own)
             stop = min(ends.values(), default=len(text))
@@ -98,17 +98,17 @@ def enveloped(text: str) -> list[Enveloped]:
 
 
 def compacting_agent(text: str) -> str:
-    """Return the agent that asks for a summary of its conversation with these words; empty if it is no such request."""
+    """Return the agent whose request for a summary of its conversation this is; empty if it is not one."""
     return next((agent for words, agent in COMPACTIONS.items() if words in text), "")
 
 
 def heard(text: str) -> list[Enveloped]:
-    """Return the envelopes of a text that have words of a person or of a subagent."""
+    """Return the envelopes of a text by a person or a subagent."""
     return [each for each in enveloped(text) if each.voice != "program"]
 
 
 def has_person(text: str) -> bool:
-    """Return whether a person says something in a text: in an envelope for that, or outside of all."""
+    """Return whether a text has words of a person: in an envelope, or outside of all envelopes."""
     found = enveloped(text)
     return any(each.voice == "person" for each in found) or bool(without(text, found).strip())
 
@@ -123,7 +123,7 @@ def without(text: str, spans: Iterable[Enveloped]) -> str:
 
 
 def body(text: str) -> int:
-    """Return where the envelopes begin that a program added to the end of a result; its length if there are none."""
+    """Return where the envelopes at the end of a result begin; its length if there are none."""
     end = len(text)
     for start, stop, _ in reversed(enveloped(text)[-_LAST:]):
         if not text[stop:end].strip():

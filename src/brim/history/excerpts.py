@@ -1,7 +1,7 @@
-"""Excerpts: how the texts of a history are divided into parts that stay or go as a whole.
+"""Excerpts: how the texts of a history are divided into parts that are kept or dropped whole.
 
-Results are divided as any text is that is cut (`brim.truncate.parts`): into lines, or members of JSON. What the agent
-wrote itself is divided into paragraphs and blocks of code, and a long value of a call is one part.
+Results are divided into lines or members of JSON (`brim.truncate.parts`), what people and the agent wrote
+into sentences and blocks of code. A long value of a call is one part.
 """
 
 from __future__ import annotations
@@ -18,29 +18,28 @@ from brim.truncate.json_parts import LARGEST, Parts, json_parts, members
 from brim.truncate.parts import LONG_LINE, TextParts
 
 _FENCE = "```"
+_SENTENCE = 240
+"""Characters of a line of prose above which it is divided into sentences."""
 
 
-def paragraphs(text: str) -> TextParts:
-    """Return the paragraphs and blocks of code of a text, as far as they are not too long."""
-    parts = TextParts(text)
-    starts, inside, ends = array("L", [0]), False, False
+def sentences(text: str) -> TextParts:
+    """Return the lines of a text, long ones divided into sentences, and its blocks of code unless they are too long."""
+    parts = TextParts(text, longest=_SENTENCE)
+    starts, inside = array("L", [0]), False
     for start, stop in pairwise(parts.starts):
-        line = text[start:stop]
-        fence = line.lstrip().startswith(_FENCE)
-        opens, blank = fence and not inside, not line.strip()
-        if start and (ends or opens or stop - starts[-1] > LONG_LINE):
+        fence = text[start:stop].lstrip().startswith(_FENCE)
+        if start and (not inside or stop - starts[-1] > LONG_LINE):
             starts.append(start)
         inside ^= fence
-        ends = (fence and not inside) or (blank and not inside)
     starts.append(len(text))
     parts.starts = starts
     return parts
 
 
 def by_importance(parts: Parts) -> Iterator[int]:
-    """Yield the parts of a text that the agent wrote, those first that say what it decided.
+    """Yield the parts of an agent's text, the most important first.
 
-    These are its last block of code, then its first words and its last ones in turns, then other code.
+    These are the last block of code, then the first and the last sentences in turns, then other code.
     """
     lines = [parts.part(at) for at in range(len(parts))]
     code, prose, opens, inside = list[int](), list[int](), list[int](), False
@@ -59,24 +58,24 @@ def by_importance(parts: Parts) -> Iterator[int]:
 
 
 _PARTS: Memo[Parts] = Memo()
-"""The parts of texts: a history that is fitted anew brings the same texts."""
-_PARAGRAPHS: Memo[Parts] = Memo()
-"""The same of texts that the agent wrote."""
+"""The parts of texts: a history that is fitted again has the same texts."""
+_SENTENCES: Memo[Parts] = Memo()
+"""The parts of texts by the agent."""
 
 
 def parts_of(text: str, *, own: bool = False) -> Parts:
-    """Return the parts of a text: lines, members of JSON, or the paragraphs of what the agent wrote itself."""
-    memo = _PARAGRAPHS if own else _PARTS
+    """Return the parts of a text: lines, members of JSON, or with `own` the sentences of what somebody wrote."""
+    memo = _SENTENCES if own else _PARTS
     known = memo.get(text)
     if known is None:
         as_json = None if own or len(text) > LARGEST else json_parts(text)
-        known = paragraphs(text) if own else as_json or TextParts(text)
+        known = sentences(text) if own else as_json or TextParts(text)
         memo.put(text, known)
     return known
 
 
 def brief_arguments(text: str, is_long: Callable[[str], bool]) -> str | None:
-    """Return the arguments of a call with marks for its long values; `None` if there are none, or it is no object."""
+    """Return the arguments of a call with marks for long values; `None` without any, or if it is not an object."""
     shown, end = list[str](), 0
     for start, stop in members(text):
         written = text[start:stop]
@@ -88,7 +87,7 @@ def brief_arguments(text: str, is_long: Callable[[str], bool]) -> str | None:
 
 
 def value_mark(value: Any) -> Any:
-    """Return the mark in place of a long value of a call: it says what it was, and has its type."""
+    """Return the mark for a long value of a call; it describes the value and has its type."""
     if isinstance(value, str):
         lines = value.split("\n")
         start = next((line.strip() for line in lines if line.strip()), "")[:_START].rstrip()

@@ -1,8 +1,7 @@
-"""The forms of a message: whole, its words and calls with the end of each result, some lines more, a mark, or nothing.
+"""The forms of a message: whole, shortened to its words and calls with some lines of each result, or dropped.
 
-A form is a changed copy in the caller's format; the caller's message is not touched. Whatever is shortened, what people
-wrote stays, the agent's own words stay if they are short, a call is shown as it was made, and of a result whole lines
-stay. Each form is made once.
+A form is a changed copy in the caller's format. People's words are never shortened here, the agent's only if they are
+long, a call is shown as it was made, and a result keeps whole lines. Each form is made once.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from brim.errors import DoesNotFit
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.media_limit import MediaIndex
-from brim.history.names import Ledger, has_value, names_in, single_places
+from brim.history.names import Ledger, has_value, names_in, single_places, values_in
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repeats import Repeats
@@ -37,30 +36,32 @@ from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
 
 _LONG_TEXT = 100_000
-"""Characters of a text whose parts are kept with the history."""
+"""Characters above which the parts of a text are cached with the history, not in the common memo."""
 SHOWN_HANDLE = 11
 """Characters of a handle in a prompt."""
 _OWN_WORDS = 150
-"""Tokens up to which what the agent wrote in one message stays whole: a decision with its reasons."""
+"""Tokens up to which the agent's words in one message stay whole: a decision with its reasons."""
 _SHORT_RESULT = 32
-"""Tokens up to which a result stays whole: its last line between marks would take as many."""
+"""Tokens up to which a result stays whole: its last line with marks would take as many."""
 _LONG_VALUE = 300
-"""Tokens of a value of a call from which on a mark may stand for it: a file or a patch, not a command."""
+"""Tokens above which a mark may replace a value of a call: a file or a patch, not a command."""
 _SPOKEN = 24
-"""Characters of words that stay beside a call in any form: a mark would be as long."""
+"""Characters up to which the agent's words state nothing: an announcement."""
 _ANSWER = 600
 """Tokens up to which the answer of a subagent stays whole."""
 _BRIEFLY = 240
-"""Characters that the shortest form shows of a long text of the agent."""
+"""Characters of a text of the agent or a person that are shown in every form."""
 _ENDING = 60
-"""Characters that the shortest form of a result shows of how it ended, besides a failure: an exit code, a sum."""
+"""Characters of the end of a result in the shortest form, besides a failure: an exit code, a sum."""
 _THOUGHT = "[reasoning omitted]"
 _ELLIPSIS = "…"
-"""The shortest mark, for a text of which nothing else has room."""
+"""The shortest mark, for a text of which nothing else fits."""
 _CUTTABLE = ("text", "output", "call")
 """Kinds of pieces that can be cut."""
+_LEGIBLE = 4
+"""Floors that each text of the newest turn keeps before the task is cut as well."""
 _SHAPED = 16
-"""Tokens from which a text is cut by its structure; a shorter one has none."""
+"""Tokens from which a text is cut by its structure."""
 
 
 class Form(NamedTuple):
@@ -74,17 +75,7 @@ class Form(NamedTuple):
 GONE = Form(None, 0)
 
 
-class Dangling(NamedTuple):
-    """Messages with calls that have no result, or with reasoning that nothing follows."""
-
-    forms: Mapping[int, Form]
-    """The messages without these, by position."""
-    lost: Mapping[int, int]
-    """Tokens that this frees, by turn."""
-    repairs: Sequence[Repair]
-
-
-Chosen = Mapping[int, Sequence[int]]
+Chosen = Mapping[int, Collection[int]]
 """The parts of texts that are shown, by the index of the piece."""
 
 
@@ -92,7 +83,7 @@ T = TypeVar("T")
 
 
 def _made_once(make: Callable[[Forms, int], T]) -> Callable[[Forms, int], T]:
-    """Have a method keep what it makes of a message, until messages come that make it wrong."""
+    """Cache what a method makes of a message until newer messages invalidate it."""
 
     @wraps(make)
     def kept(self: Forms, position: int) -> T:
@@ -111,7 +102,7 @@ class Forms:
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self.handles = False
-        """Whether the mark in a shortened result shows its handle, since the model can ask for the whole."""
+        """Whether the mark in a shortened result shows its handle, for a model that can ask for the whole."""
         self.media = MediaIndex(turns)
         self.ledger = Ledger(turns)
         self._repeats = Repeats(turns)
@@ -123,21 +114,26 @@ class Forms:
         self._seen = 0
         self._large: dict[tuple[str, bool], Parts] = {}
         self._owed: int | None = None
+        self._instruction: int | None = None
         self._made: dict[tuple[str, int], Any] = {}
-        """What was made of each message, by the name of the method."""
+        """Cached results by method and position."""
         self._answers: dict[tuple[int, int], list[int]] = {}
-        """The parts of results that have words of the task, by position and piece."""
+        """Cached parts of results with words of the task or the instruction, by position and piece."""
 
     def keep_up(self) -> None:
-        """Discard the forms that messages have made wrong which came since."""
+        """Discard cached forms that newer messages have invalidated."""
         turns = self._turns
         if self._valid != (turns.order, self.handles):
             self._forget()
         if self._seen == len(turns):
             return
         self._repeats.keep_up()
-        owed = self.owed if turns.thinks else None
+        owed = self.owed
         stale = self._repeats.taken() | ({self._owed, owed} if owed != self._owed else set())
+        if turns.instruction != self._instruction:
+            self._instruction = turns.instruction
+            stale |= {at for at, _ in self._answers}
+            self._answers.clear()
         self._made = {key: made for key, made in self._made.items() if key[1] not in stale}
         self._owed, self._seen = owed, len(turns)
 
@@ -145,9 +141,9 @@ class Forms:
         """Return the parts of a text of a message; the arguments of a call are one."""
         message = self._turns.messages[position]
         piece = message.pieces[at]
-        return (
-            whole_part(piece.text) if piece.kind == "call" else self._divided(piece.text, own=_is_own(message, piece))
-        )
+        if piece.kind == "call":
+            return whole_part(piece.text)
+        return self._divided(piece.text, own=piece.kind == "text" and not self._turns.printed(position))
 
     def density(self, position: int, at: int) -> float:
         """Return the tokens of a character of a text, at most one."""
@@ -155,7 +151,7 @@ class Forms:
         return min(1.0, self._turns.chat.text(text) / len(text))
 
     def _divided(self, text: str, *, own: bool = False) -> Parts:
-        """Return the parts of a text; those of a long one are kept here: a few such would fill the common memo."""
+        """Return the parts of a text; those of a long one are cached here, since a few would fill the common memo."""
         if len(text) <= _LONG_TEXT:
             return parts_of(text, own=own)
         if (text, own) not in self._large:
@@ -163,26 +159,26 @@ class Forms:
         return self._large[text, own]
 
     def parts(self, generation: int) -> dict[tuple[int, int], Part]:
-        """Return what receipts say of turns that were dropped, by their first position and the one after, to add to.
+        """Return a cache of the receipt's parts for dropped turns, by range of positions.
 
-        Receipts of a history that grows have most of them in common. They hold for one generation of the turns.
+        Successive receipts of a growing history share most of them. It is valid for one generation of the turns.
         """
         if self._parts[0] != generation:
             self._parts = (generation, {})
         return self._parts[1]
 
     def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
-        """Return the most tokens that a note can take, if numbers of turns have so many digits."""
+        """Return the most tokens that a note can take, if numbers of turns have `digits` digits."""
         most, chat = 10**digits - 1, self._turns.chat
         shares = dict.fromkeys(NAMES, most) if classes else None
         return chat.frame("user") + chat.text(note(most, most, budget, budget, self._turns.meter.unit, shares)) + 4
 
     def whole(self, position: int) -> Form:
-        """Return a message as it is."""
+        """Return a message unchanged."""
         return Form(self._turns.raws[position], self._turns.units[position])
 
     def repeated(self, turn: int) -> bool:
-        """Return whether a turn says nothing but what a person or a program says again later."""
+        """Return whether all of a turn's text is repeated later by a person or a program."""
         marks, turns = self._repeats.marks, self._turns
         return all(
             at in marks and not turns.messages[at].results and len(marks[at]) == len(turns.messages[at].pieces)
@@ -190,7 +186,7 @@ class Forms:
         ) and not any(map(turns.printed, turns.members(turn)))
 
     def newest_only(self, position: int) -> Form:
-        """Return a message with marks in place of what came again later."""
+        """Return a message with marks in place of text that is repeated later."""
         marks = self._repeats.marks.get(position)
         if not marks:
             return self.whole(position)
@@ -203,11 +199,24 @@ class Forms:
         return self._edited(position, edits)
 
     @_made_once
-    def deed(self, position: int) -> Form:
-        """Return a message with its words and calls, and of each result a mark alone."""
-        if self._turns.messages[position].results:
-            return self._excerpt(position, {at: self._heard(position, at) for at in self.shown(position)})
-        return self.brief(position)
+    def gist(self, position: int) -> Form:
+        """Return a message with its calls, the beginning of each of its texts, and a mark for each result."""
+        message = self._turns.messages[position]
+        shown: dict[int, Sequence[int]] = {}
+        for at, chosen in self.shown(position).items():
+            result = message.pieces[at].kind == "output"
+            shown[at] = self._heard(position, at) if result else self._least(position, at, chosen)
+        own, spoken = message.role == "assistant", position in self._turns.spoken
+        for at, piece in enumerate(message.pieces):
+            long = piece.kind == "text" and piece.at and len(piece.text) > _BRIEFLY
+            if long and (own or (spoken and not any(values_in(piece.text)))):
+                shown[at] = self._beginning(position, at)
+        return self._excerpt(position, shown)
+
+    def _beginning(self, position: int, at: int) -> Sequence[int]:
+        """Return the first part of a text that is not blank."""
+        parts = self.texts(position, at)
+        return [next((part for part in range(len(parts)) if parts.part(part).strip()), 0)]
 
     @_made_once
     def brief(self, position: int) -> Form:
@@ -215,8 +224,8 @@ class Forms:
         shown = self.shown(position)
         return self._excerpt(position, {at: self._least(position, at, chosen) for at, chosen in shown.items()})
 
-    def _least(self, position: int, at: int, chosen: Sequence[int]) -> Sequence[int]:
-        """Return the parts of a text that its shortest form shows: of what the agent wrote itself a few words."""
+    def _least(self, position: int, at: int, chosen: Collection[int]) -> Sequence[int]:
+        """Return the parts of a text in its shortest form: of the agent's own words only a few."""
         piece = self._turns.messages[position].pieces[at]
         if piece.kind == "call":
             return ()
@@ -230,7 +239,7 @@ class Forms:
         return found
 
     def tells(self, position: int) -> bool:
-        """Return whether the shortest form of a message says more than what was called, and the last line of it."""
+        """Return whether a message states something: words of the agent, a failure, or words of the task."""
         message = self._turns.messages[position]
         if message.role == "assistant":
             return any(piece.kind == "text" and len(piece.text) > _SPOKEN for piece in message.pieces)
@@ -242,7 +251,7 @@ class Forms:
 
     @_made_once
     def spare(self, position: int) -> Form:
-        """Return a message with its words and calls, and of each result how it ended."""
+        """Return a message with its words and calls, and the end of each result."""
         return self._excerpt(position, self.shown(position))
 
     def excerpt(self, position: int, more: Chosen) -> Form:
@@ -252,7 +261,7 @@ class Forms:
 
     @_made_once
     def shown(self, position: int) -> Chosen:
-        """Return the texts that the spare form of a message shortens, by their index, with the parts that it shows."""
+        """Return the texts that the spare form of a message shortens, by index, and the parts that it shows."""
         return {} if position == self._owed else dict(self._shortened(position))
 
     def _shortened(self, position: int) -> Iterator[tuple[int, Sequence[int]]]:
@@ -274,7 +283,7 @@ class Forms:
                     yield at, self._divided(text).ending() if printed else self._own_words(position, at, _OWN_WORDS)
 
     def _ending(self, text: str) -> list[int]:
-        """Return the parts of a result that say how it ended, without what a program added to it."""
+        """Return the parts of a result that show how it ended, without what a program appended."""
         parts, end = self._divided(text), body(text)
         if end == len(text) or not isinstance(parts, TextParts):
             return parts.ending()
@@ -282,9 +291,9 @@ class Forms:
         return [parts.part_at(alone.starts[at]) for at in alone.ending()]
 
     def _asked(self, position: int, at: int) -> list[int]:
-        """Return the part of a result with most words of the task that the result has in one place only.
+        """Return the part of a result with most words of the task and the instruction that it has only once.
 
-        The words of its call do not count: a program may print the command again. Nor does a part of plain words.
+        Words of its call do not count, since a program may print the command again, nor does a part of plain words.
         """
         known = self._answers.get((position, at))
         if known is None:
@@ -293,7 +302,8 @@ class Forms:
             called = {
                 word for each in members for piece in each.pieces if piece.kind == "call" for word in terms(piece.text)
             }
-            asked = frozenset[str]() if turns.task is None else self._task_words(turns.task)
+            said = [place for place in (turns.task, turns.instruction) if place is not None]
+            asked = frozenset[str]().union(*map(self._words_of, said))
             places = single_places(turns.messages[position].pieces[at].text, asked - called)
             found = Counter(part for part in map(parts.part_at, places) if has_value(parts.part(part)))
             best = max(found, key=lambda part: (found[part], -parts.size(part)), default=None)
@@ -302,13 +312,13 @@ class Forms:
         return known
 
     @_made_once
-    def _task_words(self, position: int) -> frozenset[str]:
-        """Return the words of the task by which lines of results are found."""
+    def _words_of(self, position: int) -> frozenset[str]:
+        """Return the words of a person."""
         said = self._turns.messages[position].said()
         return frozenset(terms(without(said, enveloped(said))))
 
     def _own_words(self, position: int, at: int, most: int) -> list[int]:
-        """Return the parts of a long text of an agent that stay: as many as have room, the most important first."""
+        """Return the parts of an agent's text that fit `most` tokens, the most important first."""
         parts, left, found = self.texts(position, at), self._turns.tokens(most), list[int]()
         for part in by_importance(parts):
             cost = 1 + int(parts.size(part) * self.density(position, at))
@@ -318,9 +328,9 @@ class Forms:
         return found
 
     def _heard(self, position: int, at: int) -> list[int]:
-        """Return the parts of a result that stay in any form: words of a person or of a subagent.
+        """Return the parts of a result that stay in every form: words of a person or of a subagent.
 
-        So does a short result to which a program added something.
+        A short result stays too if a program appended something to it.
         """
         message = self._turns.messages[position]
         owner, text = results_of(message).get(at), message.pieces[at].text
@@ -354,7 +364,7 @@ class Forms:
 
     def _excerpt(self, position: int, chosen: Chosen) -> Form:
         if position == self._owed:
-            return self.whole(position)  # The provider may ask for its thinking, with the exact content of its message.
+            return self.whole(position)  # The provider may ask for its thinking and compare the content.
         turns = self._turns
         message, marks = turns.messages[position], self._repeats.marks.get(position, {})
         edits: list[tuple[Any, str]] = []
@@ -382,7 +392,7 @@ class Forms:
     def _result(
         self, message: Message, at: int, members: Sequence[int], chosen: Chosen, again: str
     ) -> Iterator[tuple[Any, str]]:
-        """Yield the edits of a result: of each text, or of the whole if it has other parts than texts."""
+        """Yield the edits of a result: of each text, or of the whole if it has images or other parts."""
         inner = [(i, message.pieces[i]) for i in members]
         texts = [(i, piece) for i, piece in inner if piece.kind == "output"]
         if again:
@@ -404,7 +414,7 @@ class Forms:
             yield [message.pieces[at], *(piece for _, piece in inner)], text
 
     def _edited(self, position: int, edits: Sequence[tuple[Any, str]]) -> Form:
-        """Return a message with other texts in place of pieces or of whole results, where that is shorter."""
+        """Return a message with texts in place of pieces or of whole results, where that is shorter."""
         turns, whole = self._turns, self.whole(position)
         wire, chat, units, values = turns.wire, turns.chat, whole.units, dict[Path, Any]()
         for old, text in edits:
@@ -424,7 +434,7 @@ class Forms:
         if not values:
             return whole
         raw = changed(whole.raw, values)
-        if wire.objects:  # A value that is an object is written in another way than its text.
+        if wire.objects:  # An object is written differently from its text.
             units = chat.units(wire.read(raw, turns.indexes[position]))
         return Form(raw, units) if units < whole.units else whole
 
@@ -445,14 +455,14 @@ class Forms:
         return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
 
     def without_media(self, position: int) -> Form:
-        """Return a message with marks in place of its images, recordings and documents, where that is possible."""
+        """Return a message with marks in place of its images, recordings and documents, where possible."""
         media = [piece for piece in self._turns.messages[position].pieces if piece.kind in MEDIA]
         return self._edited(position, [(piece, mark(1, piece.kind)) for piece in media])
 
     def without_thinking(self, position: int, form: Form) -> Form:
-        """Return a form without the thinking in it; that before the last call stays.
+        """Return a form without its thinking, unless it is the thinking before the last call.
 
-        A message of thinking alone becomes a mark where user and model must take turns.
+        A message of only thinking becomes a mark where user and model must take turns.
         """
         if form.raw is None or not self._turns.messages[position].any("thinking") or position == self.owed:
             return form
@@ -468,33 +478,33 @@ class Forms:
 
     @property
     def owed(self) -> int | None:
-        """The position of the model's last message with calls, whose thinking the provider may ask for."""
+        """The position of the model's last message with calls, if it has thinking that the provider may ask for."""
         turns = self._turns
         if not asks_for_thinking(turns.model):
             return None
         unanswered = {at for callers in turns.pairs.open.values() for at in callers}
         places = (at for at in range(len(turns) - 1, -1, -1) if at not in unanswered)
         last = next((at for at in places if turns.messages[at].role == "assistant"), None)
-        return last if last is not None and turns.messages[last].calls else None
+        return (
+            last if last is not None and turns.messages[last].calls and turns.messages[last].any("thinking") else None
+        )
 
-    def dangling(self) -> Dangling:
-        """Return the messages with calls that have no result yet, without these calls, and idle reasoning."""
+    def dangling(self) -> tuple[dict[int, Form], list[Repair]]:
+        """Return messages without calls that have no result yet and without idle reasoning, and what was repaired."""
         turns, calls = self._turns, dict[int, list[str]]()
         for call, callers in turns.pairs.open.items():
             for at in callers:
                 calls.setdefault(at, []).append(call)
         found = {at: self._without_calls(at, calls[at]) for at in calls}
-        reasons = {at: f"nothing answers the call {', '.join(map(repr, calls[at]))}" for at in calls}
+        reasons = {at: f"there is no result for the call {', '.join(map(repr, calls[at]))}" for at in calls}
         for at in turns.idle({at for at, form in found.items() if form is GONE}):
-            found[at], reasons[at] = GONE, "nothing follows the reasoning"
-        lost: dict[int, int] = {}
+            found[at], reasons[at] = GONE, "no output follows the reasoning"
         repairs = []
         for at in sorted(found):
-            turn, units = turns.turn_of(at), turns.units[at] - found[at].units
-            lost[turn] = lost.get(turn, 0) + units
             action = "dropped" if found[at].raw is None else "changed"
+            units = turns.units[at] - found[at].units
             repairs.append(Repair(turns.indexes[at], action, reasons[at], units, turns.raws[at]))
-        return Dangling(found, lost, repairs)
+        return found, repairs
 
     def _without_calls(self, position: int, calls: Sequence[str]) -> Form:
         message = self._turns.messages[position]
@@ -506,7 +516,7 @@ class Forms:
         return self.without(position, message, gone)
 
     def recounted(self, position: int, form: Form) -> Form:
-        """Return a form that another meter has counted, counted by this one."""
+        """Return a form from another meter, counted by this one."""
         if form.raw is None:
             return Form(None, 0)
         turns = self._turns
@@ -514,18 +524,21 @@ class Forms:
 
     @property
     def floor(self) -> int:
-        """The least tokens of a text that is cut: a few, and the shortest mark."""
+        """The least tokens of a cut text: a few, and the shortest mark."""
         return 3 + self.mark
 
     @property
+    def legible(self) -> int:
+        """The least tokens of a cut text that still says something."""
+        return _LEGIBLE * self.floor
+
+    @property
     def mark(self) -> int:
-        """Tokens of the shortest mark, which is all of a text if nothing else fits."""
+        """Tokens of the shortest mark."""
         return self._turns.chat.text(_ELLIPSIS)
 
     def shortened(self, forms: Mapping[int, Form], room: int, floor: int) -> dict[int, Form]:
-        """Return some messages with their longest texts cut, so that all count at most `room`.
-
-        The longest are cut first, all to the same length, so that short ones stay whole.
+        """Return some messages with their longest texts cut to a common length, so that all count at most `room`.
 
         Raises:
             DoesNotFit: even with each text cut to the floor they count more.
@@ -553,7 +566,7 @@ class Forms:
                 edits.setdefault(position, {})[piece.at] = self._turns.wire.value(piece, text)
                 units[position] += self._turns.chat.text(text) - size
         raws = {at: changed(forms[at].raw, edits[at]) for at in edits}
-        if self._turns.wire.objects:  # A value that is an object is written in another way than its text.
+        if self._turns.wire.objects:  # An object is written differently from its text.
             units |= {at: self._turns.chat.units(self._turns.wire.read(raw, at)) for at, raw in raws.items()}
         return {**forms, **{at: Form(raw, units[at]) for at, raw in raws.items()}}
 
@@ -563,11 +576,11 @@ class Forms:
         return self._turns.chat.text("{}")
 
     def takes_object(self, piece: Piece) -> bool:
-        """Return whether a piece is the arguments of a function, which are an object, not those of a custom tool."""
+        """Return whether a piece is the arguments of a function, which must be an object; a custom tool takes text."""
         return piece.kind == "call" and (piece.at[-1] != "input" or self._turns.wire.objects)
 
     def _texts(self, position: int, form: Form) -> list[tuple[int, int, Piece]]:
-        """Return each text of a message that can be cut, with its tokens and its position."""
+        """Return the texts of a message that can be cut, each with its tokens and its position."""
         turns = self._turns
         if form.raw is None:
             return []
@@ -577,7 +590,7 @@ class Forms:
         return [(turns.chat.piece(Piece("text", piece.text, ())), position, piece) for piece in pieces]
 
     def _cut(self, piece: Piece, limit: int) -> str:
-        """Return a text cut to a limit by its structure; the long values of a call give way to marks."""
+        """Return a text cut to a limit by its structure; long values of a call are replaced by marks."""
         meter = self._turns.meter
         if self.takes_object(piece):
             longest = limit
@@ -604,13 +617,8 @@ class Forms:
         return lambda room: keep.truncate(text, room, self._turns.meter).text
 
 
-def _is_own(message: Message, piece: Piece) -> bool:
-    """Return whether a piece is what the agent wrote itself."""
-    return piece.kind == "text" and message.role == "assistant"
-
-
 def _is_pinned(piece: Piece) -> bool:
-    """Return whether an unknown part has to stay: a call of the provider's own tools, or a change of what it offers."""
+    """Return whether an unknown part must stay: a call to the provider's own tools, or a change of these."""
     return _PROVIDERS.search(piece.text) is not None
 
 
@@ -618,7 +626,7 @@ _PROVIDERS = re.compile(r'"type":"(?:server_tool_use|tool_addition|tool_removal|
 
 
 def level_of(sizes: Sequence[int], room: int) -> int:
-    """Return the largest size to which all can be cut so that they fit together."""
+    """Return the largest common size to which all can be cut so that they fit together."""
     left, count = room, len(sizes)
     for size in sorted(sizes):
         if size * count > left:

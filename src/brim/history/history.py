@@ -1,4 +1,4 @@
-"""The fit of a history: once with `fit_messages`, or again and again with a `History` that grows."""
+"""Fit a history: once with `fit_messages`, or repeatedly with a growing `History`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def fit_messages(
 
 
 class History:
-    """A conversation that grows: each message is read and counted once, and in stable mode the cut is held."""
+    """A growing conversation: each message is read and counted once, and in stable mode the cut is kept."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class History:
         self._model = model
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
         self.last = LastFit(stable_mode(stable))
-        """What the last fit left to the next."""
+        """What the last fit passes to the next."""
         self.turns = Turns(meter_for(meter, model), format=format, repair=repair)
         """The messages, their tokens and their turns."""
         self._forms = Forms(self.turns)
@@ -118,12 +118,12 @@ class History:
 
     @property
     def stable(self) -> Stable | None:
-        """The lines and the cut that is held, in stable mode."""
+        """The lines and the kept cut, in stable mode."""
         return self.last.stable
 
     @property
     def model(self) -> str | None:
-        """The model that it was counted for; `None` if a meter was given, or neither."""
+        """The model whose meter counts; `None` if a meter was passed, or neither."""
         return self._model
 
     @property
@@ -207,16 +207,16 @@ class History:
         *,
         capture: bool = False,
     ) -> Fitted:
-        """Return as much of the history as fits, for a caller who has counted what stands before it.
+        """Return as much of the history as fits, for a caller who has counted what comes before it.
 
-        Nothing is remembered: the caller keeps what the result leaves to the next fit.
+        Nothing is remembered: the caller keeps the `last` of the result for the next fit.
 
         Args:
             budget: tokens for everything.
-            before: what stands before the messages: tools, system prompt and other fields.
+            before: what comes before the messages: tools, system prompt and other fields.
             counted: its tokens, as `extra_units` returns them.
             options: the options of the turns.
-            last: what the last fit left.
+            last: what the last fit passed on.
             capture: whether the receipt's JSON holds the messages.
 
         Raises:
@@ -242,7 +242,7 @@ class History:
             extra: tokens besides the messages, as `extra_units` returns them.
             options: the options of the turns.
             stable: the lines and the cut of the last fit, in stable mode.
-            shares: whether a long newest turn leaves room to older ones.
+            shares: whether a long newest turn leaves tokens to older ones.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
@@ -262,10 +262,10 @@ class History:
     def demand(self, options: Options) -> tuple[int, int, list[int]]:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""
         fit = self._fit(0, {}, options, None)
-        fit.prepare()
+        fit.begin()
         fit.apply_caps()
         essential = fit.essential()
-        return sum(fit.weights), sum([fit.weights[turn] for turn in essential]), essential
+        return fit.size, fit.cost(essential), essential
 
     def _fit(
         self,
@@ -291,9 +291,9 @@ class History:
         """Return the result of a fit.
 
         Args:
-            fit: the fit, finished.
-            before: what stands before the messages: tools, system prompt and other fields.
-            last: what the last fit left.
+            fit: the finished fit.
+            before: what comes before the messages: tools, system prompt and other fields.
+            last: what the last fit passed on.
             exact: whether these were counted exactly.
             capture: whether the receipt's JSON holds the messages.
         """
@@ -326,7 +326,7 @@ class History:
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:
-    """Return a system prompt that is sent apart from the messages as a message; `None` if there is none.
+    """Return a separate system prompt as a message; `None` if there is none.
 
     Raises:
         InvalidType: it is neither a text nor a list of blocks.

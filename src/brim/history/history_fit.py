@@ -1,12 +1,13 @@
-"""One fit of a history: what always stays, the ladder for the rest, a cut that is held, the note, and the sum.
+"""One fit of a history: what always stays, a form for each other turn, a kept cut, the note, and the sum.
 
-Messages are counted one by one, as providers do, so the sum of the kept ones is the count of the whole. A cut that is
-held is the same fit with the rows of the last one frozen.
+Providers count messages one by one, so the sum of the messages that are sent is the count of the whole. A kept cut is
+the same fit in which the messages of the last cut are frozen.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,25 +27,19 @@ from brim.truncate import shortened
 from brim.wire.message import spoken
 
 _NEWEST = 0.4
-"""The most of the room beside the task for the newest turn, if older turns could use the rest."""
+"""Share of the tokens left by other essential turns for results of the newest turn, if older turns need the rest."""
+_OLDER = 0.1
+"""Share of the tokens for turns that may be dropped, if the turns that always stay must be cut."""
 _LONG = 200
 """Tokens up to which the newest turn stays whole in any case."""
-_WORTH = 0.9
-"""A newest turn is cut to its share only if that saves a tenth of it: less is not worth a mark."""
-_OLDER = 0.1
-"""The share of the room for older turns if what always stays has to be cut."""
-_ENOUGH = 4
-"""The task is cut too once the texts of the newest turn would have to be cut below so many floors."""
 _REST = 0.85
-"""The least share of the low line that other turns get of what always stays leaves, however much that is."""
+"""Least share of the low line for turns that may be dropped, however much the essential turns take."""
 _FRESH = 0.1
-"""The least share of what a cut leaves for the turns since the last one; otherwise all of the history is cut anew."""
+"""Least share of these tokens that a cut must find free for newer turns; with less, the whole history is cut anew."""
 _OUTGROWN = 1.25
-"""The factor by which the budget has to grow before a cut is made anew."""
+"""Factor by which the budget must grow before a cut is made anew."""
 _SUMMARY = 10
-"""The part of the budget, one in so many, for a summary of the turns that are left out."""
-
-_NO_ROOM = "it has to stay, and there was not room for"
+"""A summary of dropped turns takes at most one tenth of the budget."""
 
 
 @dataclass(slots=True)
@@ -60,13 +55,13 @@ class HistoryFit:
     """Tokens besides the messages, by name: tools, a separate system prompt, the framing of the reply."""
     options: Options
     stable: Stable | None = None
-    """The lines and the cut of the last fit, if cuts are held; after `finish`, the cut of this one."""
+    """The lines and the cut of the last fit, if cuts are kept; after `finish`, the cut of this one."""
     shares: bool = True
-    """Whether a long newest turn leaves room to older ones; not if others bid for that room."""
-    weights: list[int] = field(default_factory=list)
-    """Tokens of each turn, without calls that have no result."""
+    """Whether a long newest turn leaves tokens to older turns; not if other parts of a request want them."""
     edits: dict[int, Form] = field(default_factory=dict)
-    """Messages in another form, by position; also of turns that are then left out."""
+    """Messages in another form, by position; also of turns that are then dropped."""
+    saved: Counter[int] = field(default_factory=Counter)
+    """Tokens that these forms save, by turn."""
     spans: list[Span] = field(default_factory=list)
     """The turns that stay, as ranges in order."""
     sent: dict[int, Form] = field(default_factory=dict)
@@ -74,29 +69,28 @@ class HistoryFit:
     units: int = 0
     """Tokens of everything that is sent, without the note."""
     note: str = ""
+    is_new: bool = False
+    """Whether turns were dropped by this fit, so that it writes a note."""
     steps: tuple[int, int] = (0, 0)
-    """How many turns stay, of how many, without notes of earlier fits."""
-    writes_note: bool = False
+    """How many turns stay, and how many there are, without notes of earlier fits."""
     distribution: Mapping[str, int] | None = None
     """How many of the turns that stay each class has, if turns are selected by class."""
     repairs: list[Repair] = field(default_factory=list)
     dangling: Collection[int] = ()
     """The positions of messages with calls that have no result yet."""
-    media: Collection[int] = ()
-    """The positions of messages whose media are left out, since a request may not have so many."""
     pinned: set[int] = field(default_factory=set)
     """The turns that the caller pinned."""
     reasons: dict[int, str] = field(default_factory=dict)
     """Why a turn is not whole, if not because of its age."""
     seen: int = 0
-    """Messages that there were when the start of the prompt last changed."""
+    """How many messages the history had when the start of the prompt last changed."""
     last: HeldCut | None = None
     """The cut of the last fit, if it was of this history."""
     cut_for: int = 0
-    """The budget that the cut was made for."""
+    """The budget for which the cut was made."""
 
     def run(self) -> None:
-        """Decide what is sent; pinned texts are no reason to refuse.
+        """Decide what is sent; pinned texts are dropped if the budget is too small for them.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
@@ -107,16 +101,15 @@ class HistoryFit:
             bare = self.options.without_texts
             if bare == self.options:
                 raise
-            self.options, self.edits, self.note, self.reasons = bare, {}, "", {}
+            self.options = bare
             self._decide()
 
     def _decide(self) -> None:
-        self.prepare()
+        self.begin()
         room = self.room
         if self.stable is None:
             self.seen = len(self.turns)
-            total = self.turns.total if self.weights is self.turns.weights else sum(self.weights)
-            if total > room or self._too_recent() or self._too_old():
+            if self.size > room or self._is_recent_over() or self._over_cap():
                 self._cut(room)
             return
         check_stable(self.options)
@@ -125,46 +118,48 @@ class HistoryFit:
             self._keep_cut(self.last)
         self.settle()
         if self.last is not None and self._has_outgrown(self.last):
-            self._begin_anew()
+            self.begin()
+            self.settle()
         line = int(self.budget * self.stable.high)
         if self.used > line:
             self.seen, self.cut_for = len(self.turns), self.budget
             room -= self.budget - line
-            if not self._extend_cut(room, self.stable.low):
-                self._begin_anew()
-                self._cut(room, self.stable.low)
+            low = self._low(self.stable)
+            if not self._extend_cut(room, low):
+                self.begin()
+                self._cut(room, low)
             self.settle()
 
+    def begin(self) -> None:
+        """Start from the whole history, without calls that have no result and without surplus media."""
+        turns = self.turns
+        self.edits, self.saved, self.note, self.reasons = {}, Counter(), "", {}
+        self.pinned = turns.pinned(self.options.pin, self.room)
+        self.repairs = list(turns.repairs)
+        if turns.unfinished:
+            self._drop_dangling()
+        self._limit_media()
+        self.spans = [(0, len(turns.starts))] if turns.starts else []
+
     def finish(self) -> None:
-        """Add up what is sent, write the note if there is one, and hold the cut for the next fit."""
+        """Add up what is sent, write the note if needed, and keep the cut for the next fit."""
         self.settle()
         if self.turns.thinks and binds(self.turns.model):
             self._unbind()
             self.settle()
-        total, notes = len(self.weights), self.turns.notes
+        total, notes = len(self.turns.starts), self.turns.notes
         kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans)
         self.steps = total - self.left_out() - kept_notes, total - len(notes)
         if "priority" in self.options.ways:
             self.distribution = distribution(self.ranking.class_of(turn, self.options) for turn in self.kept_turns())
-        if self.writes_note:
+        if self.is_new:
             sums = (*self.steps, self.units, self.budget, self.turns.meter.unit, self.distribution)
             summary, less = self._summary(), {self.turns.turn_of(at) for at in self.sent}
             self.note = written(*sums, shortened=len(less)) + summary
-            if self.used > self.budget:  # Room is kept for the note without that: marks say it too.
+            if self.used > self.budget:  # `_note_room` does not include the number of shortened turns.
                 self.note = written(*sums) + summary
         if self.stable is not None:
             self.stable = replace(self.stable, held=self._held())
-
-    def prepare(self) -> None:
-        """Keep everything as it came, without calls that have no result."""
-        turns = self.turns
-        self.pinned = turns.pinned(self.options.pin, self.room)
-        self.weights = turns.weights
-        self.repairs = list(turns.repairs)
-        if turns.unfinished:
-            self._without_dangling()
-        self._limit_media()
-        self.spans = [(0, len(self.weights))] if self.weights else []
 
     @property
     def room(self) -> int:
@@ -172,17 +167,26 @@ class HistoryFit:
         return self.budget - sum(self.extra.values()) - self.turns.fixed
 
     @property
+    def size(self) -> int:
+        """Tokens of all turns in their present forms."""
+        return self.turns.total - sum(self.saved.values())
+
+    def cost(self, turns: Iterable[int]) -> int:
+        """Return the tokens of some turns in their present forms."""
+        return sum([self.turns.weights[turn] - self.saved[turn] for turn in turns])
+
+    @property
     def newest(self) -> int:
         """The last turn."""
-        return len(self.weights) - 1
+        return len(self.turns.starts) - 1
 
     def kept_turns(self) -> list[int]:
         """Return the turns that stay, in order."""
         return [turn for start, stop in self.spans for turn in range(start, stop)]
 
     def left_out(self) -> int:
-        """Return how many turns are left out."""
-        return len(self.weights) - sum(stop - start for start, stop in self.spans)
+        """Return how many turns are dropped."""
+        return len(self.turns.starts) - sum(stop - start for start, stop in self.spans)
 
     def sent_messages(self) -> SentMessages:
         """Return the messages to send."""
@@ -190,17 +194,13 @@ class HistoryFit:
 
     def settle(self) -> None:
         """Add up what is sent, without the note."""
-        turns, self.sent = self.turns, self.edits
-        if self.edits and self.left_out():
-            edges = [edge for span in self.kept for edge in span]
-            self.sent = {p: form for p, form in self.edits.items() if bisect_right(edges, p) % 2}
-        before, count = turns.before, len(turns.before)
+        turns, before, count = self.turns, self.turns.before, len(self.turns.before)
+        edges = [edge for span in self.kept for edge in span]
+        self.sent = {at: form for at, form in self.edits.items() if bisect_right(edges, at) % 2}
         self.units = sum(self.extra.values()) + turns.fixed
         for start, stop in self.spans:
             self.units += (before[stop] if stop < count else turns.total) - before[start]
-        if self.sent:
-            whole = turns.units
-            self.units += sum([form.units - whole[position] for position, form in self.sent.items()])
+        self.units += sum([form.units - turns.units[at] for at, form in self.sent.items()])
 
     @property
     def used(self) -> int:
@@ -214,206 +214,150 @@ class HistoryFit:
         return [(starts[first], starts[last] if last < len(starts) else end) for first, last in self.spans]
 
     def essential(self) -> list[int]:
-        """Return the turns that always stay, in order: the task, the last instruction, pinned ones, the newest.
+        """Return the turns that always stay, in order.
 
-        So does the turn in which the provider's compaction is.
+        These are the task, the last instruction, pinned turns, the newest, and the one with the provider's compaction.
         """
-        stay = self.pinned | self.task() | self.instruction() | self.compaction()
-        if self.weights:
-            stay.add(self.newest)
-        return sorted(stay)
+        stay = self.pinned | self.task() | self.turns.at(self.turns.instruction, self.turns.compaction)
+        return sorted(stay | {self.newest} if self.turns.starts else stay)
 
     def task(self) -> set[int]:
-        """Return the turn of the task, if there is one, and that of the user's first message where it must be first."""
+        """Return the turn of the task, and that of the user's first message where a history must begin with it."""
         turns = self.turns
         return turns.at(turns.task, turns.spoken[0] if turns.wire.pairs and turns.spoken else None)
 
-    def instruction(self) -> set[int]:
-        """Return the turn of what the user said last, if there is one."""
-        return self.turns.at(self.turns.instruction)
+    def _edit(self, forms: Mapping[int, Form]) -> None:
+        """Send messages in these forms."""
+        turns = self.turns
+        for at, form in forms.items():
+            if form.raw is not turns.raws[at]:
+                before = self.edits.get(at) or self.forms.whole(at)
+                self.saved[turns.turn_of(at)] += before.units - form.units
+                self.edits[at] = form
 
-    def compaction(self) -> set[int]:
-        """Return the turn of the provider's newest compaction, if that is not a message of its own."""
-        return self.turns.at(self.turns.compaction)
+    # A new cut.
 
     def _cut(self, room: int, share: float = 1.0) -> None:
-        """Select what stays of a history that is too big; older turns get a share of what always stays leaves.
+        """Select what stays of a history that is too big.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        if not self.weights:
+        if not self.turns.starts:
             if self.room < 0:
-                raise self.refusal(0, 0)
+                raise self._refusal(0, 0)
             return
         essential = self.essential()
-        if self.options.recent is not None and self._too_recent():
-            self._cap(self.newest, self.options.recent)
+        self._cap_recent()
         self._cap_newest(essential, room)
-        need = self._cost(essential)
-        if need > room:
-            if need > self.room or self.stable is None:
-                self._cut_essential(essential)
-            else:
-                self.spans = ranges(essential)
-            return
-        if sum(self.weights) <= room and not self._too_old():
-            return
-        left = self._left(room, need, share) - self._note_room()
-        self._serve(essential, max(0, left))
-        if left >= 0:
-            self.writes_note = self.options.note and self.left_out() > 0
+        need = self.cost(essential)
+        if need > self.room:
+            self._cut_essential(essential)
+        elif need > room:
+            self.spans = ranges(essential)
+        elif self.size > room or self._over_cap():
+            left = self._left(room, need, share) - self._note_room()
+            uncut = self._cap_older()
+            order = self.ranking.order(self.options, essential, left)
+            self._choose(essential, [turn for turn in order if turn not in uncut], max(0, left))
+            self.is_new = self.options.note and left >= 0 and self.left_out() > 0
+
+    def _low(self, stable: Stable) -> float:
+        """Return the share of the budget that a cut leaves: all of it, if the next turn would need a new cut anyway."""
+        room = self.budget * (stable.high - stable.low)
+        return stable.low if sum(self.turns.weights[-1:]) <= room else stable.high
 
     def _left(self, room: int, need: int, share: float) -> int:
-        """Return the tokens that a cut leaves for other turns than those that always stay."""
+        """Return the tokens that a cut leaves for turns that may be dropped."""
         line = int(self.budget * share) - (self.budget - room)
         return max(line - need, int((room - need) * share * _REST))
 
-    def _serve(self, essential: Sequence[int], left: int) -> None:
-        """Keep what always stays, and what takes at most `left` tokens of the others."""
-        uncut = set() if self.options.older is None else self._cap_older(essential, self.options.older)
-        if self.options.ways == ("recency",):
-            self._climb(essential, left, uncut)
-            return
-        chosen = list(essential)
+    def _choose(self, kept: Collection[int], order: Sequence[int], left: int) -> None:
+        """Keep some turns, and of others as much as fits `left` tokens."""
         self.forms.keep_up()
-        for turn in self.ranking.order(self.options, essential, left):
-            units = None if turn in uncut else self._offer(turn, left)
-            if units is not None:
-                chosen.append(turn)
-                left -= units
-        self.spans = ranges(sorted(chosen))
-
-    def _climb(self, essential: Collection[int], left: int, decided: Collection[int] = ()) -> None:
-        """Keep what always stays, and of the turns that are not decided what the ladder finds room for."""
-        self.forms.keep_up()
+        members = [at for turn in kept for at in self.turns.members(turn)]
+        texts = (piece.text for at in members for piece in self.turns.messages[at].pieces)
         ladder = Ladder(
             turns=self.turns,
             forms=self.forms,
             names=self.names,
-            decided={*essential, *decided, *self.turns.notes},
+            order=order,
+            by_age=self.options.ways == ("recency",),
             fixed=dict(self.edits),
             left=left,
             cuts=self.options.excerpts,
-            shown=self._names_of(essential),
+            shown={name for text in texts for name, _ in names_in(text)},
         )
         ladder.run()
-        self._keep(ladder.edits)
+        self._edit(ladder.edits)
         self.reasons = ladder.reasons | self.reasons
-        self.spans = ranges(sorted({*essential, *ladder.whole, *ladder.spare}))
-
-    def _names_of(self, turns: Iterable[int]) -> set[str]:
-        """Return the names that some turns mention."""
-        messages = self.turns.messages
-        members = [at for turn in turns for at in self.turns.members(turn)]
-        return {name for at in members for piece in messages[at].pieces for name, _ in names_in(piece.text)}
-
-    def _offer(self, turn: int, left: int) -> int | None:
-        """Return the tokens of a turn in the longest form that fits: whole, or its words and calls; `None` if none."""
-        if self.weights[turn] <= left:
-            return self.weights[turn]
-        forms = {at: self.edits.get(at) or self.forms.spare(at) for at in self.turns.members(turn)}
-        units = sum([form.units for form in forms.values()])
-        if units > left or not self.options.excerpts:
-            return None
-        self._keep(forms)
-        return units
-
-    def _cost(self, turns: Iterable[int]) -> int:
-        return sum([self.weights[turn] for turn in turns])
+        self.spans = ranges(sorted({*kept, *ladder.kept}))
 
     # Caps: of the newest turn, and of older ones.
 
     def apply_caps(self) -> None:
-        """Cut the turns that are over their caps, however much room there is."""
-        if self.options.recent is not None and self._too_recent():
-            self._cap(self.newest, self.options.recent)
-        if self.options.older is not None:
-            self._cap_older(self.essential(), self.options.older)
+        """Cut the turns that are over their caps, even if the history fits."""
+        self._cap_recent()
+        self._cap_older()
 
-    def _too_old(self) -> bool:
-        """Return whether an older turn is over its cap and may be cut."""
+    def _over_cap(self) -> list[int]:
+        """Return the older turns that are over their cap and may be cut; the note of an earlier fit does not count."""
         older = self.options.older
         if older is None:
-            return False
-        spared = {*self.essential(), *self.turns.notes}
-        return any(self._over(turn, older) for turn in range(len(self.weights)) if turn not in spared)
+            return []
+        spared, noted = {*self.essential(), *self.turns.notes}, self.turns.noted
+        others = (turn for turn in range(len(self.turns.starts)) if turn not in spared)
+        return [turn for turn in others if self.cost([turn]) - noted.get(turn, 0) > older]
 
-    def _too_recent(self) -> bool:
+    def _cap_older(self) -> set[int]:
+        """Cut the turns that are over their cap, and return those that cannot be cut so far."""
+        return {turn for turn in self._over_cap() if not self._cap(turn, self.options.older or 0)}
+
+    def _is_recent_over(self) -> bool:
         """Return whether the newest turn is over its cap and may be cut."""
         recent = self.options.recent
-        if recent is None or not self.weights or self.weights[-1] <= recent:
-            return False
-        return self.newest not in self._uncut()
+        return bool(recent is not None and self.turns.starts) and (
+            self.cost([self.newest]) > (recent or 0) and self.newest not in self._uncut()
+        )
+
+    def _cap_recent(self) -> None:
+        if self._is_recent_over():
+            self._cap(self.newest, self.options.recent or 0)
 
     def _uncut(self) -> set[int]:
         """Return the turns that may not be cut."""
         return self.pinned | self.task() if self.options.pin_first_user else self.pinned
 
-    def _over(self, turn: int, cap: int) -> bool:
-        """Return whether a turn is over its cap; the note of an earlier fit does not count."""
-        return self.weights[turn] - self.turns.noted.get(turn, 0) > cap
-
     def _cap_newest(self, essential: Sequence[int], room: int) -> None:
-        """Cut the results of a newest turn that would push out what else there is."""
-        newest = self.newest
-        if not (self.shares and self.options.excerpts) or self.options.recent is not None or newest in self._uncut():
+        """Cut results of the newest turn that would displace all other turns."""
+        newest, options = self.newest, self.options
+        if not (self.shares and options.excerpts) or options.recent is not None or newest in self._uncut():
             return
         if not self._newest_answers():
             return  # What a person wrote stays whole.
-        free = room - self._cost(turn for turn in essential if turn != newest)
-        others = sum(self.weights) - self._cost(essential)
+        free = room - self.cost(turn for turn in essential if turn != newest)
+        others = self.size - self.cost(essential)
         cap = max(int(free * _NEWEST), free - others, self.turns.tokens(_LONG))
-        if cap < min(free, self.weights[newest]) * _WORTH:
+        if cap < min(free, self.cost([newest])):
             self._cap(newest, cap)
 
     def _newest_answers(self) -> bool:
         """Return whether the newest turn has results, which can be cut."""
         return any(self.turns.messages[at].results for at in self.turns.members(self.newest))
 
-    def _cap_older(self, essential: Sequence[int], older: int) -> set[int]:
-        """Cut the turns that are over their cap, and return those that cannot be cut so far."""
-        spared = {*essential, *self.turns.notes}
-        over = [turn for turn in range(len(self.weights)) if turn not in spared and self._over(turn, older)]
-        return {turn for turn in over if not self._cap(turn, older)}
-
     def _cap(self, turn: int, cap: int) -> bool:
         """Cut a turn to its cap, and return whether it can be cut so far."""
-        before = self.weights[turn]
-        self.reasons[turn] = f"its cap is {cap:,} {self.turns.meter.unit} and it has {before:,}"
+        self.reasons[turn] = f"its cap is {cap:,} {self.turns.meter.unit} and it has {self.cost([turn]):,}"
         try:
-            forms = self._shortened([turn], cap, self.forms.floor)
+            self._edit(self._shortened([turn], cap, self.forms.floor))
         except DoesNotFit:
             return False
-        self._keep(forms)
-        self._weigh(turn, sum([form.units for form in forms.values()]))
         return True
 
-    def _weigh(self, turn: int, units: int) -> None:
-        """Note the tokens of a turn that was cut."""
-        if self.weights is self.turns.weights:
-            self.weights = list(self.weights)
-        self.weights[turn] = units
-
-    # What always stays, cut.
+    # Cutting what always stays.
 
     def _cut_essential(self, essential: Sequence[int]) -> None:
-        """Cut the longest texts of the turns that always stay; a little room is left for older turns.
-
-        Raises:
-            DoesNotFit: even so they do not fit.
-        """
-        capped = set(self.turns.members(self.newest)) if self.weights else set()
-        self.edits = {p: form for p, form in self.edits.items() if p in self.dangling or p in self.media or p in capped}
-        pinned = self._uncut()
-        forms, kept, left = self._squeezed(essential, pinned)
-        self._keep(forms)
-        for turn in set(essential) - pinned:
-            self.reasons[turn] = f"{_NO_ROOM} {'all of it' if turn in kept else 'it'}"
-        self._climb(sorted(kept), left, essential)
-
-    def _squeezed(self, essential: Sequence[int], pinned: set[int]) -> tuple[dict[int, Form], set[int], int]:
-        """Return the messages of what always stays, cut no more than they must be, its turns, and what is left.
+        """Cut the longest texts of the turns that always stay, no more than needed.
 
         If the task and the newest turn fit, results of the newest turn are cut so that the last instruction stays
         whole; if that leaves too little of them, they stay whole, and the instruction is cut, or dropped. Otherwise
@@ -423,33 +367,39 @@ class HistoryFit:
         Raises:
             DoesNotFit: even so they do not fit.
         """
-        every, floor, task = set(essential), self.forms.floor, self.task() | self.compaction()
-        first = pinned | task | set(essential[-1:])
-        older = every - self.instruction() | first
-        bare = older if self.turns.wire.pairs else pinned | set(essential[-1:])
+        every, floor = set(essential), self.forms.floor
+        pinned, task, newest = self._uncut(), self.task() | self.turns.at(self.turns.compaction), {self.newest}
+        first = pinned | task | newest
+        older = every - self.turns.at(self.turns.instruction) | first
+        bare = older if self.turns.wire.pairs else pinned | newest
         cuts = self.options.excerpts and self.options.older is None
-        spare = int(self.room * _OLDER) if cuts and len(self.weights) > len(essential) else 0
-        newest_cut = pinned | (task - {self.newest}), _ENOUGH * floor
+        spare = int(self.room * _OLDER) if cuts and len(self.turns.starts) > len(essential) else 0
+        newest_cut = pinned | (task - newest), self.forms.legible
         ways: tuple[tuple[set[int], set[int], int, int], ...] = (
             (every, *newest_cut, spare),
             (every, *newest_cut, 0),
             (older, *newest_cut, 0),
-            (older, pinned, _ENOUGH * floor, spare),
+            (older, pinned, floor, spare),
             (older, pinned, floor, 0),
             (bare, pinned, self.forms.mark, 0),
         )
-        if self._cost(first) <= self.room:
+        if self.cost(first) <= self.room:
             ways = (every, first, floor, spare), (every, first, floor, 0), (first, first, floor, 0)
-            if self._newest_answers() and self.newest not in pinned:
-                ways = (every, every - {self.newest}, _ENOUGH * floor, 0), *ways
+            if self._newest_answers() and not newest & pinned:
+                ways = (every, every - newest, self.forms.legible, 0), *ways
         needed = 0
         for kept, whole, least, left in ways:
-            taken = self._cost(whole) + left
             try:
-                return self._shortened(sorted(kept - whole), self.room - taken, least), kept, left
+                self._edit(self._shortened(sorted(kept - whole), self.room - self.cost(whole) - left, least))
             except DoesNotFit as error:
                 needed = error.needed
-        raise self.refusal(self._cost(pinned), needed)
+                continue
+            for turn in every - pinned:
+                self.reasons[turn] = f"it must stay, and did not fit{' whole' if turn in kept else ''}"
+            order = self.ranking.order(self.options, essential, left)
+            self._choose(sorted(kept), order if left else (), left)
+            return
+        raise self._refusal(self.cost(pinned), needed)
 
     def _shortened(self, turns: Iterable[int], room: int, floor: int) -> dict[int, Form]:
         """Return the messages of some turns with their longest texts cut; if that is not enough, without thinking.
@@ -467,12 +417,7 @@ class HistoryFit:
         bare = {p: self.forms.without_thinking(p, form) for p, form in forms.items()}
         return self.forms.shortened(bare, room, floor)
 
-    def _keep(self, forms: Mapping[int, Form]) -> None:
-        """Send messages in these forms."""
-        raws = self.turns.raws
-        self.edits.update({p: form for p, form in forms.items() if form.raw is not raws[p]})
-
-    def refusal(self, whole: int, least: int) -> DoesNotFit:
+    def _refusal(self, whole: int, least: int) -> DoesNotFit:
         """Return the error that lists what always stays and how much is missing."""
         named = {**self.extra, "system messages": self.turns.fixed, "pinned": whole, "newest turn and task, cut": least}
         parts = {name: units for name, units in named.items() if units}
@@ -486,22 +431,22 @@ class HistoryFit:
             parts=parts,
         )
 
-    # The note, and calls without a result.
+    # The note, calls without a result, media and thinking.
 
     def _note_room(self) -> int:
         """Return the most tokens that the note with a summary can take."""
         if not self.options.note:
             return 0
-        digits = len(str(len(self.weights)))
+        digits = len(str(len(self.turns.starts)))
         room = self.forms.note_room(digits, self.budget, classes="priority" in self.options.ways)
         return room + (self.budget // _SUMMARY if self.options.summarise else 0)
 
     def _summary(self) -> str:
-        """Return a summary of the turns that are left out; empty without the option `summarise`."""
+        """Return a summary of the turns that are dropped; empty without the option `summarise`."""
         summarise, turns = self.options.summarise, self.turns
         if summarise is None:
             return ""
-        dropped = sorted(set(range(len(self.weights))).difference(self.kept_turns()))
+        dropped = sorted(set(range(len(turns.starts))).difference(self.kept_turns()))
         messages = [turns.messages[position] for turn in dropped for position in turns.members(turn)]
         limit = self.budget // _SUMMARY - turns.meter.load("\n\n") - 1
         summary = summarise("\n\n".join(spoken(message.role, message.text()) for message in messages), limit)
@@ -511,33 +456,26 @@ class HistoryFit:
             summary = shortened(summary, limit, turns.meter)
         return f"\n\n{summary}" if summary else ""
 
-    def _without_dangling(self) -> None:
+    def _drop_dangling(self) -> None:
         """Leave out calls that have no result."""
-        unfinished = self.forms.dangling()
-        if not unfinished.forms:
-            return
-        for repair in unfinished.repairs if self.turns.repair == "error" else ():
+        forms, repairs = self.forms.dangling()
+        for repair in repairs if self.turns.repair == "error" else ():
             self.turns.refuse(repair)
-        self.repairs += unfinished.repairs
-        self.edits.update(unfinished.forms)
-        self.dangling = unfinished.forms.keys()
-        for turn, units in unfinished.lost.items():
-            self._weigh(turn, self.weights[turn] - units)
+        self.repairs += repairs
+        self.dangling = forms.keys()
+        self._edit(forms)
 
     def _limit_media(self) -> None:
-        """Leave out the oldest media, if they are more than a request may have."""
+        """Leave out the oldest media if a request may not have as many."""
         turns, surplus = self.turns, self.forms.media.surplus()
-        if not surplus:
-            return
-        images = self.forms.media.limits.images
         places = [at for at in surplus if at not in self.edits and turns.at(at)]
         forms = {at: form for at in places if (form := self.forms.without_media(at)).raw is not turns.raws[at]}
-        for at, form in forms.items():
-            turn = turns.turn_of(at)
-            self.edits[at] = form
-            self._weigh(turn, self.weights[turn] + form.units - turns.units[at])
-            self.reasons[turn] = f"its media are left out: a request may have {images:,} images, and so many bytes"
-        self.media = forms.keys()
+        self._edit(forms)
+        for turn in turns.at(*forms):
+            images = self.forms.media.limits.images
+            self.reasons[turn] = (
+                f"its media were left out: a request may have at most {images:,} images, and a limited number of bytes"
+            )
 
     def _unbind(self) -> None:
         """Leave out the thinking after the first change, of messages older than the change: a provider may refuse it.
@@ -548,12 +486,10 @@ class HistoryFit:
         for position in range(self._first_change(), self.seen):
             if turns.messages[position].any("thinking") and turns.turn_of(position) in kept:
                 form = self.edits.get(position) or self.forms.whole(position)
-                bare = self.forms.without_thinking(position, form)
-                if bare is not form:
-                    self.edits[position] = bare
+                self._edit({position: self.forms.without_thinking(position, form)})
 
     def _first_change(self) -> int:
-        """Return the position of the first message that is not sent as it came."""
+        """Return the position of the first message that is changed or missing."""
         turns = self.turns
         changes = [position for position, form in self.sent.items() if form.raw is not turns.raws[position]]
         if self.left_out():
@@ -565,10 +501,10 @@ class HistoryFit:
             changes += [at for at, index in places if index != at + turns.skipped(at) or index in altered][:1]
         return min(changes, default=len(turns))
 
-    # A cut that is held.
+    # A kept cut.
 
     def last_prompt(self) -> SentMessages:
-        """Return what the last fit sent; nothing if that is unknown, or if something else stood before it."""
+        """Return what the last fit sent; nothing if that is unknown, or if something else came before it."""
         held, turns = self.last, self.turns
         if held is None or held.extra != self._before_messages() or held.length > len(turns):
             return SentMessages([], [])
@@ -598,7 +534,7 @@ class HistoryFit:
         )
 
     def _known(self, held: HeldCut | None) -> HeldCut | None:
-        """Return the cut of the last fit, if the history begins as it did then, and it still runs between turns."""
+        """Return the cut of the last fit if the history still begins with the same turns."""
         turns = self.turns
         if held is None or held.bound > len(turns) or held.start != turns.fingerprint(held.bound):
             return None
@@ -606,54 +542,48 @@ class HistoryFit:
         return held if all(turns.starts[turns.turn_of(position)] == position for position in edges) else None
 
     def _has_outgrown(self, held: HeldCut) -> bool:
-        """Return whether the budget has become so much larger that the cut of the last fit leaves out too much."""
+        """Return whether the budget has grown so much that the cut of the last fit leaves out too much."""
         return held.budget * _OUTGROWN < self.budget and bool(self.left_out() or self.sent)
 
-    def _begin_anew(self) -> None:
-        """Start from the whole history, so that what was shortened or left out can return."""
-        self.edits, self.note = {}, ""
-        self.prepare()
-        self.settle()
-
     def _keep_cut(self, held: HeldCut) -> None:
-        """Send what the last fit sent, and what has come since."""
+        """Send what the last fit sent, and all newer messages."""
         turns = self.turns
         self.seen, self.note, self.cut_for = held.seen, held.note, held.budget
-        if held.edits:
-            self.weights = list(self.weights)
         counted = held.meter == turns.meter.name
         for position, kept in held.edits.items():
             if position not in self.edits and position not in held.unanswered:
-                form = kept if counted else self.forms.recounted(position, kept)
-                self.edits[position] = form
-                self.weights[turns.turn_of(position)] += form.units - turns.units[position]
+                self._edit({position: kept if counted else self.forms.recounted(position, kept)})
         edges = [turns.turn_of(position) for span in held.kept for position in span]
         if edges[1:] and (edges[0] > 0 or len(edges) > 2):
-            self.spans = self._with_essential(zip(edges[::2], [*edges[1:-1:2], len(self.weights)], strict=True))
+            self.spans = self._with_essential(zip(edges[::2], [*edges[1:-1:2], len(turns.starts)], strict=True))
 
     def _with_essential(self, spans: Iterable[Span]) -> list[Span]:
         """Return ranges of turns together with the turns that always stay."""
         return joined(sorted([*spans, *((turn, turn + 1) for turn in self.essential())]))
 
     def _extend_cut(self, room: int, share: float) -> bool:
-        """Shorten only what has come since the last cut, so that the cache still has what stands before.
+        """Shorten only what is newer than the last cut, so that the older start of the prompt does not change.
 
         Returns:
-            whether that leaves enough room for what has come.
+            whether that leaves enough tokens for the newer turns.
         """
         if self.last is None or not (self.edits or self.left_out()):
             return False
         bound, essential = self.turns.turn_of(self.last.bound - 1) + 1, self.essential()
         frozen = [turn for turn in self.kept_turns() if turn < bound]
-        need, stays = self._cost(essential), self._cost({*frozen, *essential})
+        need, stays = self.cost(essential), self.cost({*frozen, *essential})
         all_, note = self._left(room, need, share), note_units(self.turns, self.kept, self.note)
         left = all_ - (stays - need) - note
         if stays + note > room or left < all_ * _FRESH:
             return False
-        self._climb(essential, left, range(bound))
-        self.spans = self._with_essential(ranges(sorted({*frozen, *self.kept_turns()})))
+        newer = [turn for turn in self.ranking.order(self.options, essential, left) if turn >= bound]
+        self._choose(essential, newer, left)
+        kept = {*frozen, *self.kept_turns()}
+        if any(turn not in kept and not self.forms.repeated(turn) for turn in newer):
+            return False  # The note says how many turns are dropped, and it cannot change without the start.
+        self.spans = self._with_essential(ranges(sorted(kept)))
         return True
 
     def _before_messages(self) -> dict[str, int]:
-        """Return the tokens of what stands before the messages: tools and a separate system prompt."""
+        """Return the tokens of what comes before the messages: tools and a separate system prompt."""
         return {name: units for name, units in self.extra.items() if name != "reply"}

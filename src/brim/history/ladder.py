@@ -1,60 +1,42 @@
-"""The ladder: in which form each turn is sent that need not stay whole, chosen in one greedy pass.
+"""The ladder: the form in which each turn is sent that need not stay whole.
 
-The room goes to what people wrote, then to turns that state something, then to the agent's words and calls with the end
-of each result, the newest turns first and long texts of people without exact values last; then the newest turns stay
-whole; then come the lines of older results with names that nothing else shows. A turn goes only when there is no room
-for its calls.
+Turns are offered a form one by one, the most important first, until one does not fit. First come the calls of the
+newest turns with the beginning of their words; then the words and calls of turns in which a person says something or
+the agent states something, then those of all others, the newest first; then how results ended, and lines of results
+with names that nothing else shows; last whole turns. A turn is dropped only if its calls do not fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from brim.errors import DoesNotFit
 from brim.history.forms import Form, Forms
-from brim.history.names import NameIndex, names_in, unseen
+from brim.history.names import NameIndex, names_in
 from brim.history.turns import Turns
 
-_PEOPLE = 0.5
-"""The most of the room for what people wrote, before the rest: in a chat, the answers are needed as well."""
+_HALF = 0.5
+"""Share of the tokens left for the shortest form of each turn, so that questions keep their answers; then for turns
+that state something, before the others; and for the ends of results, before other lines. With 0.25, an agent of 60
+steps loses the cause that it found at step 10."""
 _LONG = 300
-"""Tokens of a turn of a person from which on it is long. With 150, `bench values` keeps the same; with 600, 0.86 of the
-values in 42,691 tokens instead of 0.93."""
-_TELLING = 0.5
-"""The most of the room for turns, however old, that say more than what was called: what the agent stated, a failure, a
-line with words of the task. With 0.25, an agent of 60 steps loses the cause that it found at step 10."""
-_WORDS = 0.85
-"""The most of the room for words and calls of older turns, the newest first."""
-_CALLS = 0.8
-"""The most of what they leave for turns that are older still, with marks alone for their results."""
-_SPARE = 0.4
-"""The share of what they leave for how the results of the newest turns ended."""
-_WHOLE = 0.6
-"""The share of what is left then for the newest turns as a whole; the rest is for lines of older ones."""
-_NEWER = 1.0
-"""How much more a name counts that was last seen at the end than one at the start."""
+"""Tokens above which a person's message is long."""
 _GAP = 6
-"""About the tokens of a mark between lines, which a line alone brings with it."""
+"""Tokens of the mark that a single line needs, roughly."""
 _ENOUGH = 12
-"""Tokens below which no line is looked for."""
-_FLOORS = 4
-"""How many floors a text of the newest turn must have room for, or the turn is left out."""
-_ROUNDS = 3
-"""How often lines are chosen: most count less than was estimated, and what that leaves is for more of them."""
-_LEFT = 0.05
-"""The share of the room that may be left over before long results are filled up."""
+"""Tokens below which nothing more is added."""
 
 _STAYS = {
-    "deed": "its words and calls stay, with a mark for each result",
-    "brief": "its words and calls stay, with a mark or the end of each result",
-    "spare": "its words and calls stay, and how its results ended",
-    "lines": "its words and calls stay, and lines of its results",
-    "newest_only": "what it says that is said again later is left out",
+    "gist": "shortened to its calls, and the beginning of its words",
+    "brief": "shortened to its words and calls, with a mark or the end of each result",
+    "spare": "shortened to its words and calls, and the end of each result",
+    "lines": "shortened to its words and calls, and some lines of its results",
+    "newest_only": "text that is repeated later was left out",
 }
 """What stays of a turn in each form."""
-_TEXT = "a part of its text stays"
-_REPEATED = "the same is said again later"
+_TEXT = "its text was shortened"
+_REPEATED = "its text is repeated later"
 
 Line = tuple[int, int, int]
 """A part of a text: the position of its message, the index of the piece, and the number of the part."""
@@ -67,120 +49,111 @@ class Ladder:
     turns: Turns
     forms: Forms
     names: NameIndex
-    decided: Collection[int]
-    """Turns that are decided otherwise."""
+    order: Sequence[int]
+    """The turns to choose among, the first one first."""
+    by_age: bool
+    """Whether this is the order of age, which other reasons may change."""
     fixed: Mapping[int, Form]
     """Messages whose form is decided, by position."""
     left: int
-    """Tokens that there are."""
+    """Tokens that are left."""
     cuts: bool
-    """Whether turns may be shortened; without it they stay whole or go."""
+    """Whether turns may be shortened; without it they stay whole or are dropped."""
     shown: set[str]
-    """Names that the turns which are decided show."""
-    whole: set[int] = field(default_factory=set)
-    """The turns that stay whole."""
-    spare: dict[int, int] = field(default_factory=dict)
-    """The turns that are shortened, with their tokens."""
+    """Names in the turns that always stay."""
+    kept: dict[int, int] = field(default_factory=dict)
+    """The turns that stay, with their tokens."""
     edits: dict[int, Form] = field(default_factory=dict)
     """The messages that are sent in another form, by position."""
     reasons: dict[int, str] = field(default_factory=dict)
-    """What stays of a turn that is shortened, and why one is left out that is said again."""
+    """What stays of a turn that is shortened, and why a repeated one is dropped."""
     _chosen: dict[int, dict[int, set[int]]] = field(default_factory=dict)
     """The lines that were chosen, by position and piece."""
-    _all: int = 0
-    """Tokens that there were at first."""
+    _huge: int = 0
+    """Tokens above which a turn that does not fit does not end an offer."""
 
     def run(self) -> None:
         """Decide what stays."""
-        self._all = self.left
-        if not self.cuts:
-            self._keep(self._backwards(), self.left, self.forms.newest_only)
+        forms, self._huge = self.forms, self.left // 2
+        if not self.by_age:
+            for turn in self.order:
+                self._offer([turn], forms.whole)
+                self._offer([turn] if self.cuts and turn not in self.kept else [], forms.spare)
             return
-        forms = self.forms
-        self._keep_newest()
-        people = [*reversed(dict.fromkeys(map(self.turns.turn_of, self.turns.spoken)))]
-        later = self._prose(people).__contains__
-        self._keep(sorted(people, key=later), int(self.left * _PEOPLE), forms.brief)
-        self._keep(self._telling(), int(self.left * _TELLING), forms.brief)
-        self._keep(sorted(self._backwards(), key=later), int(self.left * _WORDS), forms.brief)
-        self._keep(sorted(self._backwards(), key=later), int(self.left * _CALLS), forms.deed)
-        self._lengthen(int(self.left * _SPARE), forms.spare)
-        self._lengthen(int(self.left * _WHOLE), forms.newest_only)
+        if not self.cuts:
+            self._offer(self.order, forms.newest_only)
+            return
+        turns = [*self._not_repeated()]
+        self._keep_newest(turns)
+        spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
+        prose = self._prose(spoken)
+        self._offer(turns, forms.gist, _HALF)
+        self._offer(
+            [*sorted(spoken, key=lambda turn: (turn in prose, -turn)), *filter(self._tells, turns)], forms.brief, _HALF
+        )
+        self._offer(sorted(turns, key=prose.__contains__), forms.brief)
+        self._offer(self._shortened(), forms.spare, _HALF)
         self._choose_lines()
-        self._lengthen(self.left, forms.brief, stops=False)
-        self._lengthen(self.left, forms.spare, stops=False)
-        self._lengthen(self.left, forms.newest_only, stops=False)
+        self._offer(self._shortened(), forms.newest_only, stops=False)
         self._fill()
 
-    def _prose(self, people: Iterable[int]) -> set[int]:
-        """Return the turns in which a person says much, and no exact value that still holds."""
+    def _not_repeated(self) -> Iterator[int]:
+        """Yield the turns that are not repeated later."""
+        for turn in self.order:
+            if self.forms.repeated(turn):
+                self.reasons[turn] = _REPEATED
+            else:
+                yield turn
+
+    def _shortened(self) -> list[int]:
+        """Return the turns that stay, the newest first."""
+        return sorted(self.kept, reverse=True)
+
+    def _prose(self, spoken: Iterable[int]) -> set[int]:
+        """Return the turns with long words of a person and no exact value that is still valid."""
         turns, ledger = self.turns, self.forms.ledger
         ledger.keep_up()
-        long = (turn for turn in people if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
+        long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
         return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
 
     def _tells(self, turn: int) -> bool:
-        """Return whether a turn says more than what was called."""
+        """Return whether a turn states something."""
         return any(map(self.forms.tells, self.turns.members(turn)))
 
-    def _telling(self) -> Iterator[int]:
-        """Yield the turns that say more than what was called, the newest first; what is said twice tells once."""
-        turns, said = self.turns, set[str]()
-        for turn in filter(self._tells, self._backwards()):
-            pieces = (piece for at in turns.members(turn) for piece in turns.messages[at].pieces)
-            words = "\n".join(piece.text for piece in pieces if piece.kind == "text")
-            if words not in said:
-                yield turn
-            said.update([words] if words else [])
-
-    def _backwards(self) -> Iterator[int]:
-        """Yield the turns that are not decided, the newest first."""
-        done = {*self.decided, *self.spare, *self.whole}
-        return (turn for turn in range(len(self.turns.starts) - 1, -1, -1) if turn not in done)
-
-    def _keep_newest(self) -> None:
-        """Keep the words and calls of the newest turn, if need be cut: what comes next follows from it."""
-        turn = next(self._backwards(), None)
-        if turn is None:
+    def _keep_newest(self, turns: Sequence[int]) -> None:
+        """Keep the words and calls of the newest turn, cut if necessary: the next step follows from it."""
+        if not turns:
             return
+        turn = turns[0]
         cost, forms = self._cost(turn, self.forms.brief)
         if cost > self.left:
             if any(self.turns.messages[at].calls for at in forms):
                 return
             try:
-                forms = self.forms.shortened({at: self.forms.whole(at) for at in forms}, self.left, self._floor)
+                whole = {at: self.forms.whole(at) for at in forms}
+                forms = self.forms.shortened(whole, self.left, self.forms.legible)
             except DoesNotFit:
                 return
-            cost = sum([form.units for form in forms.values()])
-        self._take(turn, cost, forms)
-        self._explain(turn, "brief")
+        self._take(turn, forms, "brief")
 
-    @property
-    def _floor(self) -> int:
-        """The least tokens of a text of the newest turn that is cut."""
-        return _FLOORS * self.forms.floor
+    def _offer(
+        self, turns: Iterable[int], form: Callable[[int], Form], share: float = 1.0, *, stops: bool = True
+    ) -> None:
+        """Send turns in a form, or in a longer one than they have, within a share of the tokens left.
 
-    def _keep(self, turns: Iterable[int], room: int, form: Callable[[int], Form]) -> None:
-        """Keep turns in some form as long as there is room: the first without it ends the search, unless it is huge."""
-        huge = self._all // 2
+        The first that does not fit ends it if `stops` is set, unless it is huge.
+        """
+        room = int(self.left * share)
         for turn in turns:
-            if turn in self.decided or turn in self.spare or turn in self.whole:
-                continue
-            if self.forms.repeated(turn):
-                self.reasons[turn] = _REPEATED
-                continue
             cost, forms = self._cost(turn, form)
-            if cost <= room:
-                room -= cost
-                self._take(turn, cost, forms)
-                self._explain(turn, form.__name__)
-            elif cost <= huge or room < _ENOUGH:
+            more = cost - self.kept.get(turn, 0)
+            if turn in self.kept and more <= 0:
+                continue
+            if more <= room:
+                room -= more
+                self._take(turn, forms, form.__name__)
+            elif (stops and more <= self._huge) or room < _ENOUGH:
                 return
-
-    def _explain(self, turn: int, form: str) -> None:
-        """Note what stays of a turn that is sent in some form."""
-        calls = any(self.turns.messages[at].calls or self.turns.messages[at].results for at in self.turns.members(turn))
-        self.reasons[turn] = _STAYS[form] if calls or form == "newest_only" else _TEXT
 
     def _cost(self, turn: int, form: Callable[[int], Form]) -> tuple[int, dict[int, Form]]:
         """Return the tokens of a turn in some form, and the forms of its messages, by position."""
@@ -188,111 +161,83 @@ class Ladder:
         forms = {at: fixed[at] if at in fixed else form(at) for at in self.turns.members(turn)}
         return sum([form.units for form in forms.values()]), forms
 
-    def _take(self, turn: int, cost: int, forms: Mapping[int, Form]) -> None:
+    def _take(self, turn: int, forms: Mapping[int, Form], name: str) -> None:
         """Keep a turn in some form, in place of the one that it had."""
-        raws = self.turns.raws
-        self.left -= cost - self.spare.pop(turn, 0)
-        edits = {at: form for at, form in forms.items() if form.raw is not raws[at]}
-        for at in forms:
+        turns, cost = self.turns, sum([form.units for form in forms.values()])
+        self.left -= cost - self.kept.get(turn, 0)
+        self.kept[turn] = cost
+        for at, form in forms.items():
             self.edits.pop(at, None)
-        self.edits.update(edits)
-        if edits.keys() <= self.fixed.keys():
-            self.whole.add(turn)
-        else:
-            self.spare[turn] = cost
+            if form.raw is not turns.raws[at]:
+                self.edits[at] = form
+        self._explain(turn, name)
 
-    def _lengthen(self, room: int, form: Callable[[int], Form], *, stops: bool = True) -> None:
-        """Send the newest of the shortened turns in a longer form, as long as there is room."""
-        for turn in sorted(self.spare, reverse=True):
-            cost, forms = self._cost(turn, form)
-            more = cost - self.spare[turn]
-            if 0 < more <= room:
-                room -= more
-                self._take(turn, cost, forms)
-                self._explain(turn, form.__name__)
-            elif (stops and 0 < more <= self._all // 2) or room < _ENOUGH:
-                return
+    def _explain(self, turn: int, name: str) -> None:
+        """Note what stays of a turn."""
+        members = (self.turns.messages[at] for at in self.turns.members(turn))
+        works = any(message.calls or message.results for message in members)
+        self.reasons[turn] = _STAYS[name] if name in _STAYS and (works or name == "newest_only") else _TEXT
 
     def _choose_lines(self) -> None:
-        """Show more lines of older results: those with the most names that nothing else shows, for their length."""
-        lines = self._ranked_lines()
-        for _ in range(_ROUNDS):
-            room, late, touched = self.left, list[tuple[int, Line]](), set[int]()
-            for cost, line in lines:
-                if cost > room:
-                    late.append((cost, line))
-                    continue
-                position, piece, part = line
+        """Show lines of older results: those with the most names that nothing else shows, for their length."""
+        room, touched = self.left, set[int]()
+        for cost, (position, piece, part) in self._ranked_lines():
+            if cost <= room:
+                room -= cost
                 self._chosen.setdefault(position, {}).setdefault(piece, set()).add(part)
                 touched.add(position)
-                room -= cost
-            for position in sorted(touched, reverse=True):
-                self._write(position)
-            lines = late
-            if self.left < _ENOUGH or not touched:
-                return
+        for position in sorted(touched, reverse=True):
+            self._write(position)
 
     def _ranked_lines(self) -> list[tuple[int, Line]]:
         """Return the lines with names that nothing else shows, each with about its tokens, the best first."""
-        turns, forms = self.turns, self.forms
-        shown = self.shown.union(
-            *(
-                forms.names(at)
-                if turn in self.spare
-                else [name for p in turns.messages[at].pieces for name, _ in names_in(p.text)]
-                for turn in (*self.spare, *self.whole)
-                for at in turns.members(turn)
+        turns, forms, shown = self.turns, self.forms, set(self.shown)
+        for at in (at for turn in self.kept for at in turns.members(turn)):
+            texts = (piece.text for piece in turns.messages[at].pieces)
+            shown.update(
+                forms.names(at) if at in self.edits else (name for text in texts for name, _ in names_in(text))
             )
-        )
-        gap = turns.tokens(_GAP)
-        worth: dict[Line, float] = {}
-        last = max(1, len(turns))
-        for use in unseen(self.names.newest(), shown):
-            open_ = self._open(use.position)
-            if use.piece in open_:
+        gap, worth = turns.tokens(_GAP), dict[Line, float]()
+        for use in self.names.unseen(shown):
+            if use.piece in self._open(use.position):
                 line = use.position, use.piece, forms.texts(use.position, use.piece).part_at(use.start)
-                worth[line] = worth.get(line, 0.0) + use.worth * (1 + _NEWER * use.position / last)
+                worth[line] = worth.get(line, 0.0) + use.worth * (
+                    1 + use.position / len(turns)
+                )  # Newer ones are worth more.
         ranked = []
         for line, value in worth.items():
             position, piece, part = line
             size = forms.texts(position, piece).size(part)
-            cost = 1 + _GAP // 2 + int(size * forms.density(position, piece))
-            ranked.append((-value / (cost + gap), -line[0], line, cost))
+            cost = gap + int(size * forms.density(position, piece))
+            ranked.append((-value / cost, -line[0], line, cost))
         return [(cost, line) for _, _, line, cost in sorted(ranked)]
 
     def _open(self, position: int) -> Collection[int]:
         """Return the texts of a message of which more lines can be shown, by their index."""
-        if self.turns.turn_of(position) not in self.spare or position in self.fixed:
-            return ()
-        return self.forms.shown(position)
+        return self.forms.shown(position) if position in self.edits and position not in self.fixed else ()
 
     def _write(self, position: int) -> None:
         """Send a message with the lines that were chosen; without the last of them if they count too much."""
-        chosen = self._chosen[position]
-        before = self.edits.get(position) or self.forms.whole(position)
-        form = self.forms.excerpt(position, {at: [*parts] for at, parts in chosen.items()})
-        while form.units - before.units > self.left and any(chosen.values()):
-            longest = max(chosen, key=lambda piece: len(chosen[piece]))
-            chosen[longest].discard(max(chosen[longest]))
-            form = self.forms.excerpt(position, {at: [*parts] for at, parts in chosen.items()})
-        if form.units - before.units <= self.left:
-            self.edits[position] = form
-            self.left -= form.units - before.units
+        chosen, before = self._chosen[position], self.edits[position].units
+        while (form := self.forms.excerpt(position, chosen)).units - before > self.left and any(chosen.values()):
+            longest = max(chosen.values(), key=len)
+            longest.discard(max(longest))
+        if form.units - before <= self.left:
             turn = self.turns.turn_of(position)
-            self.spare[turn] += form.units - before.units
+            self.edits[position] = form
+            self.left -= form.units - before
+            self.kept[turn] += form.units - before
             self._explain(turn, "lines")
 
     def _fill(self) -> None:
-        """Show more of long results from both ends, the newest first, as long as much room is left."""
-        for turn in sorted(self.spare, reverse=True):
-            if self.left <= self._all * _LEFT or self.left < _ENOUGH:
-                return
+        """Show more of long results from both ends, the newest first."""
+        for turn in self._shortened():
             for position in reversed(self.turns.members(turn)):
-                for piece in self._open(position):
+                for piece in self._open(position) if self.left >= _ENOUGH else ():
                     self._fill_text(position, piece)
 
     def _fill_text(self, position: int, piece: int) -> None:
-        """Show as many more lines of a text as have room, from its end and its start in turns."""
+        """Show as many more lines of a text as fit, from its end and its start in turns."""
         parts, density = self.forms.texts(position, piece), self.forms.density(position, piece)
         chosen = self._chosen.setdefault(position, {}).setdefault(piece, set())
         room, count = self.left, len(parts)

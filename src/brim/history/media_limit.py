@@ -1,7 +1,7 @@
-"""How many images, and how many bytes of media, a provider takes in one request.
+"""How many images and how many bytes of media a provider accepts in one request.
 
-Both are limits beside that of tokens: a hundred screenshots may fit the window and still be refused. The oldest media
-give way to marks, several at a time, so that the start of the prompt stays the same for the next ones.
+A hundred screenshots may fit the window and still be rejected. The oldest media are replaced by marks, several at a
+time, so that the start of the next prompts does not change.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from brim.wire.message import MEDIA, Message
 
 
 class MediaLimits(NamedTuple):
-    """What one request may hold."""
+    """The limits of one request."""
 
     images: int
     size: int
-    """Bytes of the request; of OpenAI, of its images."""
+    """Bytes of the request; for OpenAI, of its images."""
 
 
 _LIMITS = {
@@ -28,13 +28,13 @@ _LIMITS = {
     "openai": MediaLimits(500, 50_000_000),
     "responses": MediaLimits(500, 50_000_000),
 }
-"""As the providers publish them, by format."""
+"""The published limits, by format."""
 _SMALL_WINDOW, _FEWER = 200_000, 100
-"""Models of Anthropic with a window of so many tokens take fewer images."""
+"""Anthropic's models with a window of this size accept fewer images."""
 _SHARE = 0.85
-"""The share of the bytes for media; texts, and the JSON around both, take the rest."""
+"""The share of the bytes for media; texts and JSON take the rest."""
 _STEP = 10
-"""Messages whose media are left out at a time. With 5 the start of a prompt changes twice as often."""
+"""Messages whose media are left out at once. With 5, the start of a prompt changes twice as often."""
 
 
 class MediaIndex(MessageIndex):
@@ -47,7 +47,7 @@ class MediaIndex(MessageIndex):
 
     @property
     def limits(self) -> MediaLimits:
-        """What the provider takes of the format, for the model if it is known."""
+        """The limits of the format, for the model if it is known."""
         images, size = _LIMITS[self._turns.wire.name]
         known = lookup(self._turns.model) if self._turns.wire.provider == "anthropic" else None
         small = known is not None and known.window is not None and known.window <= _SMALL_WINDOW

@@ -1,12 +1,12 @@
-"""The names that a history mentions, and the lines in which they were last seen.
+"""The names in a history, and the lines in which each was last used.
 
-A name is a word that stands for one thing: a path, an id, an identifier. An agent has to write it letter by letter, so
-it has to see it, in its line. Each message is read for names once, and a name that is mentioned again moves to the end
-of its list, so a fit finds the newest names without looking at all of them.
+A name is a path, an id or an identifier. An agent has to write it letter by letter, so it has to see it, in its line.
+Each message is read for names once, and a name that is used again moves to the end of the index, so a fit finds the
+newest names without looking at all of them.
 
-The ledger has the exact values that messages state by a key, of which the newest counts. An id, a port, a path or a
-checksum cannot be guessed, and a summary in words loses it. So a message that states such values stays before a long
-one that states none, and one whose values were all corrected later goes first.
+The ledger has the exact values that messages state under a key; the newest value counts. An id, a port, a path or a
+checksum cannot be guessed, and a summary in words loses it. So a message with such values is kept before a long one
+without, and a message whose values were all corrected later is dropped first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 
 from brim.history.envelopes import body
 from brim.history.turns import MessageIndex
@@ -30,22 +30,22 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]{3,40}")
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
 """What makes a word a name."""
 _MOST_WORDS = 3_000
-"""Words of one text that are looked at."""
+"""Words of one text that are examined."""
 _REACH = 400_000
-"""Characters of one text in which they are searched: a text without long words would be searched to its end."""
-_TRIES = 1_500
-"""Names of each list, the newest, that one fit looks at: more than have room in a window of 100,000 tokens."""
+"""Characters of one text that are searched: a text without long words would be searched to its end."""
+_TRIES = 3_000
+"""The newest names, as many as one fit looks at: more than fit a window of 100,000 tokens."""
 _WRITTEN = 4
-"""How many times more a name counts that the agent or a person wrote than one that only a result has."""
+"""Weight of a use by the agent or a person; a use in a result counts 1. Without weights, need recall is 0.013 lower."""
 _MOST_WORTH = 8
-"""The most that a name counts, however often it was mentioned."""
+"""The most that a name counts, however often it is used."""
 _PLACES: Memo[array[int]] = Memo()
-"""Where the names of texts are: a history that is fitted anew brings the same texts."""
+"""The places of names in texts: a history that is fitted again has the same texts."""
 
 
 @dataclass(slots=True)
 class NameUse:
-    """Where a name was last seen, and how much it counts."""
+    """Where a name was last used, and how much it counts."""
 
     worth: int = 0
     position: int = -1
@@ -59,40 +59,30 @@ class NameIndex(MessageIndex):
     """The names of a history."""
 
     def _forget(self) -> None:
-        self._written: dict[str, NameUse] = {}
-        """Names that the agent or a person wrote, those first that were mentioned longest ago."""
-        self._printed: dict[str, NameUse] = {}
-        """Names that only results have, in the same order."""
+        self._uses: dict[str, NameUse] = {}
+        """The last use of each name, the oldest first."""
 
-    def newest(self) -> Iterator[tuple[str, NameUse]]:
-        """Yield the names that were mentioned last, first those that the agent or a person wrote."""
+    def unseen(self, seen: Collection[str]) -> Iterator[NameUse]:
+        """Yield the last uses of the newest names that are not among some others."""
         self.keep_up()
-        lists = (self._written, self._printed)
-        return chain.from_iterable(islice(reversed(each.items()), _TRIES) for each in lists)
+        return (use for name, use in islice(reversed(self._uses.items()), _TRIES) if name not in seen)
 
     def _add(self, position: int, message: Message) -> None:
         if message.role == "system":
             return
-        written, printed = self._written, self._printed
-        answer = self._turns.printed(position)
+        printed = self._turns.printed(position)
         for at, piece in enumerate(message.pieces):
             if piece.kind not in ("text", "output", "call"):
                 continue
-            own, end = piece.kind != "output" and not answer, body(piece.text)
-            for name, start in names_in(piece.text[:end]):
-                use = written.pop(name, None)
-                if use is None:
-                    use = printed.pop(name, None) or NameUse()
-                    (written if own else printed)[name] = use
-                else:
-                    written[name] = use
-                if use.worth < _MOST_WORTH:
-                    use.worth += _WRITTEN if own else 1
+            worth = 1 if piece.kind == "output" or printed else _WRITTEN
+            for name, start in names_in(piece.text[: body(piece.text)]):
+                use = self._uses[name] = self._uses.pop(name, NameUse())
+                use.worth = min(_MOST_WORTH, use.worth + worth)
                 use.position, use.piece, use.start = position, at, start
 
 
 def names_in(text: str) -> list[tuple[str, int]]:
-    """Return the names in a text, each with its place."""
+    """Return the names in a text, each with its offset."""
     places = _PLACES.get(text)
     if places is None:
         places = _places(text)
@@ -106,14 +96,9 @@ def _places(text: str) -> array[int]:
     places = array("L")
     for found in islice(_WORD.finditer(text, 0, _REACH), _MOST_WORDS):
         name = found.group()
-        if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # Most words are found out by the first.
+        if not (name.islower() and name.isalpha()) and _TELLING.search(name):  # The first test excludes most words.
             places.extend(found.span())
     return places
-
-
-def unseen(names: Iterator[tuple[str, NameUse]], seen: Collection[str]) -> Iterator[NameUse]:
-    """Yield where names were last seen that are not among those seen elsewhere."""
-    return (use for name, use in names if name not in seen)
 
 
 def has_value(text: str) -> bool:
@@ -122,7 +107,7 @@ def has_value(text: str) -> bool:
 
 
 def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
-    """Return the places of words that a text has once, of those with a stem among some terms; names are divided."""
+    """Yield the offsets of words that occur once in a text and whose stem is among some terms; names are divided."""
     found = dict[str, int]()
     for match in _PLAIN_WORD.finditer(text[:_REACH]):
         word = match[0].lower()
@@ -133,14 +118,14 @@ def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
 _STATED = re.compile(r"""["']?\b([A-Za-z_][\w.\-/]{1,78}\w)["']?\s?(?:=>?|:|->)\s?["']?([\w./\\@|=+\-]{2,200})""")
 """A key and its value: `port=8443`, `"port": 8443`, `a -> b`."""
 _EXACT = re.compile(r"\d|[/\\|@_]|[a-z][A-Z]")
-"""What makes a value one that nobody can guess."""
+"""What makes a value impossible to guess."""
 _VALUE_REACH = 200_000
-"""Characters of a text in which values are looked for."""
+"""Characters of a text that are searched for values."""
 _FOUND: Memo[tuple[tuple[str, str], ...]] = Memo()
 
 
 class Ledger(MessageIndex):
-    """The keys that the messages of people and results state, and which message stated each last."""
+    """The keys that messages state, and which message stated each last."""
 
     def _forget(self) -> None:
         self._latest: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""The note that tells an agent what is missing of its history, and the same for a receipt.
+"""The note that tells an agent how much of its history is missing, and the same numbers for a receipt.
 
-Programs read both, so their form is fixed to the last character.
+Programs parse both, so their form is fixed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
     *,
     shortened: int = 0,
 ) -> str:
-    """Return the note for a prompt in which a step was omitted.
+    """Return the note for a prompt without some steps.
 
-    `distribution` is how many of the included steps each class has, if steps were selected by class; `shortened` is how
-    many of them are not whole, if that is to be said.
+    `distribution` is the number of included steps by class, if steps were selected by class; `shortened` is the number
+    of included steps that are not whole, if the note is to say that.
 
     Raises:
         InvalidValue: a number is below 0, more steps are included than there are, or a class is unknown.
@@ -59,15 +59,12 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
 
 def is_note(message: Message) -> bool:
     """Return whether a message is only the note of an earlier fit."""
-    pieces = message.pieces  # Most messages begin otherwise, and that is seen at once.
+    pieces = message.pieces  # Most messages begin differently, which is quick to see.
     return len(pieces) == 1 and pieces[0].text.startswith(NOTE_MARK) and _note_of(message) is not None
 
 
 def is_spoken(message: Message) -> bool:
-    """Return whether a person says something in a message of the user.
-
-    Results say nothing, and neither do a note or what a program says, such as a reminder.
-    """
+    """Return whether a user message has words of a person: not only results, a note or a program's reminder."""
     texts = [piece.text for piece in message.pieces if piece.kind == "text" and not is_written(piece.text)]
     if not texts and not message.results:
         return not is_note(message)
@@ -75,19 +72,19 @@ def is_spoken(message: Message) -> bool:
 
 
 def note_in(message: Message, count: Callable[[Piece], int]) -> int:
-    """Return the tokens of the note that an earlier fit put at the end of a message, or zero."""
+    """Return the tokens of an earlier fit's note at the end of a message, or 0."""
     last = _note_of(message)
     return 0 if last is None else count(last)
 
 
 def _note_of(message: Message) -> Piece | None:
-    """Return the last piece of a message of the user if it is a note."""
+    """Return the last piece of a user message if it is a note."""
     last = message.last if message.role == "user" else None
     return last if last is not None and last.kind == "text" and is_written(last.text) else None
 
 
 def is_written(text: str) -> bool:
-    """Return whether a text is, to the last character, a note that `note` writes; all others are what people said."""
+    """Return whether a text is exactly a note as `note` writes it; any other text may be a person's."""
     match = _FORM.fullmatch(text) if text.startswith(NOTE_MARK) else None
     if match is None:
         return False
@@ -112,7 +109,7 @@ def truncation(
 ) -> dict[str, Any]:
     """Return the `context_truncation` of a receipt.
 
-    `cut` says whether an included step was shortened; `unit` names what was used and the budget: `chars` or `tokens`.
+    `cut` says whether an included step was shortened; `unit` is `chars` or `tokens`.
 
     Raises:
         InvalidValue: as for `note`.

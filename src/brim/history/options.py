@@ -33,7 +33,7 @@ Embed = Callable[[list[str]], Sequence[Sequence[float]]]
 
 
 class TurnOptions(TypedDict, total=False):
-    """The options by name, as they are given; `fit_messages` describes each."""
+    """The options as keyword arguments; `fit_messages` describes each."""
 
     select: Select
     within: Within
@@ -71,7 +71,7 @@ class Options:
 
     @classmethod
     def of(cls, function: str, given: TurnOptions) -> Options:
-        """Return the options that were given to a function, checked.
+        """Return the options passed to a function, checked.
 
         Raises:
             InvalidValue: one is invalid.
@@ -135,7 +135,7 @@ class Options:
 
 
 def check_stable(options: Options) -> None:
-    """Pass if a cut can be held with these options; another selection or a cap would move the prefix each time.
+    """Check that stable mode allows these options; another selection or a cap would change the prefix each time.
 
     Raises:
         InvalidValue: an option is not allowed in stable mode.

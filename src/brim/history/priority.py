@@ -1,8 +1,7 @@
 """The class of a step, by its agent, its id and its output.
 
-A listed agent has its class whatever its step is called. For any other, the words of the step's id decide, then those
-of its output: whole words, since "latest_notes" is no test and "critical_path" no critic. In an output, the words of
-paths and names of files say nothing of what it is.
+The class of a listed agent applies to all its steps. For other agents the words of the step's id decide, then those of
+its output: whole words, since "latest_notes" is not a test. Words in paths and file names do not count in an output.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from typing import Any
 from brim.errors import InvalidType, InvalidValue, check_choice
 
 _OPENING = 2_000
-"""Characters of an output whose words count: its start says what it is."""
+"""Characters at the start of an output whose words count."""
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _PROSE = re.compile(r"(?<![\w./\\~-])[^\W\d_]{1,40}(?![\w/\\]|[.-]\w)")
-"""A word that is no part of a path, of a file's name or of an identifier."""
+"""A word outside paths, file names and identifiers."""
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class StepClass(IntEnum):
-    """How long a step is kept: steps of a higher class outlast those of a lower one."""
+    """How important a step is: higher classes are kept longer."""
 
     LOW = 0
     MEDIUM = 1
@@ -45,9 +44,9 @@ class AgentClasses:
     """A table of classes. `dataclasses.replace` changes a whole column, `amended` single entries."""
 
     agents: Listed
-    """The names of agents by class. Case, and how the words of a name are joined, make no difference."""
+    """The names of agents by class. Case and the separators of words make no difference."""
     steps: Listed
-    """Words in the id of a step by class; of several that match, the highest class counts."""
+    """Words in the id of a step by class; the highest class that matches counts."""
     outputs: Listed
     """Words at the start of an output by class."""
     otherwise: StepClass = StepClass.MEDIUM
@@ -84,7 +83,7 @@ class AgentClasses:
     def amended(
         self, *, agents: Listed | None = None, steps: Listed | None = None, outputs: Listed | None = None
     ) -> AgentClasses:
-        """Return a table in which these names and words have these classes, whatever they had before.
+        """Return a table in which these names and words have these classes instead of any earlier one.
 
         Raises:
             InvalidValue: a class is unknown, or a name has two.
@@ -107,8 +106,8 @@ def distribution(classes: Iterable[StepClass]) -> dict[str, int]:
 def words(text: str) -> Iterator[str]:
     """Yield the words of a name, in lower case.
 
-    Words are separated by anything but letters and digits, between letters and digits, before a capital after a small
-    letter, and before the last of several capitals: `ADRAuthor2` has the words adr, author and 2.
+    Names are split at other characters than letters and digits, between letters and digits, before a capital after a
+    small letter, and before the last of several capitals: `ADRAuthor2` has the words adr, author and 2.
     """
     for match in _WORD.finditer(text):
         for part in _HUMP.split(match[0]):
@@ -142,7 +141,7 @@ def _by_name(column: str, listed: Any) -> dict[str, StepClass]:
 
 
 def _merged(column: str, old: Listed, changes: Listed) -> dict[str, tuple[str, ...]]:
-    """Return a column with changes; a changed name stands in its new class only."""
+    """Return a column with changes; a changed name is in its new class only."""
     moved = _by_name(column, changes)
     kept = {kind: [name for name in names if _key(name) not in moved] for kind, names in old.items()}
     return {kind: (*kept.get(kind, ()), *changes.get(kind, ())) for kind in {**kept, **changes}}
@@ -164,4 +163,4 @@ DEFAULT = AgentClasses(
         "LOW": ("summary", "summaries", "history", "histories"),
     },
 )
-"""The table without any known agents: the words of a step's id and of its output decide."""
+"""The table without listed agents: the words of a step's id and output decide."""

@@ -1,4 +1,4 @@
-"""The messages that are sent: those that always stay, the turns that were kept, and the note at the first gap."""
+"""The messages of a prompt: those that always stay, the kept turns, and the note at the first gap."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class SentMessages(NamedTuple):
 def sent_messages(
     turns: Turns, kept: Sequence[Span], edits: Mapping[int, Form], note: str, length: int
 ) -> SentMessages:
-    """Return what is sent of the first `length` messages.
+    """Return the messages to send of the first `length` messages.
 
     Args:
         turns: the history.
-        kept: ranges of positions that are sent, in order; messages that always stay are sent in any case.
-        edits: messages that are sent in another form, by position.
-        note: the text that says what was left out; empty if nothing was.
-        length: how many messages of the history there were.
+        kept: ranges of positions to send, in order; messages that always stay are sent too.
+        edits: messages to send in another form, by position.
+        note: the note; may be empty.
+        length: the number of messages to look at.
     """
     out = SentMessages([], [])
     end, noted = 0, not note
@@ -45,26 +45,26 @@ def sent_messages(
 
 
 def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
-    """Return the tokens that a note adds to the messages that are sent."""
+    """Return the tokens that a note adds to a prompt."""
     if not note:
         return 0
     return turns.chat.text(note) + (0 if _joined(turns, kept) else turns.chat.frame("user"))
 
 
 def shared_units(last: Sequence[Any], messages: Sequence[Any], units: list[int], before: int) -> Callable[[], int]:
-    """Return a function that counts the start of a prompt which the last one had as well.
+    """Return a function that counts the start that a prompt shares with the last one.
 
     Args:
         last: the messages of the last prompt; empty if there was none.
         messages: the messages of this one.
         units: the tokens of each.
-        before: tokens that stood before the messages in both.
+        before: tokens before the messages in both.
     """
     return lambda: before + sum(units[: shared_messages(last, messages)]) if last else 0
 
 
 def shared_messages(last: Sequence[Any], messages: Sequence[Any]) -> int:
-    """Return how many messages at the start of a prompt the last one had as well."""
+    """Return how many messages at the start a prompt shares with the last one."""
     same = len(last)
     if list(last) != list(messages[:same]):  # Most prompts begin with all of the last one.
         pairs = enumerate(zip(last, messages, strict=False))
@@ -73,7 +73,7 @@ def shared_messages(last: Sequence[Any], messages: Sequence[Any]) -> int:
 
 
 def _add_fixed(out: SentMessages, turns: Turns, start: int, stop: int) -> None:
-    """Add the messages between two positions that always stay."""
+    """Add the messages between two positions that always stay and are in no turn."""
     system = turns.system
     for position in system[bisect_left(system, start) : bisect_left(system, stop)]:
         out.messages.append(turns.raws[position])
@@ -96,7 +96,7 @@ def _add_range(out: SentMessages, turns: Turns, start: int, stop: int, edits: Ma
 
 
 def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) -> bool:
-    """Add the note: as a message of its own, or to the user's message before the gap."""
+    """Add the note as a separate message, or to the user's message before the gap."""
     if back := _joined(turns, kept):
         out.messages[-back] = turns.wire.append(out.messages[-back], note)
         out.units[-back] += turns.chat.text(note)
@@ -107,7 +107,7 @@ def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) 
 
 
 def _joined(turns: Turns, kept: Sequence[Span]) -> int:
-    """Return how far before the gap the message is that the note goes into; 0 if it is a message of its own.
+    """Return how far before the gap the message is that takes the note; 0 if the note is a separate message.
 
     Two messages of the user may not follow each other, nor may one follow a system message in the middle.
     """

@@ -1,7 +1,7 @@
 """The order in which turns are selected: by class, by relevance, by age, or by two of these.
 
-Classes come first and leave the order inside a class to the other way. Any other first way has half of the room, and
-the second way has the rest.
+If the class is first, the other way orders each class. Any other first way gets half of the tokens, and the second the
+rest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ranking:
         return self._half(orders[0], orders[1], left)
 
     def _by(self, way: str, newest: list[int], options: Options) -> list[int]:
-        """Return some turns, which are given the newest first, in the order of one way."""
+        """Return turns in the order of one way; `newest` has them with the newest first."""
         if way == "relevance":
             wanted = set(newest)
             return [turn for turn in self._by_relevance(options) if turn in wanted]
@@ -64,7 +64,7 @@ class Ranking:
         return known[1]
 
     def _half(self, first: list[int], second: list[int], left: int) -> list[int]:
-        """Return the first turns of one order that take half of the room, then the others in the other order."""
+        """Return the first turns of one order within half of the tokens, then the others in the other order."""
         room, head = left // 2, []
         for turn in first:
             if self._turns.weights[turn] <= room:
@@ -89,7 +89,7 @@ class Ranking:
 
 
 def _spoken(message: Message) -> str:
-    """Return what a message says, after the name of its author if it has one."""
+    """Return the text of a message, after the name of its author if it has one."""
     return f"{message.name}: {message.text()}" if message.name else message.text()
 
 

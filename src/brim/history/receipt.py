@@ -1,7 +1,7 @@
 """The receipt of a fitted history: one part for each turn and each message that always stays.
 
-A fit decides with integers; a receipt needs names, sentences and hashes. So a fit takes a snapshot, and the receipt is
-written when it is first read.
+A fit only needs integers; a receipt needs names, sentences and hashes. So a fit takes a snapshot, and the receipt is
+written on first access.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ from brim.wire import plain
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
 _WHOLE = "it fits whole"
-_COMPACTION = "the provider made it of all that stood before it"
+_COMPACTION = "the provider's summary of all earlier messages"
 _COMPACT = {"anthropic": ("anthropic",), "responses": ("openai", "x-ai")}
-"""The providers whose compactions each format has."""
-_CUT = "a part of it stays, the rest was left out to make room"
+"""The providers whose compactions each format carries."""
+_CUT = "shortened to make room"
 
 _VALUES = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note")
 _EITHER = ("pin", "embed", "summarise", "classify")
-"""Options that may be functions of the caller's."""
+"""Options that may be the caller's functions."""
 
 
 @dataclass(slots=True, kw_only=True)
 class HistoryRecord:
-    """A fit and its input, from which its receipt is written, however the history grows until then."""
+    """A fit and its input, from which the receipt is written even if the history has grown since."""
 
     fit: HistoryFit
     used: int
     prefix: Callable[[], int]
     """Returns the tokens that the prompt shares with the last one."""
     meter: str | None
-    """The name by which the meter was chosen, if it was."""
+    """The name of the meter, if it was chosen by name."""
     stable: Stable | None
-    """The lines, and the cut that was held before the fit."""
+    """The lines, and the cut before the fit."""
     anew: str
-    """Why the cut that was held is not held any more; empty if it is."""
+    """Why the last cut was given up; empty if it is kept."""
     regret: Mapping[str, Any] | None
-    """What the cuts have cost; `None` if nothing."""
+    """Repeated calls because of cuts; `None` if there are none."""
     before: Mapping[str, Any]
-    """The tools, the system prompt and the other fields of the request, which stand before the messages."""
+    """The tools, the system prompt and the other fields of the request."""
     exact: bool
-    """Whether nothing but the meter makes the count an estimate."""
+    """Whether the count is exact, apart from the meter."""
     captured: bool
     """Whether the receipt's JSON holds the messages."""
     turns: Turns = field(init=False)
     sources: int = field(init=False)
-    """How many messages the caller had added."""
+    """The number of messages that the caller had added."""
     length: int = field(init=False)
     count: int = field(init=False)
-    """How many turns there were."""
+    """The number of turns."""
     repairs: int = field(init=False)
-    """How many repairs were made when the messages came; those for this fit alone stand with their turns."""
+    """The number of repairs on arrival; repairs for this fit alone are reported with their turns."""
 
     def __post_init__(self) -> None:
         self.turns = turns = self.fit.turns.snapshot()
@@ -122,7 +122,7 @@ class HistoryRecord:
         )
 
     def _fixed_parts(self) -> Iterator[Part]:
-        """Yield what always stays besides the turns: tools, a separate system prompt, system messages."""
+        """Yield the parts that always stay besides turns: tools, a separate system prompt, system messages."""
         for name, units in self.fit.extra.items():
             if name != "reply" and units:
                 yield _fixed_part(name, units, self.before[name])
@@ -147,7 +147,7 @@ class HistoryRecord:
                 yield part
 
     def _dropped_parts(self) -> Iterator[Part]:
-        """Yield each turn as one that was dropped."""
+        """Yield the part of each turn as if it was dropped."""
         known = self.fit.forms.parts(self.turns.generation)
         ways = self.fit.options.select
         how = "its" if ways == "recency" else f"by {ways}, its"  # By recency, old turns that tell much may stay.
@@ -160,13 +160,13 @@ class HistoryRecord:
     def _dropped_part(self, members: list[int], how: str) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        why = "did not fit" if self.fit.stable is None else "were left out at a cut that is held"
+        why = "did not fit" if self.fit.stable is None else "were dropped at the last cut, which is kept"
         reason = f"{how} {size:,} {turns.meter.unit} {why}"
         stored = handle(written([turns.raws[position] for position in members]))
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
 
     def _kept_part(self, turn: int, part: Part, *, required: bool) -> Part:
-        """Return a turn that was kept, or what is left of it."""
+        """Return the part of a turn that was kept, perhaps shortened."""
         members, edits, units = self._turn(turn), self.fit.sent, self.turns.units
         forms = {position: edits[position] for position in members if position in edits}
         state: State = "dropped" if self._is_empty(members) else "cut" if forms else "whole"
@@ -188,7 +188,7 @@ class HistoryRecord:
         return next((read(piece.text) for piece in pieces), None)
 
     def _members(self, start: int, stop: int) -> list[int]:
-        """Return the positions of a turn's messages, without those that always stay."""
+        """Return the positions of a turn's messages, without those that are in no turn."""
         system = self.turns.system
         fixed = system[bisect_left(system, start) : bisect_left(system, stop)]
         return [position for position in range(start, stop) if position not in fixed]
@@ -198,12 +198,12 @@ class HistoryRecord:
         return self._members(self.turns.starts[turn], stop)
 
     def _repair_reason(self, members: list[int]) -> str:
-        """Return what was wrong with a turn for this fit alone, such as a call without a result."""
+        """Return the problems of a turn in this fit alone, such as a call without a result."""
         edited = {self.turns.indexes[position] for position in members if position in self.fit.sent}
         return "; ".join(repair.reason for repair in self.fit.repairs[self.repairs :] if repair.index in edited)
 
     def _repaired_parts(self) -> Iterator[Part]:
-        """Yield the messages that were left out because no provider accepts them."""
+        """Yield the parts of invalid messages."""
         for repair in self.turns.repairs[: self.repairs]:
             if repair.units:
                 name = f"messages[{repair.index}]" + (" (repaired)" if repair.action == "changed" else "")
@@ -236,9 +236,9 @@ class HistoryRecord:
         }
 
     def _compaction(self) -> dict[str, Any]:
-        """Return where the provider's compaction stands, and how many messages before it are neither read nor sent.
+        """Return the index of the provider's compaction, and how many messages before it are neither read nor sent.
 
-        `foreign` is the provider of the model, if it is another one, which cannot read the compaction.
+        `foreign` is the provider of the model if it is another one and cannot read the compaction.
         """
         at = self.turns.compaction
         if at is None or at >= self.length:
@@ -259,7 +259,7 @@ class HistoryRecord:
 
 
 def written(value: Any) -> str:
-    """Return any value as JSON for its handle; objects that JSON does not know are written as text."""
+    """Return a value as JSON for its handle; other objects are written as text."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=_plainly, skipkeys=True)
 
 

@@ -1,7 +1,7 @@
-"""Calls that an agent makes again because a cut had taken their results: what the cut has cost.
+"""Regret: calls that an agent repeated because a cut had removed their results.
 
-A result is taken if it is not sent as it came. A call is made again if one of the same name has the same arguments. No
-model is asked, and nothing is guessed: the same file read again, or the same command run again, is counted.
+A result is removed if it is not sent unchanged. A call is repeated if name and arguments are the same, such as the same
+file read again.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from brim.wire.message import Message, Piece, results_of
 
 
 class AnsweredCall(NamedTuple):
-    """A call that has its result."""
+    """A call with its result."""
 
     key: str
-    """Its name and arguments: the same for the same call."""
+    """Its name and arguments."""
     name: str
     units: int
     """The tokens of the call and its result."""
 
 
 class ShownResults(NamedTuple):
-    """The calls of a history, by whether a prompt shows their results as they came."""
+    """The calls of a history, by whether a prompt shows their results unchanged."""
 
     shown: frozenset[str]
     taken: frozenset[str]
 
 
 def shown_results(turns: Turns, sent: Sequence[Any]) -> ShownResults:
-    """Return which calls have their result in a prompt, and of which it was taken: shortened, or left out."""
+    """Return which calls have their whole result in a prompt, and of which it was shortened or dropped."""
     own, kept = set(map(id, turns.raws)), set(map(id, sent))
     parts: dict[str, list[str]] = {}
     for message in (turns.wire.read(raw, 0) for raw in sent if id(raw) not in own):
@@ -49,7 +49,7 @@ def shown_results(turns: Turns, sent: Sequence[Any]) -> ShownResults:
 
 
 def answered_calls(turns: Turns, first: int) -> Iterator[AnsweredCall]:
-    """Yield the calls that messages from a position on answer."""
+    """Yield the calls whose results are at a position or later."""
     for at in range(first, len(turns)):
         message = turns.messages[at]
         inner = results_of(message)
@@ -60,7 +60,7 @@ def answered_calls(turns: Turns, first: int) -> Iterator[AnsweredCall]:
 
 
 def _call(turns: Turns, id_: str, before: int) -> Piece | None:
-    """Return the newest call of an id before a position."""
+    """Return the newest call with an id before a position."""
     for at in range(before - 1, -1, -1):
         if id_ in turns.messages[at].calls:
             return next(piece for piece in turns.messages[at].pieces if piece.kind == "call" and piece.id == id_)
@@ -76,7 +76,7 @@ def _outputs(message: Message) -> list[tuple[Piece, str]]:
 
 
 def _key(call: Piece) -> str:
-    """Return the name and the arguments of a call, however the arguments are spaced or ordered."""
+    """Return the name and the arguments of a call, regardless of white space and the order of keys."""
     try:
         return json.dumps([call.name, json.loads(call.text or "{}")], sort_keys=True)
     except (ValueError, RecursionError):

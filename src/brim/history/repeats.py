@@ -1,7 +1,4 @@
-"""What came again: the same result, the same words of a program or a person.
-
-The newest is shown, and a mark stands for the older ones.
-"""
+"""Repeated results and texts: the newest is shown, and marks replace the older ones."""
 
 from __future__ import annotations
 
@@ -12,23 +9,23 @@ from brim.wire.message import Message, results_of
 SAME_RESULT = "[the same result as in a later step]"
 SAME_TEXT = "[the same text again later]"
 _SHORT = 60
-"""Characters of a text or a result that is shown each time: a mark would save nothing."""
+"""Characters up to which a repeated text is shown each time: a mark would save nothing."""
 
 Place = tuple[int, int]
-"""A text or a result: the position of its message, and its index among the pieces of it."""
+"""A text or a result: the position of its message, and the index of its piece."""
 
 
 class Repeats(MessageIndex):
-    """The texts and results of a history that came again later."""
+    """The texts and results of a history that are repeated later."""
 
     def _forget(self) -> None:
         self._latest: dict[object, Place] = {}
         self.marks: dict[int, dict[int, str]] = {}
-        """The marks of what came again, by position and index of the piece."""
+        """The marks for repeated texts, by position and index of the piece."""
         self._marked: set[int] = set()
 
     def taken(self) -> set[int]:
-        """Return the positions of messages that got a mark since this was last asked."""
+        """Return the positions of messages that got a mark since the last call."""
         marked, self._marked = self._marked, set()
         return marked
 
@@ -54,7 +51,7 @@ class Repeats(MessageIndex):
                 self._note(("text", piece.text), (position, at), SAME_TEXT)
 
     def _note(self, key: object, place: Place, mark: str) -> None:
-        """Note what a place holds; the place that held the same before gets a mark."""
+        """Note the content of a place; the last place with the same content gets a mark."""
         position, at = self._latest.get(key, place)
         if (position, at) != place:
             self.marks.setdefault(position, {})[at] = mark

@@ -1,7 +1,6 @@
-"""The body of a request to a model, as a JSON file: read, counted, fitted, and written back.
+"""The body of a request to a model in a JSON file: read, counted, fitted, and written back.
 
-Everything but the messages comes back byte for byte, and so does every message that was not changed: its text is
-copied from the file.
+Everything but changed messages is copied from the file byte for byte.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from brim.wire.base import MESSAGE_KEYS, answer_limits, loaded_tools, still_read
 from brim.wire.message import Message
 
 PARTS = ("system", "user", "assistant", "tool results", "tools", "fields", "framing")
-"""The parts by which the tokens of a request are counted."""
+"""The parts of a count."""
 
 _OF_ANTHROPIC = ("system", "anthropic_version")
 _OF_BEDROCK = ("inferenceConfig", "toolConfig", "additionalModelRequestFields")
@@ -58,11 +57,11 @@ class RequestCount:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestBody:
-    """A request that was read from a file."""
+    """A request from a file."""
 
     body: JsonBody = field(repr=False)
     key: str
-    """The key of the messages, one of `MESSAGE_KEYS`; empty if the file is a list of messages."""
+    """The key of the messages, one of `MESSAGE_KEYS`; empty for a list of messages."""
     messages: Sequence[Any]
     tools: list[Any] | None
     """The tool definitions, including `functions` in the old form."""
@@ -173,7 +172,7 @@ class RequestBody:
         return self.body.with_items([_json(raw) if place is None else spans[place] for raw, place in pairs])
 
     def budget(self, model: str | None) -> int:
-        """Return the window of a model without the answer that the body allows for.
+        """Return the window of a model less the maximum answer in the body.
 
         Raises:
             SourceError: there is no model, or the body's limit of the answer is invalid.
@@ -196,10 +195,7 @@ class RequestBody:
 
     @contextmanager
     def _located(self, *, own: bool) -> Iterator[None]:
-        """Raise errors with their place in the file, if the invalid value stands there.
-
-        `own` says whether the model is the one that the file names.
-        """
+        """Add the line to errors about a value in the file; `own` says whether the file names the model."""
         try:
             yield
         except (UnknownName, InvalidValue) as error:
@@ -216,7 +212,7 @@ class RequestBody:
             raise
 
     def _parts(self, scale: BaseMeter) -> tuple[dict[str, int], bool]:
-        """Return the tokens of each part, and whether nothing but the meter makes them an estimate."""
+        """Return the tokens of each part, and whether they are exact, apart from the meter."""
         turns = Turns(scale, format=self.format)
         chat, framing = turns.chat, turns.chat.framing
         read = [turns.wire.read(raw, i) for i, raw in enumerate(self.messages)]

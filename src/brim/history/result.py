@@ -13,7 +13,7 @@ from brim.wire import transcript
 
 @dataclass(slots=True, eq=False, repr=False)
 class Fitted:
-    """A fitted history."""
+    """A fitted history: the prompt and its receipt."""
 
     messages: list[Any]
     """The messages to send. A message that was not changed is the caller's own object."""
@@ -21,7 +21,7 @@ class Fitted:
     """Tokens of the whole request: messages, tools, framing."""
     budget: int
     last: LastFit
-    """What it leaves to the next fit."""
+    """What it passes to the next fit."""
     _write: Callable[[], Receipt]
     _receipt: Receipt | None = None
     _prefix: int | Callable[[], int] = 0
@@ -29,31 +29,31 @@ class Fitted:
 
     @property
     def stable(self) -> Stable | None:
-        """The argument `stable` of the next fit, in stable mode; otherwise `None`."""
+        """The argument `stable` of the next fit in stable mode, otherwise `None`."""
         return self.last.stable
 
     @property
     def held(self) -> HeldCut | None:
-        """The cut that is held; `None` if there is none."""
+        """The kept cut; `None` if there is none."""
         return self.last.held
 
     @property
     def stable_prefix(self) -> int:
-        """Tokens at the start of the prompt that are the same as in the last one."""
+        """Tokens at the start of the prompt that it shares with the last one."""
         if callable(self._prefix):
             self._prefix = self._prefix()
         return self._prefix
 
     @property
     def settled(self) -> int:
-        """Messages at the start that were in the last prompt, and that the next cut leaves as they are."""
+        """Messages at the start that were in the last prompt and that the next cut will not change."""
         if callable(self._settled):
             self._settled = self._settled()
         return self._settled
 
     @property
     def receipt(self) -> Receipt:
-        """The receipt, which is written when it is first read."""
+        """The receipt; it is written on first access."""
         if self._receipt is None:
             self._receipt = self._write()
         return self._receipt

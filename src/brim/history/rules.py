@@ -17,7 +17,7 @@ class SeamRule(Protocol):
     def bond(self, message: Message, at: int) -> int | None:
         """Return the position of the earliest message that this one may not be separated from.
 
-        `None` means that a cut before it is allowed. Messages come in order, each once.
+        `None` allows a cut before it. Messages are passed in order, each once.
         """
 
 
@@ -27,7 +27,7 @@ class Pairs:
     __slots__ = ("_calls", "open")
 
     def __init__(self, *, by_name: bool = False) -> None:
-        """Begin; `by_name` says whether a result may answer a call by the name of the function alone."""
+        """`by_name` says whether a result may answer a call by the name of the function alone."""
         self.open: dict[str, list[int]] = {}
         """The positions of messages with calls that have no result yet, by the call's id."""
         self._calls: dict[str, list[str]] | None = {} if by_name else None
@@ -55,7 +55,7 @@ class Pairs:
     def named(self, message: Message) -> Message:
         """Return a message whose results have the ids of the open calls that they answer by name.
 
-        A client may leave out the id of a result, or of a call; the name is there in any case.
+        A client may leave out the id of a result or of a call, but not the name.
         """
         if self._calls is None or not message.results:
             return message
@@ -70,7 +70,7 @@ class Pairs:
         waiting = {name: self._waiting(name) for name in {pieces[i].name for i in lost}}
         for i in lost:
             piece = pieces[i]
-            # A result without an id of its own has the name in its place, and so has a call.
+            # A result or a call without an id has the name in its place.
             calls = waiting[piece.name] if piece.id == piece.name else iter((piece.name,))
             answered = next((call for call in calls if taken[call] < len(self.open.get(call, ()))), None)
             if answered is not None:
@@ -80,14 +80,14 @@ class Pairs:
         return message._replace(pieces=tuple(pieces), results=results)
 
     def _waiting(self, name: str) -> Iterator[str]:
-        """Return the ids of the calls of a function, the newest first; those with a result at the end are forgotten."""
+        """Return the ids of open calls of a function, the newest first."""
         calls = (self._calls or {}).get(name, [])
         while calls and calls[-1] not in self.open:
             calls.pop()
         return reversed(calls)
 
     def callers(self, message: Message) -> dict[int, int | None]:
-        """Return for each piece that is a result the position of the call that it answers; `None` if there is none."""
+        """Return for each result the position of the call that it answers; `None` if there is none."""
         taken: dict[str, int] = {}
         found: dict[int, int | None] = {}
         for i, piece in enumerate(message.pieces):
@@ -104,7 +104,7 @@ class Pairs:
 
 
 class Batches:
-    """Items that the model produced at one time stay together: reasoning, texts and calls."""
+    """Consecutive items of the model stay together: reasoning, texts and calls."""
 
     __slots__ = ("_speaking",)
 
@@ -118,9 +118,9 @@ class Batches:
 
 
 class Alternation:
-    """User and model take turns, the user first: a cut is allowed before the model speaks.
+    """User and model alternate, the user first: a cut is allowed before a message of the model.
 
-    It is allowed between two messages of the user too, which a provider reads as one.
+    It is also allowed between two messages of the user, which a provider combines.
     """
 
     __slots__ = ("_last",)
@@ -129,7 +129,7 @@ class Alternation:
         self._last: str | None = None
 
     def bond(self, message: Message, at: int) -> int | None:
-        """Return the position before, unless the model begins to speak here, or the user goes on."""
+        """Return the position before, unless the model starts here or the user continues."""
         last, self._last = self._last, message.role
         if last is None or (message.role == "assistant" and last != "assistant"):
             return None
@@ -149,7 +149,7 @@ def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
 
 
 def earliest_bond(rules: Sequence[SeamRule], message: Message, at: int) -> int | None:
-    """Return the earliest position that a rule binds a message to; `None` if a turn may begin with it."""
+    """Return the earliest position that a rule binds a message to; `None` if a turn may start with it."""
     bonds = [rule.bond(message, at) for rule in rules]
     return min((bond for bond in bonds if bond is not None), default=None)
 
@@ -172,15 +172,15 @@ def asks_for_thinking(model: str | None) -> bool:
 
 
 class LateResults:
-    """The late results of one batch. Until they are moved, positions are those in which the messages came."""
+    """The late results of one batch. Until they are moved, positions are in the order of arrival."""
 
     __slots__ = ("_before", "_ends")
 
     def __init__(self) -> None:
         self._before: dict[int, list[int]] = defaultdict(list)
-        """The results that belong before a message, by its position."""
+        """The results to insert before a message, by its position."""
         self._ends: dict[int, int] = {}
-        """The end of the results that follow calls, as far as they were read, by the first message of their run."""
+        """The end of the results after calls so far, by the first message of the calls' run."""
 
     def __bool__(self) -> bool:
         return bool(self._before)
@@ -189,8 +189,8 @@ class LateResults:
         """Return whether other messages separate a result from its call; it will be moved before the first of them.
 
         Args:
-            messages: the messages, in the order in which they came.
-            runs: for each message the first of those that are one for the provider.
+            messages: the messages, in the order of arrival.
+            runs: for each message the first of those that the provider combines with it.
             call: the position of the call.
             at: the position of the result.
         """

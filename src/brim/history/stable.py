@@ -1,8 +1,8 @@
-"""Stable mode: what is kept from one fit to the next, so that a prompt begins with the bytes of the last one.
+"""Stable mode: the state between fits by which a prompt begins with the bytes of the last one.
 
-Over the high line the history is cut to the low line in one go, and the cut is held: the following prompts only grow.
-At the next cut only what has come since is shortened, as long as that leaves enough room, so that the provider still
-finds in its cache what stands before.
+Over the high line the history is cut to the low line at once, and the cut is kept: the following prompts only grow.
+The next cut shortens only newer messages if that leaves enough tokens, so that the start is still in the provider's
+cache.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from brim.history.forms import Form
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeldCut:
-    """What the last fit sent of a history, so that the next one can send the same and what has come since."""
+    """What the last fit sent of a history, so that the next one can send the same and newer messages."""
 
     kept: tuple[tuple[int, int], ...]
     """The ranges of messages that were sent, by position."""
     edits: Mapping[int, Form] = field(repr=False)
     """Messages that were sent in a shorter form, by position."""
     unanswered: tuple[int, ...]
-    """Those of them that were shortened only because a call had no result yet."""
+    """Those that were shortened only because a call had no result yet."""
     note: str
     seen: int
-    """Messages that there were when the cut was made."""
+    """The length of the history at the cut."""
     length: int
-    """Messages that there were at the last fit."""
+    """The length of the history at the last fit."""
     check: str
-    """The fingerprint of these messages."""
+    """The fingerprint of all these messages."""
     bound: int
     """Messages at the start that the cut depends on."""
     start: str
-    """The fingerprint of those, to recognise the history."""
+    """The fingerprint of those messages, to recognise the history."""
     budget: int
-    """The budget that it was cut for."""
+    """The budget of the cut."""
     meter: str
     """The meter that counted the edits."""
     extra: Mapping[str, int]
-    """Tokens of the tools and of a separate system prompt, which stood before the messages."""
+    """Tokens of the tools and of a separate system prompt, which came before the messages."""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> HeldCut | None:
-        """Return the cut of JSON values, by field; `None` if an older version wrote it, whose cuts are not read."""
+        """Return the cut from JSON values, by field; `None` if an older version wrote it."""
         if set(values) != set(cls.__slots__):
             return None
         edits = {int(at): Form(raw, units) for at, (raw, units) in values["edits"].items()}
@@ -55,12 +55,12 @@ class HeldCut:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stable:
-    """How a prompt keeps its prefix: the lines, and the cut that is held."""
+    """How a prompt keeps its prefix: the lines, and the kept cut."""
 
     high: float = 1.0
     """The share of the budget over which the history is cut."""
     low: float = 0.8
-    """The share of the budget that a cut leaves, more if what always stays takes most of that."""
+    """The share of the budget to which a cut shortens, more if what always stays takes most of it."""
     held: HeldCut | None = None
 
     def __post_init__(self) -> None:
@@ -73,25 +73,25 @@ class Stable:
 
 
 class LastFit(NamedTuple):
-    """What one fit leaves to the next: the cut that is held, and the prompt that the next one is compared with."""
+    """What one fit passes to the next: the kept cut, and the prompt to compare the next one with."""
 
     stable: Stable | None = None
     before: Mapping[str, Any] | None = None
-    """What stood before its messages; `None` if only the cut is known, as after a session was opened."""
+    """What came before its messages; `None` if only the cut is known, as in a reopened session."""
     messages: tuple[Any, ...] = ()
     anew: str = ""
-    """Why the cut that was held is not held any more; empty if it is."""
+    """Why the last cut was given up; empty if it is kept."""
     regret: Mapping[str, Any] | None = None
-    """What the cuts have cost, for the receipt; `None` if nothing."""
+    """Repeated calls because of cuts, for the receipt; `None` if there are none."""
 
     @property
     def held(self) -> HeldCut | None:
-        """The cut that is held; `None` if there is none."""
+        """The kept cut; `None` if there is none."""
         return None if self.stable is None else self.stable.held
 
 
 def stable_mode(value: bool | Stable | None) -> Stable | None:
-    """Return the stable mode that an argument asks for.
+    """Return the stable mode for an argument.
 
     Raises:
         InvalidType: the argument is invalid.

@@ -1,8 +1,8 @@
-"""The messages of a history, each read and counted once, and the turns that they fall into.
+"""The messages of a history, each read and counted once, and its turns.
 
-A turn is an indivisible run of messages: it begins where every rule allows a cut. Messages come at the end only, so a
-history that grew by one message costs the price of that message. Parallel lists, one entry per message or per turn,
-keep a fit over a long history cheap.
+A turn is an indivisible run of messages: it begins where every rule allows a cut. Messages are only appended, so a new
+message costs the price of that message. Parallel lists, one entry per message or per turn, keep a fit over a long
+history cheap.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from brim.wire.message import Message
 
 
 def fingerprint_after(before: str, message: Message) -> str:
-    """Return the fingerprint of messages that end with this one; `before` is that of those before it.
+    """Return the fingerprint of messages that end with this one; `before` is the fingerprint of the earlier ones.
 
-    It is that of what they say: marks for a provider's cache, or a text that is written as a block, change nothing.
+    It covers only what they say: cache marks do not change it, nor does writing a text as a block.
     """
     pieces = "\x1f".join([f"{p.kind}\x1e{p.id}\x1e{p.name}\x1e{p.text}" for p in message.pieces])
     return text_digest(f"{before}\x1d{message.role}\x1d{pieces}")
 
 
 class Fingerprints:
-    """The fingerprints by length, as far as they are known; each message is hashed once."""
+    """Fingerprints by length; each message is hashed once."""
 
     def __init__(self) -> None:
         self._known: list[str | None] = [""]
 
     def of(self, messages: Sequence[Message], length: int, leading: int) -> str:
-        """Return the fingerprint of the first messages; `leading` of them are a system prompt, which may change."""
+        """Return the fingerprint of the first messages; the `leading` ones are a system prompt, which may change."""
         prints, at = self._known, length
         prints += [None] * (length + 1 - len(prints))
         while (last := prints[at]) is None:
             at -= 1
         for place, message in enumerate(messages[at:length], at):
-            if place < leading:  # A system prompt may tell the time; the history is the same.
+            if place < leading:  # A system prompt may contain the time.
                 prints[place + 1] = last = ""
                 continue
             prints[place + 1] = last = fingerprint_after(last, message)
         return last
 
     def forget(self, length: int) -> None:
-        """Forget those of more messages than so many."""
+        """Forget the fingerprints of more than `length` messages."""
         del self._known[length + 1 :]
 
 
@@ -71,24 +71,24 @@ class Repair:
     units: int
     """Tokens that were dropped."""
     raw: Any
-    """The caller's own object."""
+    """The caller's message."""
 
 
 RepairMode = Literal["drop", "error"]
-"""Whether messages that no provider accepts are left out, or refused."""
+"""Whether invalid messages are left out or raise an error."""
 
 _CHARS = 4
-"""About the characters of a token."""
+"""Characters of a token, roughly."""
 _PINNED = 2
-"""The part of the room, one in so many, that messages with a pinned text may take."""
+"""Messages with a pinned text may take half of the tokens."""
 _FENCE = "```"
-"""The mark at the end of a block of code."""
+"""The end of a block of code."""
 _OUTPUT = re.compile(
     r"\s*(?:<\w|\[|\$ |(?:observation|output|(?:execution )?results?|exit code|traceback)\b)", re.IGNORECASE
 )
-"""How the output of a program begins, where it comes as a message of the user."""
+"""How program output begins that is sent as a user message."""
 _PRINTED_LINES = 3
-"""Line breaks from which on such a message is an output however it begins."""
+"""A user message with at least this many line breaks counts as output, however it begins."""
 
 
 Span = tuple[int, int]
@@ -96,7 +96,7 @@ Span = tuple[int, int]
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return ranges in order, those that touch or overlap as one, without empty ones; they come sorted."""
+    """Return sorted ranges with those that touch or overlap merged, without empty ones."""
     found: list[Span] = []
     for start, stop in spans:
         if found and start <= found[-1][1]:
@@ -119,7 +119,7 @@ def ranges(turns: Sequence[int]) -> list[Span]:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of JSON values; other objects are those of a client library, which do not change."""
+    """Return a copy of JSON values; other objects belong to a client library and do not change."""
     if isinstance(value, dict):
         return {key: copied(each) for key, each in value.items()}
     return [copied(each) for each in value] if isinstance(value, list) else value
@@ -138,17 +138,17 @@ class Turns:
         self.source: list[Any] = []
         """The caller's messages; the list only grows."""
         self._copies: list[Any] = []
-        """These as they came: their owner may change them."""
+        """Copies of these, since the caller may change them."""
         self.generation = 0
-        """How often turns or positions have changed; until it changes, they only grow."""
+        """Changes whenever turns or positions change; until then they only grow."""
         self.order = 0
-        """How often positions have changed."""
-        # Messages that could be in any format are read in that of the model.
+        """Changes whenever positions change."""
+        # Messages that could be in any format are read in the format of the model.
         guess = "anthropic" if self.model is not None and "claude" in self.model else "openai"
         self._reset(wire(guess if format is None else format))
 
     def _reset(self, chosen: Wire) -> None:
-        """Begin anew in a format."""
+        """Start over in a format."""
         self.generation += 1
         self.order += 1
         self.wire = chosen
@@ -156,7 +156,7 @@ class Turns:
         self.pairs = Pairs(by_name=chosen.named)
         self._rules = rules_of(chosen, self.pairs)
         self.raws: list[Any] = []
-        """The messages, as they came or repaired."""
+        """The messages, as added or repaired."""
         self.messages: list[Message] = []
         self.units: list[int] = []
         self.indexes: list[int] = []
@@ -174,37 +174,37 @@ class Turns:
         """Tokens of the system messages."""
         self.system: list[int] = []
         """The positions of messages that always stay and are in no turn: the system messages before the first turn, and
-        a compaction of the provider that is a message of its own."""
+        a provider's compaction that is a separate message."""
         self.compaction: int | None = None
         """The position of the message with the provider's newest compaction."""
         self.compacted = 0
-        """How many messages stand before it that the provider does not read, and that are not among these."""
+        """How many messages before it are not read, since the provider ignores them."""
         self.loaded: frozenset[str] = frozenset()
         """The names of the deferred tools that messages have loaded."""
         self.task: int | None = None
-        """The position of the first message in which a person says something, or until then of the user's first."""
+        """The position of the first message by a person; until there is one, of the user's first message."""
         self.instruction: int | None = None
         """The position of the user's last message."""
         self.spoken: list[int] = []
-        """The positions of messages in which a person says something, or a subagent answers."""
+        """The positions of messages by a person, or with the answer of a subagent."""
         self.answers: set[str] = set()
-        """The ids of calls whose results are answers of subagents."""
+        """The ids of calls to subagents."""
         self.notes: set[int] = set()
-        """The turns that are only the note of an earlier fit."""
+        """The turns that consist of the note of an earlier fit."""
         self.noted: dict[int, int] = {}
-        """Tokens of such a note inside other turns."""
+        """Tokens of such notes inside other turns."""
         self.repairs: list[Repair] = []
         self.thinks = False
-        """Whether any message has thinking that a provider may refuse after an edit."""
+        """Whether a message has thinking that a provider may refuse after an edit."""
         self._reasoning: list[int] = []
         self._runs: list[int] = []
-        """For each message the first of those that a provider reads as one with it: the model's, in a row."""
+        """For each message, the first of the consecutive model messages that a provider combines with it."""
 
     def __len__(self) -> int:
         return len(self.raws)
 
     def snapshot(self) -> Turns:
-        """Return a shallow copy; lists are replaced or grow at the end, so with their lengths it is a snapshot."""
+        """Return a shallow copy: a snapshot, with the lengths of its lists, which are replaced or grow at the end."""
         copied = object.__new__(Turns)
         copied.__dict__.update(self.__dict__)  # Much faster than `copy.copy`, and each fit needs one.
         return copied
@@ -233,11 +233,11 @@ class Turns:
         first, read, add = len(self.source), self.wire.read, self._add
         messages = [read(raw, i) for i, raw in enumerate(raws, first)]
         if first and any(message.any("compaction") for message in messages):
-            self._reread(self.wire, [*self.source, *raws])  # What stands before it is not read any more.
+            self._reread(self.wire, [*self.source, *raws])  # Messages before it are not read any more.
             return
         self._late = LateResults()
         self._owns = False
-        """Whether the lists of turns are new since messages were added last, and may be changed."""
+        """Whether the lists of turns were copied for this batch and may be changed."""
         shown = still_read(messages, self.wire)
         self.compacted += len(messages) - len(shown)
         for i in shown:
@@ -248,9 +248,9 @@ class Turns:
         self._copies += map(copied, raws)
 
     def refresh(self, kept: Sequence[Span] | None = None) -> bool:
-        """Read the messages again if their owner changed one since it came; return whether that is so.
+        """Read the messages again if the caller changed one of them, and return whether that is so.
 
-        `kept` are ranges of positions to look at, besides the system messages; without it, all of them.
+        `kept` limits the check to ranges of positions, besides the system messages.
         """
         indexes = self.indexes
         kept = [(0, len(indexes))] if kept is None else [*kept, (0, self.starts[0] if self.starts else len(indexes))]
@@ -274,7 +274,7 @@ class Turns:
         return sum(place == at != self.compaction for place, at in enumerate(self.system))
 
     def tokens(self, number: int) -> int:
-        """Return about how many units of the meter so many tokens are."""
+        """Return a number of tokens in units of the meter, roughly."""
         return number * _CHARS if self.meter.unit in ("chars", "bytes") else number
 
     def turn_of(self, position: int) -> int:
@@ -282,18 +282,18 @@ class Turns:
         return bisect_right(self.starts, position) - 1
 
     def at(self, *positions: int | None) -> set[int]:
-        """Return the turns of messages at some positions; a message that is in no turn has none."""
+        """Return the turns of the messages at some positions; some messages are in no turn."""
         fixed = set(self.system)
         return {self.turn_of(at) for at in positions if at is not None and at not in fixed}
 
     def skipped(self, position: int) -> int:
-        """Return how many of the caller's messages before one at this position are not read, since a compaction is."""
+        """Return how many of the caller's messages before a position are not read because of a compaction."""
         return self.compacted if position >= self.leading else 0
 
     def pinned(self, pin: Pin, room: int) -> set[int]:
         """Return the turns of pinned messages.
 
-        Those that have a pinned text are pinned as far as they take half of the room, the newest first.
+        Messages with a pinned text are pinned within half of the tokens, the newest first.
 
         Raises:
             InvalidValue: an index is invalid.
@@ -315,13 +315,13 @@ class Turns:
         return chosen
 
     def _positions_with(self, pin: Collection[int | str]) -> list[int]:
-        """Return the positions of messages that have one of the texts in `pin`."""
+        """Return the positions of messages that contain one of the texts in `pin`."""
         texts = [each.casefold() for each in pin if isinstance(each, str)]
         said = ((at, message.text().casefold()) for at, message in enumerate(self.messages)) if texts else ()
         return [at for at, text in said if any(each in text for each in texts)]
 
     def question(self) -> tuple[int | None, str]:
-        """Return the position of the last words of the user, and these; `None` and an empty text without any."""
+        """Return the position and the words of the last message by a person; `None` and an empty text without one."""
         for at in range(len(self.messages) - 1, -1, -1):
             message = self.messages[at]
             if message.role == "user" and is_spoken(message) and (words := message.said()):
@@ -329,10 +329,10 @@ class Turns:
         return None, ""
 
     def printed(self, position: int) -> bool:
-        """Return whether a message of the user is the output of a command, where the model calls no tools.
+        """Return whether a user message is the output of a command, for agents without tool calls.
 
-        The model's message before it ends with a block of code then, and it looks like what a program prints: a person
-        who says something about that code says it in a line or two.
+        The model's message before it ends with a block of code, and it looks like program output: a person comments on
+        code in a line or two.
         """
         message = self.messages[position]
         before = self.messages[position - 1] if position else message
@@ -345,12 +345,12 @@ class Turns:
         return _OUTPUT.match(said) is not None or said.count("\n") >= _PRINTED_LINES
 
     def idle(self, gone: Collection[int]) -> list[int]:
-        """Return the positions of reasoning that no output of the model follows; `gone` are positions left out."""
+        """Return the positions of reasoning without a following output of the model; `gone` are dropped positions."""
         if not self.wire.batches:
             return []
         found: list[int] = []
         reasoning, gone = set(self._reasoning), set(gone)
-        speaks = False  # Whether the next message that stays is the model's.
+        speaks = False  # Whether the next kept message is the model's.
         for at in range(len(self.messages) - 1, min(reasoning, default=len(self.messages)) - 1, -1):
             if at in reasoning and not speaks:
                 found.append(at)
@@ -360,7 +360,7 @@ class Turns:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a call may have no result yet, or reasoning no output."""
+        """Whether there may be a call without a result, or reasoning without an output."""
         return bool(self.pairs.open) or bool(self._reasoning)
 
     def fingerprint(self, length: int) -> str:
@@ -368,7 +368,7 @@ class Turns:
         return self._prints.of(self.messages, length, self.leading)
 
     def span(self, turn: int) -> tuple[int, int]:
-        """Return the positions of a turn's first message and of the one after its last."""
+        """Return the range of positions of a turn."""
         starts = self.starts
         return starts[turn], starts[turn + 1] if turn + 1 < len(starts) else len(self.raws)
 
@@ -393,7 +393,7 @@ class Turns:
                 return
             message = repaired
         elif self.wire.pairs and not self.starts and role == "assistant" and not message.any("compaction"):
-            self._fault(message, index, "the user has to speak first", None)
+            self._fault(message, index, "the first message must be the user's", None)
             return
         at, units = len(self.raws), self.chat.units(message)
         self.raws.append(message.raw)
@@ -406,7 +406,7 @@ class Turns:
             self.compaction = at
         self.loaded |= loaded_tools(message)
         alone = self.compaction == at and self.wire.batches
-        if role == "system" and self.starts:  # A reminder in the middle leaves with the turn that it follows.
+        if role == "system" and self.starts:  # A reminder in the middle belongs to the turn before it.
             self._place(at, units, at - 1)
             self._hear(message, at)
             return
@@ -425,7 +425,7 @@ class Turns:
             self._seat(at, bond)
 
     def _hear(self, message: Message, at: int) -> None:
-        """Register a message in which a person says something: typed, or inside another text; or a subagent answers."""
+        """Register a message by a person, typed or inside another text, or with the answer of a subagent."""
         if message.role == "assistant":
             self.answers |= {piece.id for piece in message.pieces if piece.kind == "call" and piece.name in SUBAGENTS}
             return
@@ -441,7 +441,7 @@ class Turns:
             self.spoken.append(at)
 
     def _notice(self, message: Message, at: int) -> None:
-        """Register thinking: whether there is any that an edit invalidates, and messages that are only reasoning."""
+        """Register thinking that an edit may invalidate, and messages that are only reasoning."""
         if self.wire.binds and not self.thinks:
             self.thinks = message.any("thinking")
         if self.wire.batches and all(piece.kind in ("thinking", "remainder") for piece in message.pieces):
@@ -457,7 +457,7 @@ class Turns:
             self.noted[turn] = self.noted.get(turn, 0) + units
 
     def _place(self, at: int, units: int, bond: int | None) -> None:
-        """Add a message to the turn that it is bound to, or begin a turn with it."""
+        """Add a message to the turn that it is bound to, or start a turn with it."""
         if bond is None or not self.starts:
             self.before.append(self.total)
             self.starts.append(at)
@@ -468,7 +468,7 @@ class Turns:
         self.total += units
 
     def _merge(self, turn: int) -> None:
-        """Merge a turn and all after it. The lists are new: a receipt may still be written from the old ones."""
+        """Merge a turn with all after it, in copies of the lists: a receipt may still be written from the old ones."""
         turn = max(0, turn)
         self.generation += 1
         if not self._owns:
@@ -485,19 +485,19 @@ class Turns:
             self.noted.pop(gone, None)
 
     def _seat(self, at: int, bond: int | None) -> None:
-        """Note a result that has to be moved next to its call.
+        """Note a result that must be moved next to its call.
 
         Raises:
-            InvalidValue: it has to be moved, and `repair` is `error`.
+            InvalidValue: it must be moved, and `repair` is `error`.
         """
         if bond is None or not self.wire.adjacent or at - bond <= 1:
             return
         if self._late.add(self.messages, self._runs, bond, at):
             raw = self.messages[at].raw
-            self._record(Repair(self.indexes[at], "moved", "its result has to follow the call", 0, raw))
+            self._record(Repair(self.indexes[at], "moved", "a result must follow its call", 0, raw))
 
     def _move(self, order: list[int]) -> None:
-        """Put messages in order. The turns stay: a message is moved inside its turn only."""
+        """Reorder messages. A message only moves inside its turn."""
         self.generation += 1
         self.order += 1
         place = {at: seat for seat, at in enumerate(order)}
@@ -517,7 +517,7 @@ class Turns:
     def _without_orphans(self, message: Message, index: int) -> Message | None:
         """Return the message without results that have no call, or `None` if nothing else is in it.
 
-        A message that answers calls of two turns of the model cannot follow both: the older calls have no result then.
+        A message with results for two turns of the model cannot follow both, so it loses the older results.
         """
         message = self.pairs.named(message)
         if len(message.results) == 1 and message.results[0] in self.pairs.open:
@@ -534,11 +534,11 @@ class Turns:
         gone = [message.pieces[i] for i in lost]
         ids = ", ".join(repr(piece.id) for piece in gone)
         raw = without(message, gone)
-        self._fault(message, index, f"no call waits for the result {ids}", raw)
+        self._fault(message, index, f"there is no call for the result {ids}", raw)
         return None if raw is None else self._without_orphans(self.wire.read(raw, index), index)
 
     def _fault(self, message: Message, index: int, reason: str, raw: Any | None) -> None:
-        """Record a problem of a message; `raw` is the message after the repair."""
+        """Record a problem; `raw` is the message after the repair."""
         units = self.chat.units(message)
         left = 0 if raw is None else self.chat.units(self.wire.read(raw, index))
         self._record(Repair(index, "dropped" if raw is None else "changed", reason, units - left, message.raw))
@@ -548,7 +548,7 @@ class Turns:
         self.repairs.append(repair)
 
     def refuse(self, repair: Repair) -> None:
-        """Pass unless `repair` is `error`.
+        """Raise an error if `repair` is `error`.
 
         Raises:
             InvalidValue: it is; the error names the message and the problem.
@@ -558,7 +558,7 @@ class Turns:
 
 
 class MessageIndex:
-    """What was read of a history: each message is read once, and all again if their positions have changed."""
+    """An index of the messages: each is read once, and all are read again if positions have changed."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -566,15 +566,15 @@ class MessageIndex:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin anew."""
+        """Empty the index."""
         raise NotImplementedError
 
     def _add(self, position: int, message: Message) -> None:
-        """Read a message."""
+        """Add a message to the index."""
         raise NotImplementedError
 
     def keep_up(self) -> None:
-        """Read the messages that have come."""
+        """Read new messages."""
         turns = self._turns
         if self._order != turns.order:
             self._order, self._read = turns.order, 0
@@ -585,6 +585,6 @@ class MessageIndex:
 
 
 def _is_program(message: Message) -> bool:
-    """Return whether a message of the user is written by a program alone, such as the state of the workspace."""
+    """Return whether only a program wrote a user message, such as the state of the workspace."""
     said = "".join(piece.text for piece in message.pieces if piece.kind == "text")
     return bool(said.strip()) and not is_spoken(message)

@@ -176,7 +176,7 @@ class Bids:
             used = fit.used - self.fixed + units
             if used <= room:
                 return TurnsProposal(used, used, fit=fit, called=called)
-            cost = units if attempt < _TRIES - 1 else self._called(range(len(fit.weights)), paid)[1]
+            cost = units if attempt < _TRIES - 1 else self._called(range(len(fit.turns.starts)), paid)[1]
         raise DoesNotFit("the tools that the history calls do not fit", needed=used, available=room)
 
     def _called(self, turns: Iterable[int], paid: frozenset[int]) -> tuple[frozenset[int], int]:

@@ -514,7 +514,7 @@ class Session:
 
     def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
         """Return the result of a call of that tool, in at most `budget` tokens."""
-        limit = self.settings.longest_result if budget is None else budget
+        limit = (self.settings.longest_result or self.settings.budget) if budget is None else budget
         return recall_tool.answered(arguments, self._journal.dropped, limit, self.meter)
 
     def restore(self, handle: str) -> None:

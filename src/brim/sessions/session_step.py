@@ -67,7 +67,7 @@ CUT = "cut"
 """The trigger of an entry by which the history continues as it was last sent."""
 PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False, "cut": None, "held": None}
 """The fields of a prompt's entry that are not written, and their values then."""
-_HELD = 8
+_HELD = 64
 """How many times the budget the history may take before what was cut off leaves memory."""
 _REFUSED = 256
 """Tokens from which on a refusal is believed to be one of length; a shorter prompt has another fault."""
@@ -110,7 +110,7 @@ class SessionStep:
         format = wire(state.settings.format or format_of(given) or context.history.turns.wire.name)
         cap, meter = state.settings.longest_result, state.model_meter.meter
         sent = list(given)
-        if limited:
+        if limited and cap is not None:
             sent = [bounded(raw, had + i, format, cap, meter).raw for i, raw in enumerate(given)]
         if state.taken is None:
             state.take_held_results()

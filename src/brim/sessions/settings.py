@@ -55,6 +55,10 @@ def _flag(name: str, value: Any) -> None:
         raise InvalidType(name, value, "True or False")
 
 
+def _limit(name: str, value: Any) -> int | Fraction | None:
+    return None if value is None else units_or_share(name, value)
+
+
 def _texts(name: str, value: Any) -> None:
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
         raise InvalidType(name, value, "a list of texts")
@@ -100,12 +104,12 @@ class SessionOptions(TypedDict, total=False):
         ),
     ]
     tool_limit: Annotated[
-        int | str,
+        int | str | None,
         Option(
             "session.tool_limit",
-            "100%",
-            "The most tokens of one tool result, or a share of the budget.",
-            units_or_share,
+            None,
+            "The most tokens of one tool result, or a share of the budget, however much room there is.",
+            _limit,
         ),
     ]
     memory_limit: Annotated[
@@ -281,9 +285,11 @@ class SessionSettings:
         return min(Stable().low, _BELOW_WARNING * self.window.warning / max(1, self.budget))
 
     @property
-    def longest_result(self) -> int:
-        """The most tokens of one tool result."""
-        amount = units_or_share("tool_limit", self.options["tool_limit"])
+    def longest_result(self) -> int | None:
+        """The most tokens of one tool result; `None` without a limit."""
+        amount = _limit("tool_limit", self.options["tool_limit"])
+        if amount is None:
+            return None
         return max(_LEAST_RESULT, part_of(amount, self.budget) if isinstance(amount, Fraction) else amount)
 
     @property

@@ -1,4 +1,4 @@
-"""Shorten a text to a limit. Each way is in a file of its own, which is loaded on first use."""
+"""Shorten a text to a limit. Each truncator has its own file, which is loaded on first use."""
 
 from __future__ import annotations
 

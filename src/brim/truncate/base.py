@@ -1,7 +1,6 @@
-"""What a truncator is, the one loop that shortens a text until it fits together with its marker, and the markers.
+"""The truncator protocol, the loop that shortens a text until it fits with its marker, and the markers.
 
-A marker of a user may contain any braces, so its two fields are replaced as plain text and nothing else in it is
-interpreted.
+A user's marker may contain any braces, so its fields are replaced as plain text.
 """
 
 from __future__ import annotations
@@ -63,9 +62,9 @@ def shrink(
 ) -> Cut:
     """Return the result of `build(room)` for the largest room found whose result counts at most `limit`.
 
-    `build` gets the number of tokens that it may use and returns what it makes of `text`, markers and notes included.
-    It returns an empty text or raises `DoesNotFit` if it can keep nothing. Joined texts can count more than they do
-    apart, so each result is counted as a whole, and the room shrinks by the excess.
+    `build` takes the number of tokens that it may use and returns a shorter text with its markers and notes. It returns
+    an empty text or raises `DoesNotFit` if it can keep nothing. Joined texts can count more than their parts, so each
+    result is counted as a whole, and the room shrinks by the excess.
 
     Args:
         text: the whole text.
@@ -100,19 +99,19 @@ def refusal(text: str, smallest: int, limit: int, meter: Meter) -> DoesNotFit:
 
 
 _COUNTED = re.compile(r" ?\[\{dropped[^\]]*omitted\]")
-"""The brackets of a marker that say how many were dropped."""
+"""The brackets of a marker with the number of dropped parts."""
 
 
 def mark(number: int, noun: str, recall: str = "") -> str:
-    """Return the mark of what is omitted; with the handle `recall` it says how to bring that back."""
+    """Return the mark for an omission; with the handle `recall` it says how to get the text back."""
     more = f"; recall {recall}" if recall else ""
     return f"[{number:,} {noun if number == 1 else noun + 's'} omitted{more}]"
 
 
 def filled(marker: str, dropped: int) -> str:
-    """Return `marker` with `{dropped}` and `{dropped:,}` replaced by the number, and the noun in its singular for 1.
+    """Return `marker` with `{dropped}` and `{dropped:,}` replaced by the number, and a singular noun for 1.
 
-    Without anything dropped, it has no brackets that count.
+    If nothing was dropped, the brackets with the number are removed.
     """
     if not dropped:
         marker = _COUNTED.sub("", marker)

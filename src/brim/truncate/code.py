@@ -1,7 +1,7 @@
-"""Keep the signatures of source code and leave out the bodies that are too long.
+"""Keep the signatures of source code and leave out bodies that are too long.
 
-A reader of code that does not fit needs to know what can be called and with what. So signatures and imports come first,
-then other lines outside of bodies, then the first line of each docstring or comment, then small bodies.
+A reader needs to know what can be called with which arguments. So signatures and imports come first, then other lines
+outside of bodies, then the first line of each docstring or comment, then small bodies.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _CONTAINER = re.compile(
 _IMPORT = re.compile(r"(?:from|import|#include|using|use|package|require)\b|.{0,80}\brequire\(")
 _COMMENTS = ('"""', "'''", 'r"""', "#", "//", "/*", "--", ";;")
 _LONGEST_HEAD = 16
-"""Lines of the parameters of a function; more in parentheses are a list of values."""
+"""Lines of a function's parameters; more in parentheses are a list of values."""
 _CLIP = 200
-"""Characters of a line that are searched for what it opens."""
+"""Characters of a line that are searched for brackets and keywords."""
 
 
 class Definition(NamedTuple):
-    """What is defined: its head, and its body, which is empty for a class or the like."""
+    """A definition: its head, and its body, which is empty for a class or the like."""
 
     head: int
     """The first line of its head."""
@@ -42,18 +42,18 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Code(BaseTruncator):
-    """Divides code into lines; signatures and imports come first, then what else is outside of bodies, then bodies.
+    """Keeps lines of code: signatures and imports first, then other lines outside of bodies, then bodies.
 
-    The last line that reports a failure comes before all others. If not one line fits, the text is cut as a log.
+    The last line that reports a failure comes before all others. If no line fits, the text is cut as a log.
     """
 
     marker: str | None = None
-    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
         margins = indents(parts)
-        failures = [line for line in parts.failures(code=True) if margins[line] == 0]  # Others are prose in comments.
+        failures = [line for line in parts.failures(code=True) if margins[line] == 0]  # Indented ones are comments.
         order = _ranked(parts, margins)
         cut = pick(parts, ([line] for line in order), limit, meter, fixed=[failures[-1:]], gaps=False)
         return cut or truncator("log", self.marker).truncate(text, limit, meter)
@@ -86,7 +86,7 @@ def indents(parts: TextParts) -> list[int | None]:
 
 
 def definitions(parts: TextParts, margins: Sequence[int | None]) -> Iterator[Definition]:
-    """Yield what has lines that are indented under it; the members of a class or the like are definitions too."""
+    """Yield lines with others indented below them; the members of a class or the like are definitions too."""
     filled = [(line, margin) for line, margin in enumerate(margins) if margin is not None]
     at = 0
     while at < len(filled) - 1:
@@ -102,7 +102,7 @@ def definitions(parts: TextParts, margins: Sequence[int | None]) -> Iterator[Def
 
 
 def _past_head(parts: TextParts, filled: Sequence[tuple[int, int]], at: int) -> int:
-    """Return the place after a line and after the lines of parameters that it opens."""
+    """Return the place after a line and its parameters on further lines."""
     line = parts.part(filled[at][0])[:_CLIP].rstrip()
     is_open = line.count("(") - line.count(")")
     if is_open <= 0 or not line.endswith(("(", ",")):

@@ -1,7 +1,7 @@
 """Keep the headers of a diff and shorten its hunks.
 
-The headers say which files and places changed, and the signs what. The longest hunks are cut first, in their middle, so
-that small changes stay whole.
+The headers name the changed files and places. The longest hunks are cut first, in their middle, so that small changes
+stay whole.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diff(BaseTruncator):
-    """Divides a diff into lines; headers come first, then what changed, from the edges of each hunk inward.
+    """Keeps lines of a diff: headers first, then changed lines, from the edges of each hunk inward.
 
     The last line that reports a failure comes before all others. A text without hunks is cut as a log.
     """
 
     marker: str | None = None
-    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
@@ -40,7 +40,7 @@ class Diff(BaseTruncator):
 
 
 def _depths(parts: TextParts) -> Iterator[tuple[int, tuple[bool, int]]]:
-    """Yield each line under a hunk header: whether it did not change, and how far it is from the edges of its hunk.
+    """Yield each line of a hunk: whether it is unchanged, and its distance from the edges of the hunk.
 
     The header says how many lines follow, so a removed line `-- x` is not mistaken for a file name. A line that is not
     valid in a hunk ends it early.

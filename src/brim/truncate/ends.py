@@ -1,8 +1,8 @@
 """Keep the start of a text, its end, or both, and drop the rest.
 
-Documents tend to say first what matters most, histories last. Tool output says what ran at the top and what went wrong
-at the bottom, so its middle is the cheapest part to lose. Half a line is often worse than none: a cut path, number or
-record looks like a complete one, so there is a way to keep whole lines.
+Documents begin with what matters most, histories end with it. Tool output says what ran at the top and what went wrong
+at the bottom, so its middle is the cheapest part to lose. A cut path, number or record looks like a complete one, so
+`Lines` keeps whole lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Ends(BaseTruncator):
     """Truncate in the middle, leaving a marker that says how much was removed."""
 
     marker: str = "\n[{dropped:,} characters omitted]\n"
-    """Stands where text was removed; `{dropped}` is the number of characters."""
+    """Replaces the removed text; `{dropped}` is the number of characters."""
     head_share: float = 0.5
     """Fraction of the kept text that comes from the start."""
 
@@ -38,7 +38,7 @@ class Ends(BaseTruncator):
         rest = text[len(head) :]
         tail = meter.tail(rest, max(0, room - meter.count(head))) if self.head_share < 1 else ""
         if len(tail) == len(rest):
-            # The parts fit although the whole does not: something has to go, or the marker would be wrong.
+            # The parts fit although the whole does not: drop a character, or the marker would be wrong.
             tail = rest[boundary_after(rest, 1) :]
         return head + filled(self.marker, len(rest) - len(tail)) + tail if head or tail else ""
 
@@ -48,7 +48,7 @@ class Head(Ends):
     """Truncate at the end, leaving a marker there."""
 
     marker: str = "\n[remainder omitted]"
-    """Stands after the kept text; `{dropped}` is the number of characters."""
+    """Follows the kept text; `{dropped}` is the number of characters."""
     head_share: float = 1
 
 
@@ -57,7 +57,7 @@ class Tail(Ends):
     """Truncate at the start, leaving a marker there."""
 
     marker: str = "[beginning omitted]\n"
-    """Stands before the kept text; `{dropped}` is the number of characters."""
+    """Precedes the kept text; `{dropped}` is the number of characters."""
     head_share: float = 0
 
 

@@ -1,7 +1,7 @@
-"""The lines of a text that report a failure.
+"""Find the lines of a text that report a failure.
 
-A reader of a tool's output looks for what went wrong, and an agent that does not see it tries the same again. Counts of
-zero, names of files and code that handles errors report nothing.
+An agent that does not see what went wrong tries the same again. Counts of zero, file names and code that handles errors
+are not reports.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 _WORD = 60
-"""Characters of the longest word that is looked at."""
+"""Characters of the longest word that is recognised."""
 _STEMS = (
     *(
         "error",
@@ -29,7 +29,7 @@ _STEMS = (
     *("segmentation fault", "core dumped", "abort", "crash", "out of memory", "not ok ", "exit", "http/", "err!"),
     "\ne   ",
 )
-"""What a report holds, in small letters. Words are found by these, since a search by the pattern alone takes longer."""
+"""Stems of reports in lower case. Searching for these first is faster than searching for the pattern."""
 _FOREIGN = ("✗", "✘", "✖", "❌", "错误", "失败", "异常", "エラー", "失敗")
 """Stems outside ASCII."""
 _NOUNS = ("error", "exception", "failure")
@@ -44,21 +44,21 @@ _FAILURE = re.compile(
     r"|\ne {3}|[^\x00-\x7f]",
     re.IGNORECASE,
 )
-"""A report, where the word with its stem begins."""
+"""A report, from the start of the word."""
 _CODE = re.compile(
     r"[+-]?\s{0,200}(?://|#|(?:raise|except|throws?|catch|class|def|fn|func|function|import|from|return|if)\b)"
 )
 _LEVEL = re.compile(r"[\W\dTZ]{0,60}(?:ERROR|FATAL|CRITICAL)\b")
-"""The start of a line of a log, however it ends: its time and its level."""
+"""The start of a log line: its time and its level."""
 _CODE_ENDS = (";", "{", "}", ")", "]", ",", "(", "[")
 _STEP = 500_000
-"""Characters of a text that are searched in one go."""
+"""Characters of a text that are searched at once."""
 _CLIP = 400
-"""Characters of a line that are looked at to tell code from a report."""
+"""Characters of a line that are examined to tell code from a report."""
 
 
 def last_failure(text: str) -> int | None:
-    """Return the place of the last failure that a text reports, or `None`."""
+    """Return the offset of the last failure that a text reports, or `None`."""
     return max(failure_places(text), default=None)
 
 
@@ -68,9 +68,9 @@ def reports_failure(text: str) -> bool:
 
 
 def failure_places(text: str) -> list[int]:
-    """Return the places where failures are reported, ascending.
+    """Return the offsets of reported failures, ascending.
 
-    A long text is searched in steps of whole lines: a search through all of it holds up other threads.
+    A long text is searched in steps, so that other threads can run.
     """
     found: list[int] = []
     start = 0
@@ -82,15 +82,15 @@ def failure_places(text: str) -> list[int]:
 
 
 def _places_in(text: str) -> list[int]:
-    """Return the places of a step, ascending."""
+    """Return the offsets in one step, ascending."""
     text = "\n" + text
-    lower = text.replace("İ", "I").lower()  # The only letter whose small form is longer.
+    lower = text.replace("İ", "I").lower()  # The only letter whose lower case is longer.
     stems = _STEMS if text.isascii() else (*_STEMS, *_FOREIGN)
     return sorted({place for stem in stems for place in _reports(text, lower, stem)})
 
 
 def _reports(text: str, lower: str, stem: str) -> Iterator[int]:
-    """Yield the places of the reports with one stem, in a text with a line break more at its start."""
+    """Yield the offsets of reports with one stem; `text` has an additional line break at its start."""
     at = lower.find(stem)
     while at >= 0:
         word, stop = at, at + len(stem)

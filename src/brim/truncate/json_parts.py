@@ -1,7 +1,7 @@
-"""A JSON document, or lines of JSON, as its members, of which some may be omitted: whatever is, it stays JSON.
+"""A JSON document, or lines of JSON, as members, of which some may be omitted so that it stays JSON.
 
-Only the places of values are used, so that numbers, escapes, duplicate keys and the layout stay as they were written.
-Small neighbours are one part: a record whose fields explain each other. A long string is divided into its lines.
+Only the offsets of values are used, so that numbers, escapes, duplicate keys and the layout stay as written. Small
+neighbours form one part, such as a record. A long string is divided into its lines.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from brim.truncate.failure import failure_places
 from brim.truncate.parts import LONG_LINE, NEAR_END, STATUS, TextParts, from_both_ends, grain, whole_part
 
 SMALL = 160
-"""Characters of an object or array that is shown as one, and of neighbours that are joined."""
+"""Characters up to which an object or array is one part, and neighbours are joined."""
 _MARK = 24
-"""Characters of members that are shown although they were not chosen: a mark in their place would be as long."""
+"""Characters up to which members are shown although they were not chosen: a mark would be as long."""
 _FAILURES = 8
-"""Members that report a failure and are shown before all others, from both ends."""
+"""Members with a failure that come before all others, from both ends."""
 _DEEPEST = 32
-"""Levels whose members are told apart. Each is read once more than the one around it."""
+"""Levels that are divided. Each level is parsed once more than the one around it."""
 LARGEST = 1_000_000
-"""Characters of the largest text that is read as JSON unasked: all other threads wait while a larger one is read."""
+"""Characters of the largest text that is parsed as JSON unasked: parsing blocks other threads."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _BETWEEN = re.compile(r"[ \t\n\r]*[,:]?[ \t\n\r]*")
-"""What stands between two values, or between a key and its value."""
+"""The separator of two values, or of a key and its value."""
 _NOUNS = {"[": "item", "{": "field"}
 
 Member = tuple[int, int, int]
-"""Where a member of an object or array begins, where its value begins after its key, and where it ends."""
+"""The offsets of a member of an object or array: its start, the start of its value, and its end."""
 
 
 class JsonNode:
-    """A value of a JSON document, with its key if it has one; or several small neighbours."""
+    """A value of a JSON document with its key, or several small neighbours."""
 
     __slots__ = ("before", "inner", "lines", "noun", "parts", "size", "start", "stop", "value")
 
     def __init__(self, start: int, value: int, stop: int, noun: str, inner: Iterable[JsonNode] = ()) -> None:
         self.start, self.value, self.stop = start, value, stop
-        """Where it begins, where its value begins after its key, and where it ends."""
+        """The offsets of its start, of its value after the key, and of its end."""
         self.noun = noun
-        """What its members are called: `field` or `item`; empty if it has none."""
+        """The name of its members, `field` or `item`; empty if it has none."""
         self.size = 1
-        """How many members of its parent it stands for."""
+        """How many members of its parent it covers."""
         self.before = 0
         """How many members of its parent are before it."""
         self.inner = list(inner)
@@ -65,9 +65,9 @@ class JsonNode:
 
 
 class JsonParts:
-    """A JSON document as its members, of which some may be omitted.
+    """A JSON document as members, of which some may be omitted.
 
-    The key of a value that is divided is a part too: it shows that there is such a value, and how much it holds.
+    The key of a divided value is a part too: it shows that there is such a value, and its size.
     """
 
     def __init__(self, text: str, root: JsonNode) -> None:
@@ -76,7 +76,7 @@ class JsonParts:
         self._nodes: list[JsonNode] = []
         self._starts, self._stops = array("L"), array("L")
         self._ranks: list[tuple[int, int]] = []
-        """How late each part is shown: by its place in arrays and strings, then by its depth."""
+        """The rank of each part: by its place in arrays and strings, then by its depth."""
         self._add(root, 0, 0)
 
     def _add(self, node: JsonNode, cost: int, depth: int) -> None:
@@ -106,7 +106,7 @@ class JsonParts:
         return len(self._nodes)
 
     def part_at(self, place: int) -> int:
-        """Return the part that a place in the text belongs to."""
+        """Return the part at an offset of the text."""
         return max(0, bisect_right(self._starts, place) - 1)
 
     def size(self, part: int) -> int:
@@ -114,7 +114,7 @@ class JsonParts:
         return self._stops[part] - self._starts[part]
 
     def part(self, part: int) -> str:
-        """Return the text of a part; a line of a string as it reads."""
+        """Return the text of a part; a line of a string without escapes."""
         start, stop = self._starts[part], self._stops[part]
         is_line = self._nodes[part].lines is not None and start > self._nodes[part].value
         return str(json.loads(f'"{self.text[start:stop]}"')) if is_line else self.text[start:stop]
@@ -144,7 +144,7 @@ class JsonParts:
         """Yield the members of a value that are shown: a mark in each gap of an array, one at the end of an object."""
         inner, gap, at = node.inner, 0, 0
         groups = groupby(chosen, key=lambda part: bisect_right(inner, part, key=lambda each: each.parts[0]) - 1)
-        shown = {index: [*parts] for index, parts in groups if index >= 0}  # The key of the value itself is before all.
+        shown = {index: [*parts] for index, parts in groups if index >= 0}  # The key of the value itself comes first.
         others = (each.stop - each.start for index, each in enumerate(inner) if index not in shown)
         whole = not recall and sum(islice(others, _MARK + 1)) <= _MARK
         for index in range(len(inner)) if whole else shown:
@@ -160,7 +160,7 @@ class JsonParts:
             yield _member(gap, node.noun, recall)
 
     def ending(self) -> list[int]:
-        """Return the members that say how it ended, the most telling first: a failure, the first member, a status."""
+        """Return the members that show how it ended, the best first: a failure, the first member, a status."""
         found = self.failures()[-1:]
         found += [at for at in range(min(_DEEPEST, len(self))) if self._stops[at] != self._nodes[at].value][:1]
         starts = (self.text[start : start + 40] for start in self._starts)
@@ -172,14 +172,14 @@ class JsonParts:
         return [*dict.fromkeys(map(self.part_at, failure_places(self.text)))]
 
     def ranked(self) -> Iterator[int]:
-        """Yield the parts, the most important first: some that report a failure, then the outermost and first ones."""
+        """Yield the parts, the most important first: some failures, then the outermost and first ones."""
         first = dict.fromkeys([*from_both_ends(self.failures())][:_FAILURES])
         yield from first
         yield from (at for at in sorted(range(len(self)), key=self._ranks.__getitem__) if at not in first)
 
 
 Parts = TextParts | JsonParts
-"""A text whose parts are shown or omitted as a whole."""
+"""A text as parts that are shown or omitted whole."""
 
 
 def _from_ends(index: int, count: int) -> int:
@@ -196,7 +196,7 @@ def _member(number: int, noun: str, recall: str) -> str:
 def json_parts(text: str, room: int | None = None) -> Parts | None:
     """Return the parts of a JSON document or of lines of JSON, small ones if there is little room.
 
-    A short document is one part. `None` if the text is neither; a text alone, or a number, is no document.
+    A short document is one part. `None` if the text is neither; a string or a number alone is not a document.
     """
     found, small, long = _documents(text), grain(SMALL, room), grain(LONG_LINE, room)
     if not found:
@@ -214,7 +214,7 @@ def members(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _documents(text: str) -> list[tuple[int, int]]:
-    """Return the one document of a text, or those on its lines; nothing if it has anything else."""
+    """Return the document of a text, or those on its lines; nothing if there is other text."""
     whole = _document(text, 0, len(text))
     if whole:
         return [whole]
@@ -232,7 +232,7 @@ def _documents(text: str) -> list[tuple[int, int]]:
 
 
 def _document(text: str, start: int, stop: int) -> tuple[int, int] | None:
-    """Return the object or array between two places, if there is nothing else."""
+    """Return the object or array between two offsets, if there is nothing else."""
     start = _past(text, start, _BLANKS)
     try:
         value, end = _DECODER.raw_decode(text, start) if text[start : start + 1] in _NOUNS else (None, stop + 1)
@@ -252,13 +252,13 @@ def _inner(text: str, start: int, stop: int) -> Iterator[Member]:
 
 
 def _past(text: str, at: int, what: re.Pattern[str] = _BETWEEN) -> int:
-    """Return the place after blanks, and a comma or colon."""
+    """Return the offset after white space, and a comma or colon."""
     found = what.match(text, at)
     return found.end() if found else at
 
 
 def _tree(text: str, member: Member, small: int, long: int, level: int) -> JsonNode:
-    """Return a value with its members, if it is longer than `small`; neighbours that are shorter together are one."""
+    """Return a value, with its members if it is longer than `small`; small neighbours are joined."""
     start, value, stop = member
     noun = _NOUNS.get(text[value], "")
     node = JsonNode(start, value, stop, noun)

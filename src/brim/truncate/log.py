@@ -1,7 +1,6 @@
-"""Keep the start and the end of a log, and the lines that report trouble.
+"""Keep the start and the end of a log, and the lines that report problems.
 
-A reader of a long log looks for how it began, how it ended, and where it says error. So does one of any other text
-that is not known better.
+This is also how texts of unknown kind are cut.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from brim.truncate.parts import LONG_LINE, TextParts, from_both_ends, grain
 from brim.truncate.picker import finest, pick, room_of
 
 _WARNING = re.compile(r"warn(?<!\wwarn)(?:ings?)?\b")
-"""A word in small letters; an expression that begins with its letters is found faster."""
+"""A warning in lower case; an expression that begins with literal letters is found faster."""
 _AROUND = (1, -1, 2, -2)
-"""The lines around a failure that stay before more of the ends, by their distance."""
+"""Distances of the lines around a failure that come before more of the ends."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Log(BaseTruncator):
-    """Divides a text into lines; a failure comes first, then its ends and what warns or stands around a failure.
+    """Keeps lines of a text: a failure first, then both ends, warnings, and the lines around failures.
 
-    A line that is too long is divided into sentences. If not one fits, the text is cut as `Ends` would cut it.
+    A line that is too long is divided into sentences. If none fits, the text is cut as by `Ends`.
     """
 
     marker: str | None = None
-    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         room = room_of(text, limit, meter)
@@ -42,14 +41,14 @@ class Log(BaseTruncator):
 
 
 def _picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:
-    """Return the line of the last failure, if that fits, and others."""
+    """Return the line of the last failure, if it fits, and others."""
     failures = parts.failures()
     fixed = [*map(parts.line_of, failures[-1:]), failures[-1:], failures[:1], ()]
     return pick(parts, ([at] for at in _by_importance(parts, failures)), limit, meter, fixed=fixed)
 
 
 def _by_importance(parts: TextParts, failures: Sequence[int]) -> Iterator[int]:
-    """Yield each line once: how it ended, then in turns from the two ends and from the lines of trouble."""
+    """Yield each line once: how the text ended, then lines of the two ends and lines about problems in turns."""
     near = (at + step for step in _AROUND for at in from_both_ends(failures) if 0 <= at + step < len(parts))
     trouble = chain(from_both_ends(failures), from_both_ends(_warnings(parts)), near)
     pairs = zip_longest(from_both_ends(range(len(parts))), trouble)
@@ -62,5 +61,5 @@ def _by_importance(parts: TextParts, failures: Sequence[int]) -> Iterator[int]:
 
 def _warnings(parts: TextParts) -> list[int]:
     """Return the lines that warn, ascending."""
-    lower = parts.text.replace("İ", "I").lower()  # The only letter whose small form is longer.
+    lower = parts.text.replace("İ", "I").lower()  # The only letter whose lower case is longer.
     return [*dict.fromkeys(parts.part_at(found.start()) for found in _WARNING.finditer(lower))]

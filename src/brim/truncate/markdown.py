@@ -1,7 +1,7 @@
 """Keep whole blocks of a Markdown document, each under its headings.
 
-Readers use the outline, so headings come first and then the blocks from the start. Of a block that is too big some
-lines stay, and a fence is always closed again. Only as much of CommonMark is read as decides where to cut.
+Headings come first, then the blocks from the start. A block that is too big keeps some lines, and a fence is always
+closed again. CommonMark is parsed only as far as needed to find places to cut.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick, room_of
 
 _OUTLINE_SHARE = 3
-"""The outline comes before the text until it takes a third of the room."""
+"""The outline takes at most a third of the room before other blocks."""
 _FENCE = re.compile(r"([ \t]*+(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]*+)*+)(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 """A fence, which may be inside a list or a quote."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\r]|$)")
@@ -46,14 +46,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Markdown(BaseTruncator):
-    """Divides a document into lines that stay with their block and headings; the outline comes first, then the start.
+    """Keeps blocks with their headings: the outline first, then blocks from the start.
 
     The last line that reports a failure comes before all others. If no block fits, the text without its fences is cut
     as a log. `DoesNotFit` is raised if that would leave a fence open.
     """
 
     marker: str | None = None
-    """Stands in each gap, on a line of its own; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         parts = TextParts(text, longest=len(text) + 1, marker=self.marker)

@@ -1,7 +1,7 @@
-"""A text as its lines, each of which is shown or omitted as a whole, between marks that say what is missing.
+"""A text as lines, each of which is shown or omitted whole, with marks for the gaps.
 
-A line that is too long is divided into sentences, or at a word. JSON is divided into its members instead
-(`json_parts`); both kinds of parts are chosen, counted and shown in the same way.
+A line that is too long is divided into sentences, or at a word. JSON is divided into members (`json_parts`); both are
+chosen, counted and shown in the same way.
 """
 
 from __future__ import annotations
@@ -13,35 +13,37 @@ from collections.abc import Collection, Iterator, Sequence
 
 from brim.meter.grapheme import boundary_after
 from brim.truncate.base import filled, mark, one_line
-from brim.truncate.failure import failure_places, is_code, last_failure
+from brim.truncate.failure import failure_places, is_code, last_failure, reports_failure
 
 LONG_LINE = 600
-"""Characters of a line from which on it is divided: minified code, or prose without line breaks."""
+"""Characters above which a line is divided: minified code, or prose without line breaks."""
 SHORT_LINE = 24
-"""The same where there is hardly any room."""
+"""The same for a very small limit."""
 _JOINED = r"(?!\\u(?:03[0-6]|20[0d]|fe0|FE0|d83c|D83C))"
-"""Escapes in a string of JSON of what belongs to the letter before it."""
+"""JSON escapes of characters that combine with the one before them."""
 _SENTENCE_END = re.compile(rf"[.!?;]\s{_JOINED}|[。！？]{_JOINED}")
 _SPACE = re.compile(rf"\s{_JOINED}")
 _ESCAPE = re.compile(r"\\.")
 _WORD = re.compile(r"\w")
 _SAYS_NOTHING = re.compile(r"</?[\w:-]{1,40}>|^[\w ]{1,40}: \((?:none|empty)\)$", re.MULTILINE)
-"""Tags, and a field that a tool prints without a value, such as `Signal: (none)`."""
+"""Tags, and fields without a value, such as `Signal: (none)`."""
 STATUS = re.compile(
     r"(?:exit(?:ed)?|return|status)[ _-]{0,2}(?:with )?(?:code|status)?\W{1,3}\d{1,3}\b"
     r'|^"(?:status|state|error|errors|success|ok|code|message|result)"\s*:',
     re.IGNORECASE,
 )
-"""A line, or a field of JSON, that says how a call ended."""
+"""A line, or a field of JSON, with the status of a call."""
 _MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
 _SHORT_GAP = 40
-"""Characters of a gap between two parts that is shown although it was not chosen: more marks are hard to read."""
+"""Characters up to which a gap between two parts is shown although it was not chosen: many marks are hard to read."""
+_REPORT = 4
+"""Lines of the report of a failure that are shown: the last ones, with the place and the reason."""
 NEAR_END = 3
-"""Lines at either end of a result in which its status is looked for."""
+"""Lines at either end of a result that are searched for a status."""
 
 
 def grain(size: int, room: int | None, share: int = 3) -> int:
-    """Return the size of a part, or a third of the characters that there is room for, if that is less."""
+    """Return the size of a part, or a share of the room if that is less."""
     return size if room is None else min(size, max(SHORT_LINE, room // share))
 
 
@@ -63,9 +65,9 @@ class TextParts:
 
         Args:
             text: the text.
-            longest: characters of a line from which on it is divided.
-            marker: stands in each gap instead of the usual mark; `{dropped}` is the number of lines.
-            span: where a string of JSON begins and ends inside `text`, if it is one: its line breaks are escaped.
+            longest: characters above which a line is divided.
+            marker: fills each gap instead of the usual mark; `{dropped}` is the number of lines.
+            span: the start and end of a JSON string inside `text`; its line breaks are escaped.
         """
         self.text = text
         self.marker = None if marker is None else one_line(marker)
@@ -75,7 +77,7 @@ class TextParts:
         self._breaks = _escaped_breaks(text, self._first, self._last) if span else _breaks(text)
         self._has_marks = not span and " omitted" in text
         self.starts = array("L", [self._first])
-        """Where each part begins, and last the end of the text."""
+        """The start of each part, and the end of the text."""
         for end in (*self._breaks, self._last):
             at = self.starts[-1]
             while end - at > longest:
@@ -85,7 +87,7 @@ class TextParts:
                 self.starts.append(end)
 
     def _division(self, start: int, least: int, most: int, end: int) -> int:
-        """Return where a line is divided: after a sentence, or a word, or a letter if that is text and not JSON."""
+        """Return where to divide a line: after a sentence, a word, or in text that is not JSON a letter."""
         found = _SENTENCE_END.search(self.text, least, most) or _SPACE.search(self.text, least, most)
         if found is None and self._escaped:
             found = _SPACE.search(self.text, most, end)
@@ -97,7 +99,7 @@ class TextParts:
         return len(self.starts) - 1
 
     def part_at(self, place: int) -> int:
-        """Return the part that a place in the text belongs to."""
+        """Return the part at an offset of the text."""
         return min(bisect_right(self.starts, place) - 1, len(self) - 1)
 
     def line_of(self, part: int) -> Sequence[int]:
@@ -130,7 +132,7 @@ class TextParts:
         return "".join(shown)
 
     def _gap(self, first: int, last: int, recall: str) -> str:
-        """Return what stands in place of some parts: themselves, if the mark is not shorter."""
+        """Return the mark for some parts, or the parts themselves if it is not shorter."""
         start, stop, ends = self.starts[first], self.starts[last], last == len(self)
         above, below = bisect_right(self._breaks, start), bisect_right(self._breaks, stop)
         closed = below > above and self._breaks[below - 1] == stop
@@ -143,7 +145,11 @@ class TextParts:
             note += self._break * (0 if not note or (ends and not closed) else 1 + blank)
         else:
             note = self._note(stop - start, "character", recall)
-            note = ("" if start == self._first else " ") + note + ("" if ends else self._break if closed else " ")
+            note = (
+                ("" if start == self._first or (above and self._breaks[above - 1] == start) else " ")
+                + note
+                + ("" if ends else self._break if closed else " ")
+            )
         short = _SHORT_GAP if note and first and not ends else 0
         return self.text[start:stop] if stop - start <= max(len(note), short) else note
 
@@ -151,39 +157,49 @@ class TextParts:
         return mark(number, noun, recall) if self.marker is None else filled(self.marker, number)
 
     def _marked(self, start: int, stop: int) -> int:
-        """Return how many more lines are missing in a gap than it has, since marks in it stand for others."""
+        """Return how many more lines are missing in a gap because of marks in it."""
         found = _MARKED.findall(self.text[start:stop]) if self._has_marks else ()
         return sum(int(number.replace(",", "")) - 1 for number in found)
 
     def failures(self, *, code: bool = False) -> list[int]:
-        """Return the parts that report a failure, ascending; with `code`, without those that are source code."""
+        """Return the parts that report a failure, ascending; `code` excludes source code."""
         found = dict.fromkeys(map(self.part_at, failure_places(self.text)))
         return [at for at in found if not (code and is_code(self.part(at)))]
 
     def ending(self) -> list[int]:
-        """Return the parts that say how it ended, the most telling first: the last line, the last failure, a status."""
+        """Return the parts that show how it ended, the best first: the last line, the last failure, a status."""
         failure = last_failure(self.text)
         last = next((at for at in range(len(self) - 1, -1, -1) if self._tells(at)), None)
         found = [] if last is None else [last]
-        found += [] if failure is None else [self.part_at(failure)]
+        found += [] if failure is None else self._report(self.part_at(failure))
         edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}
         found += [at for at in sorted(edges) if STATUS.search(self.part(at))]
         return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
 
+    def _report(self, failure: int) -> list[int]:
+        """Return a line that reports a failure, and the lines above it that belong to it, such as its place."""
+        found = [failure]
+        for part in range(failure - 1, max(-1, failure - _REPORT), -1):
+            line = self.part(part)
+            if not (line[0].isspace() and line.strip()) and not reports_failure(line):
+                break
+            found.append(part)
+        return found
+
     def _tells(self, part: int) -> bool:
-        """Return whether a line says anything: tags, brackets and fields without a value do not."""
+        """Return whether a line has content: tags, brackets and fields without a value do not count."""
         return _WORD.search(_SAYS_NOTHING.sub("", self.part(part))) is not None
 
 
 def whole_part(text: str) -> TextParts:
-    """Return a text as one part, which is shown or omitted as a whole."""
+    """Return a text as one part."""
     made = TextParts(text, longest=len(text) + 1)
     made.starts = array("L", [0, len(text)])
     return made
 
 
 def _breaks(text: str) -> Sequence[int]:
-    """Return the places after the line breaks of a text."""
+    """Return the offsets after the line breaks of a text."""
     found = array("L")
     at = text.find("\n") + 1
     while at:
@@ -193,5 +209,5 @@ def _breaks(text: str) -> Sequence[int]:
 
 
 def _escaped_breaks(text: str, start: int, stop: int) -> Sequence[int]:
-    """Return the places after the line breaks of a string of JSON."""
+    """Return the offsets after the line breaks of a JSON string."""
     return array("L", [found.end() for found in _ESCAPE.finditer(text, start, stop) if found[0] == "\\n"])

@@ -1,6 +1,6 @@
-"""The choice among the parts of a text: the most important ones, as many as fit with their marks.
+"""Choose the most important parts of a text, as many as fit with their marks.
 
-Sizes only guide the search. Every candidate is shown and counted as a whole, and the result is one that was counted.
+Sizes only guide the search: every candidate is rendered and counted as a whole.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from brim.truncate.base import Cut
 from brim.truncate.json_parts import Parts
 
 _UNEVEN = 4
-"""How much thinner than the whole text the chosen parts may be before a search stops short of the limit."""
+"""Candidates are taken until their size is this many times the room, since parts may be less dense than the text."""
 _TRIES = 16
-"""Groups that are tried behind the first one that does not fit."""
+"""Groups that are tried after the first one that does not fit."""
 
 
 def room_of(text: str, limit: int, meter: Meter) -> int:
-    """Return how many characters count `limit` if all of the text is as dense as its average."""
+    """Return how many characters of the text count `limit` on average."""
     return len(text) * max(limit, 0) // max(meter.count(text), 1)
 
 
 def finest(cuts: Iterable[Cut | None], limit: int) -> Cut | None:
-    """Return the first cut that fills most of the room, or else the fullest; later ones are made of smaller parts."""
+    """Return the first cut that fills most of the limit, or else the fullest; later ones have smaller parts."""
     best: Cut | None = None
     for cut in cuts:
         best = cut if cut and (best is None or cut.after > best.after) else best
@@ -45,8 +45,8 @@ def pick(
 ) -> Cut | None:
     """Return the fixed parts and as many groups of parts as fit, the most important first; `None` if none fits.
 
-    A group that alone would take half of the room comes last, so that it does not displace the rest. Behind the first
-    one that does not fit, smaller ones may.
+    A group that would take half of the room alone comes last, so that it does not displace the rest. After the first
+    one that does not fit, smaller ones are tried.
 
     Args:
         parts: the parts of the text.
@@ -54,8 +54,8 @@ def pick(
         limit: the most tokens.
         meter: counts.
         fixed: parts that are shown in any case; the first choice of several that fits.
-        show: makes the text of some parts, and of none, if it is not what `parts` show.
-        gaps: whether other groups are tried behind one that does not fit.
+        show: renders some parts, or none; by default `parts.show`.
+        gaps: whether other groups are tried after one that does not fit.
     """
     chosen = _in_order(parts, groups, room_of(parts.text, limit, meter))
     before = meter.count(parts.text)
@@ -103,7 +103,7 @@ def _in_order(parts: Parts, groups: Iterable[Sequence[int]], room: int) -> list[
 def _largest(
     groups: Sequence[Sequence[int]], least: int, shown: Callable[[Sequence[Sequence[int]]], Cut], limit: int
 ) -> tuple[int, Cut | None]:
-    """Return how many of the first groups fit, at least so many, with their cut; `None` if they do not fit."""
+    """Return how many of the first groups fit, at least `least`, with their cut; `None` if they do not fit."""
     best: Cut | None = None
     low, high = least - 1, len(groups) + 1
     while high - low > 1:

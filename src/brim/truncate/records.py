@@ -1,8 +1,8 @@
 """Keep or drop entries whole: lessons, memories, steps, log records.
 
-Histories are worth most at their newest end and ranked lists at their best one, so the kept entries are a run from that
-side. An entry that is too big for the list does not end the run: it is shortened, and the entries behind it are kept as
-far as they fit. The counts of single entries only guide the search; the count of the joined text decides.
+The newest entries of a history and the best of a ranked list matter most, so the kept entries are a run from that end.
+An entry that is too big does not end the run: it is shortened, and the entries after it are kept if they fit. The
+counts of single entries only guide the search; the count of the joined text decides.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from brim.truncate.ends import Head, Tail
 
 _MARKERS = {
     "newest": "[{dropped:,} older entries omitted]",
-    "best": "[{dropped:,} further entries omitted]",
+    "best": "[{dropped:,} entries omitted]",
 }
 _BIG = 2
-"""An entry with more than one part in so many of the limit is shortened, or skipped, instead of ending the run."""
+"""An entry of more than half of the limit is shortened or skipped instead of ending the run."""
 _USEFUL = 16
-"""The fewest tokens of a shortened entry beside others."""
+"""The least tokens of a shortened entry if there are others."""
 _ROUNDS = 6
-"""How often the room is corrected after a selection fits: the sizes of entries do not add up to that of the whole."""
+"""How often the room is corrected after a selection fits, since the counts of entries do not add up exactly."""
 _INSIDE = Head(marker="…")
-"""Cuts an entry that is shortened."""
+"""Cuts a shortened entry."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection(Cut):
-    """The entries that were kept, as one text."""
+    """The kept entries, as one text."""
 
     kept: tuple[int, ...]
     """The indexes of the kept entries, ascending."""
     entries: tuple[str, ...]
-    """The kept entries, of which one that was too big is shortened."""
+    """The kept entries, some perhaps shortened."""
     rows: tuple[tuple[int, str], ...] = ()
-    """The kept entries with their indexes, and the marker in its place with the index -1."""
+    """The kept entries with their indexes, and the marker with the index -1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,13 +51,13 @@ class Records(BaseTruncator):
     """
 
     marker: str | None = None
-    """Stands in place of the dropped entries; `{dropped}` is their number. By default it says which were dropped."""
+    """Replaces the dropped entries; `{dropped}` is their number."""
     keep: Literal["newest", "best"] = "newest"
     """Which entries are kept: the last (`newest`) or the first (`best`)."""
     separator: str = "\n"
     """Joins the entries, and the marker to them."""
     order: tuple[int, ...] | None = None
-    """The indexes of the entries in the order in which to keep them, if it is not the order of `keep`."""
+    """The indexes of the entries in order of importance, if it is not the order of `keep`."""
 
     def __post_init__(self) -> None:
         if self.keep not in _MARKERS:
@@ -95,13 +95,13 @@ class Records(BaseTruncator):
         return range(count - 1, -1, -1) if self.keep == "newest" else range(count)
 
     def _chosen(self, entries: Sequence[str], room: int, meter: Meter) -> dict[int, str]:
-        """Return the entries that are kept by index: small ones whole, big ones shortened to half of what is left.
+        """Return the kept entries by index: all whole but the first one that is too big, which is shortened.
 
-        What is left in the end goes to the first entry that was shortened.
+        It gets half of the tokens and those that the others leave; the entry with the best score gets all of them.
         """
         join, left = meter.count(self.separator), room - meter.count(self._marker(len(entries)))
         kept: dict[int, str] = {}
-        first: int | None = None
+        big: int | None = None
         for index in self._order(len(entries)):
             if left <= join:
                 break
@@ -109,19 +109,17 @@ class Records(BaseTruncator):
             if size <= left:
                 kept[index] = entries[index]
                 left -= size
-                continue
-            if size * _BIG <= room:
-                if self.order is not None:
-                    continue  # Of entries with scores, a smaller one may have the room.
-                break
-            # The entry at the kept side is shortened even to a word, any other only to something useful.
-            share, least = (left // 2, _USEFUL) if kept else (max(left // 2, min(left, _USEFUL)), 1)
-            if piece := _piece(entries[index], share - join, meter, least):
-                kept[index] = piece
-                left -= meter.count(piece) + join
-                first = index if first is None else first
-        if first is not None and left > 0:
-            kept[first] = _piece(entries[first], meter.count(kept[first]) + left, meter, 1) or kept[first]
+            elif big is None and (not kept or (self.order is None and size * _BIG > room)):
+                big = index
+                # The first entry may be shortened to a word, others only to something useful.
+                share = max(left // 2, min(left, _USEFUL)) if self.order is None else left
+                if piece := _piece(entries[big], share - join, meter, _USEFUL if kept else 1):
+                    kept[big] = piece
+                    left -= meter.count(piece) + join
+            elif self.order is None and size * _BIG <= room:
+                break  # A smaller entry with a lower score may fit.
+        if big in kept and left > 0:
+            kept[big] = _piece(entries[big], meter.count(kept[big]) + left, meter, 1) or kept[big]
         return kept
 
     def _joint(self, entries: Sequence[str], kept: Mapping[int, str], before: int, meter: Meter) -> Selection:
@@ -134,7 +132,7 @@ class Records(BaseTruncator):
         return Selection(text=text, before=before, after=count, kept=tuple(chosen), entries=tuple(own), rows=rows)
 
     def _rows(self, entries: Sequence[str], chosen: Sequence[int], kept: Sequence[str]) -> list[tuple[int, str]]:
-        """Return the kept entries with the marker where entries were dropped, or else after the shortened one."""
+        """Return the kept entries with the marker where entries were dropped, or after the shortened one."""
         rows, marker = list(zip(chosen, kept, strict=True)), (-1, self._marker(len(entries) - len(kept)))
         if not marker[1]:
             return rows
@@ -177,7 +175,7 @@ class Records(BaseTruncator):
 
 
 def _piece(entry: str, limit: int, meter: Meter, least: int) -> str:
-    """Return the start of an entry, or an empty text if the limit is below the least that is useful."""
+    """Return the start of an entry, or an empty text if the limit is below `least`."""
     if limit < least:
         return ""
     try:

@@ -1,7 +1,6 @@
-"""Detect what kind of text it is, and truncate it so that it stays of that kind.
+"""Detect the kind of a text, and truncate it so that it stays of that kind.
 
-Whoever fits a prompt seldom knows what a tool has returned. The text itself mostly shows it: by its first character,
-its headers, or its first lines.
+Callers seldom know what a tool has returned; the first character, the headers or the first lines mostly show it.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from brim.truncate.picker import finest, pick, room_of
 Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
 
 _SAMPLE = 20_000
-"""Characters of a text that are examined, where a part is enough."""
+"""Characters of a text that are examined."""
 _LONG = 2_000_000
-"""Characters of a text whose blocks are too many: it is JSON, a log, or a text."""
+"""Characters above which a text is only JSON, a log, or a text."""
 _DIFF = re.compile(r"^(?:diff --git .+|--- .+\r?\n\+\+\+ .+\r?\n@@ -\d)", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} \S.*\n\s*\n|^\S.*\n(?:=|-){3,}\s*$", re.MULTILINE)
@@ -44,7 +43,7 @@ _OUTPUT = re.compile(
     r"|[\w./-]{1,200}:\d+(?::\d+)?: (?:error|warning|note)\b|(?:error|warning)(?:\[\w+\])?: |make(?:\[\d+\])?: )",
     re.MULTILINE,
 )
-"""What only the output of programs has: tests, compilers, stack traces."""
+"""Output of programs: tests, compilers, stack traces."""
 _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 """Fractions of the first lines that must match."""
 
@@ -53,12 +52,12 @@ _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 class Shape(BaseTruncator):
     """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as a log.
 
-    So is a text of which no part fits as its own kind, and JSON of more than a million characters. What reports a
-    failure comes first in each of them.
+    A text of which no part fits as its kind is cut as a log too, as is JSON of more than a million characters. Failures
+    come first in every kind.
     """
 
     marker: str | None = None
-    """Stands where text was removed; `None` is the marker of the detected kind."""
+    """Replaces removed text; `None` is the marker of the detected kind."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         cut = json_cut(text, limit, meter) if len(text) <= LARGEST else None
@@ -77,7 +76,7 @@ def kind_of(text: str) -> Kind:
 
 
 def _kind_of_text(text: str) -> Kind:
-    """Return what kind of text it looks like that is no JSON."""
+    """Return what kind of text it looks like, apart from JSON."""
     sample = text[:_SAMPLE]
     lines = [line for line in sample.split("\n") if line.strip()]
     is_long, is_log = len(text) > _LONG, _share(lines, _LOG_LINE) >= _LOG_SHARE
@@ -102,13 +101,13 @@ def _share(lines: list[str], pattern: re.Pattern[str]) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Json(BaseTruncator):
-    """Divides a document, or lines of JSON, into members; failures come first, then the outermost and the first.
+    """Keeps members of a document, or of lines of JSON: failures first, then the outermost and the first.
 
     If no valid JSON fits, or the text is not JSON, it is cut as a log, and the result is not JSON.
     """
 
     marker: str | None = None
-    """Stands where text was omitted that is no JSON; JSON itself has the usual marks, as fields and items."""
+    """Replaces omitted text that is not JSON; JSON has the usual marks, as fields and items."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         return json_cut(text, limit, meter) or truncator("log", self.marker).truncate(text, limit, meter)

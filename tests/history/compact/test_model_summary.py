@@ -120,7 +120,7 @@ def test_thoughts_and_preambles_are_left_out():
 @pytest.mark.requirement("X8")
 def test_a_secret_in_the_answer_goes():
     key = "ghp_" + "a1B2c3" * 6
-    assert key not in take(planned(), f"The key {key} opens it.")
+    assert key not in take(planned(), f"The gate squeaks; the walk takes longer. The key is {key}.")
 
 
 def test_what_is_no_text_is_refused():

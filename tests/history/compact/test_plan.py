@@ -85,13 +85,13 @@ def checked(seed):
 
 def test_what_comes_out_is_legal_smaller_and_fits_again():
     done, wrong = 0, {}
-    for seed in range(150):
+    for seed in range(60):
         try:
             done += checked(seed)
         except AssertionError as error:
             wrong[seed] = str(error)
     assert wrong == {}
-    assert done > 75, "most cases have something to compact"
+    assert done > 30, "most cases have something to compact"
 
 
 def test_a_summary_goes_into_the_users_message_where_two_of_the_users_may_not_follow_each_other():

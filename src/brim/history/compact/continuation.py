@@ -1,8 +1,8 @@
-"""The continuation that one context hands to the next, so that work continues where it stopped.
+"""The continuation that one context passes to the next, so that work continues where it stopped.
 
-It is extracted, not written: every sentence and every call in it is as it was said or made. A line that is not said
-again loses worth slowly. The value holds more than its text shows, so that a line without room in one context can come
-back in another. A summary by a model may stand before the lines.
+It is extracted: every sentence and call in it is verbatim. A line that is not repeated loses worth slowly. The value
+keeps more lines than its text shows, so that a line that did not fit can return later. A model's summary may come
+before the lines.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ from brim.wire import Format
 CONTINUATION_MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
 AS_ABOVE = "as above"
-"""Takes the place of the goal where it stands before the continuation."""
+"""Replaces the goal if the prompt already shows it."""
 MOST = {"call": 200, "path": 300}
-"""Calls that are carried on, the newest, and paths, those that are worth most."""
+"""The newest calls and the most important paths that are kept."""
 MOST_SENTENCES = 500
-"""Sentences that are carried on, those that are worth most."""
+"""The most important sentences that are kept."""
 MOST_LINEAGE = 16
 _GOAL_SHARE = 3
-"""A goal that takes more than this part of the limit, one in so many, is cut to it."""
+"""The goal takes at most a third of the limit."""
 _SUMMARY_SHARE = 2
-"""A summary takes at most one part in so many of the limit."""
+"""A summary takes at most half of the limit."""
 _SUMMARY = "Summary"
 _FIELDS = {"goal": str, "lines": list, "summary": str, "lineage": list, "iteration": int, "sub_tick": int}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Continuation:
-    """What the next context needs to know."""
+    """The knowledge for the next context."""
 
     goal: str
     """The goal of the work, verbatim."""
     lines: tuple[Line, ...] = ()
-    """What was said and done, the oldest first."""
+    """Sentences, calls and paths, the oldest first."""
     summary: str = ""
-    """What a model made of all of it; empty without one."""
+    """A model's summary; empty without one."""
     lineage: tuple[str, ...] = ()
     """The contexts before this one, each by the handle of its continuation's text, the newest last."""
     iteration: int = 0
@@ -99,7 +99,7 @@ class Continuation:
     def text(self, meter: BaseMeter | None = None, limit: int | None = None, above: str = "") -> str:
         """Return the text for a prompt, in at most `limit` tokens; without a limit, all of it.
 
-        What stands in the text `above` it is not repeated.
+        What the text `above` already says is not repeated.
 
         Raises:
             DoesNotFit: not even the goal's first words fit.
@@ -151,7 +151,7 @@ class Continuation:
         return f"{CONTINUATION_MARK} iteration {self.iteration}, sub-tick {self.sub_tick}"
 
     def outside(self, text: str) -> str:
-        """Return a text without the text of this continuation, as far as it stands there word for word."""
+        """Return a text without the rows of this continuation in it."""
         before, mark, after = f"\n{text}".partition(f"\n{self._head}\nGoal: ")
         if not mark:
             return text
@@ -179,18 +179,18 @@ def continuation(
     summary: str = "",
     format: Format | None = None,
 ) -> Continuation:
-    """Return what the next context needs to know of this one and, through `previous`, of those before.
+    """Return the continuation of a context and, through `previous`, of those before.
 
     Args:
-        messages: the messages of the context that ends. System messages are sent again each time, and a continuation
-            among them is known from `previous`, so neither is read.
+        messages: the messages of the context that ends. System messages and the text of `previous` in them are
+            skipped.
         goal: the goal of the work.
         meter: the meter of the limit.
-        limit: the most tokens of the text; the value itself holds more.
+        limit: the most tokens of the text; the value itself keeps more lines.
         previous: the continuation that this context began with.
         iteration: the iteration that continues; without it, that of `previous`.
         sub_tick: the sub-tick that begins; without it, the one after that of `previous`.
-        summary: what a model made of these messages and the previous continuation, if one was asked.
+        summary: a model's summary of these messages and the previous continuation.
         format: the format of the messages; without it, it is recognised.
 
     Raises:
@@ -214,7 +214,7 @@ def continuation(
 
 
 def context_texts(messages: Sequence[Any], previous: Continuation | None = None) -> list[Said]:
-    """Return what the messages of a context say, without system messages, notes and its continuation."""
+    """Return the texts of a context, without system messages, notes and its continuation."""
     turns = _turns(messages, None)
     said = [said_in(message) for message in turns.messages if message.role != "system"]
     told = [one if previous is None else one._replace(text=previous.outside(one.text)) for one in said if one]
@@ -228,14 +228,14 @@ def _turns(messages: Sequence[Any], format: Format | None) -> Turns:
 
 
 def _running(before: Continuation, turns: Turns) -> list[Line]:
-    """Return lines that tell of processes and ports which were not ended."""
+    """Return lines about processes and ports that still run."""
     texts = [message.text() for message in turns.messages if message.role != "system"]
     found = running([before.outside(text) for text in texts], before.texts("running"))
     return [Line(role="tool", kind="running", text=text) for text in found]
 
 
 def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
-    """Return old lines and new ones; an old one ages unless it is said again, and a task goes that was done."""
+    """Return old and new lines: an old line ages unless it is repeated, and finished tasks are removed."""
     again = {line.key for line in new}
     known = [replace(line, age=line.age + 1) for line in old if line.kind not in ("running", "question")]
     merged = [*(line for line in known if line.key not in again), *new]
@@ -248,14 +248,14 @@ def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
 
 
 def _unanswered(lines: Sequence[Line]) -> list[Line]:
-    """Return lines without the questions that somebody answered."""
+    """Return lines without answered questions."""
     last = {line.role: line.at for line in lines if line.kind not in ("call", "path")}
     other = {"user": last.get("assistant", -1), "assistant": last.get("user", -1)}
     return [line for line in lines if line.kind != "question" or line.at > other.get(line.role, -1)]
 
 
 MOST_RUNNING = 40
-"""Lines that are carried on, the newest."""
+"""The newest lines that are kept."""
 _LINE = 160
 """Characters of a line."""
 
@@ -273,7 +273,7 @@ _NUMBER = re.compile(r"\d{2,7}")
 
 
 def running(texts: Sequence[str], before: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the lines that tell of processes and ports which were not ended since, the oldest first."""
+    """Return the lines about processes and ports that still run, the oldest first."""
     found: dict[str, str] = {number: line for line in before for number in _numbers(line)}
     for one in texts:
         for raw in clipped(redact(one)).splitlines():

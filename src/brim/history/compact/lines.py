@@ -1,8 +1,7 @@
-"""The lines of a past: each sentence that was said and each call that was made, and how much it tells.
+"""The lines of a history: its sentences and calls, each with its worth.
 
-No pattern says what is worth keeping. A sentence is worth the words in it that have a topic, names and numbers above
-all, for its length. What kind of sentence it is, a rule, a decision, a task, only raises or lowers that. Every line is
-as it was said; secrets are removed first.
+The worth of a sentence is the number of its topical words, names and numbers for its length. Its kind, such as a rule,
+a decision or a task, only raises or lowers that. Lines are verbatim, after secrets have been removed.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _NUDGE = re.compile(r"Go on\.|Iteration [\d,]{1,12} of at most [\d,]{1,12}: go o
 
 
 def next_iteration(number: int, most: int) -> str:
-    """Return what is said when an iteration begins."""
+    """Return the message at the start of an iteration."""
     return f"Iteration {number:,} of at most {most:,}: go on towards the goal."
 
 
 def is_nudge(text: str) -> bool:
-    """Return whether a text is one of these, to the last character."""
+    """Return whether a text is exactly such a message."""
     return _NUDGE.fullmatch(text.strip()) is not None
 
 
@@ -52,38 +51,38 @@ HEADINGS = {
     "printed": "Printed",
     "call": "Calls",
 }
-"""The kinds of lines, each with the heading under which a hand-over lists it, in order."""
+"""The kinds of lines with their headings in a hand-over, in order."""
 _KIND_WORTH = {"rule": 3, "decision": 2, "todo": 2, "error": 1.5, "question": 0.3}
-"""How many times more a sentence of some kind is worth than another with the same words."""
+"""Factors of the worth by kind of sentence."""
 _THOUGHT_WORTH = 0.3
-"""The same for a thought aloud, or for what the model says that it does next."""
+"""The factor of a thought aloud or an announcement by the model."""
 _PRINTED_WORTH = 0.3
-"""The same for a line that a tool printed."""
+"""The factor of a line that a tool printed."""
 _LONGEST = 400
-"""Characters of a sentence; a longer one is a file, a table or a line of JSON."""
+"""Characters above which a sentence is a file, a table or a line of JSON."""
 _MOST_TEXT = 40_000
-"""Characters of a message that are read: of a longer one, its start and its end."""
+"""Characters of a message that are read; of a longer one, the start and the end."""
 _MOST_PATHS = 20
-"""Paths of one message: a listing has thousands, and its handle brings them back."""
+"""Paths of one message; a listing has thousands."""
 _DOCUMENT = 24
-"""Sentences of a message from which on it is a document: each of its sentences is worth less."""
+"""Sentences above which a message is a document, whose sentences are worth less."""
 _LEAST_PROSE = 3
 _PROSE = 0.6
-"""The words of a sentence that are plain ones, and the share of all that they are; with less it is code or a table."""
+"""The number and the share of plain words in a sentence; with fewer it is code or a table."""
 _WORD, _IDLE_WORD, _NAME = 20, 3, 20
-"""What a word adds to the worth: one with a topic, one of politeness or praise, and more for a name or a number."""
+"""Worth of a topical word and of a word of politeness or praise, and the extra worth of a name or a number."""
 _SHORT = 10
-"""Tokens that are added to the length, so that a sentence of three words is not the best of all."""
+"""Tokens added to the length, so that a sentence of three words is not the best."""
 _REPORTED = 0.6
-"""The share of a task's words that a report must have for the task to count as done."""
+"""The share of a task's words that a report must contain for the task to count as done."""
 _PATH_WORTH = 20
-"""The worth of a path: it is listed after the sentences, which name most of them."""
+"""The worth of a path; sentences, which name most paths, come first."""
 _CALL = 160
-"""Characters of a call, and of each of its values before a mark takes its place."""
+"""Characters of a call, and of each of its values before a mark replaces it."""
 _OUTCOME = 800
-"""Characters of what came of a call."""
+"""Characters of a call's outcome."""
 _MARKS = 30
-"""Characters of these for the mark of lines that are omitted."""
+"""Characters of the outcome for the mark of omitted lines."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
@@ -113,7 +112,7 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
 _ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
-"""A row with the arguments of a call: what they quote is nobody's statement."""
+"""A row with the arguments of a call, which are not statements."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
 wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
@@ -130,7 +129,7 @@ _FENCE = "```"
 
 
 class Said(NamedTuple):
-    """What one message says."""
+    """The text of one message."""
 
     role: str
     text: str
@@ -139,37 +138,37 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
-    """One thing that was said or done."""
+    """One sentence, call or path."""
 
     role: str
     """Who said it: `user`, `assistant`, `tool`; a call is the assistant's."""
     kind: str
     """One of `HEADINGS`."""
     text: str
-    """It, word for word."""
+    """The text, verbatim."""
     worth: int = 0
-    """How much it tells for its length; about 20 to 100, and more for rules and decisions."""
+    """Its information for its length: about 20 to 100, more for rules and decisions."""
     at: int = 0
-    """The number of its message; lines of one message stand together in a summary."""
+    """The number of its message; lines of one message are joined in a summary."""
     outcome: str = ""
-    """What came of a call."""
+    """The outcome of a call."""
     age: int = 0
     """Contexts since it was last said."""
 
     @property
     def sourced(self) -> str:
-        """It with its outcome, and with who said it where its kind does not tell."""
+        """The text with its outcome, and with its author if the kind does not imply one."""
         named = self.kind in ("decision", "todo", "error", "question")
         return f"{_SOURCES.get(self.role, self.role)}: {self.whole}" if named else self.whole
 
     @property
     def whole(self) -> str:
-        """It with its outcome."""
+        """The text with its outcome."""
         return f"{self.text} → {self.outcome}" if self.outcome else self.text
 
     @property
     def key(self) -> tuple[str, str]:
-        """Lines with the same key say the same."""
+        """Lines with the same key are equal."""
         return (self.kind if self.kind in ("path", "call") else "said"), self.text.casefold()
 
     def to_dict(self) -> dict[str, Any]:
@@ -207,10 +206,10 @@ def record(values: Any, kinds: Mapping[str, type], place: str) -> dict[str, Any]
 
 
 def said_in(message: Message) -> Said | None:
-    """Return what a message says, as it is stored when a summary takes its place; `None` if it says nothing."""
+    """Return the text of a message as it is stored when a summary replaces it; `None` if it is empty."""
     if is_note(message) or not (text := message.text()).strip():
         return None
-    # Where results come in the user's messages, it is still a tool that speaks.
+    # A user message with results is the text of a tool.
     return Said("tool" if message.results else message.role, text, handle(text))
 
 
@@ -219,8 +218,8 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
 
     Args:
         turns: the messages, whose calls and results belong to each other.
-        positions: those to read; system messages are sent anyway, so they are not read.
-        known: a continuation whose text in a message is not read as something new.
+        positions: the messages to read; system messages are skipped, since they are sent anyway.
+        known: a continuation whose text in a message is skipped.
     """
     found: list[Line] = []
     open_calls: dict[str, int] = {}

@@ -1,8 +1,8 @@
-"""The mark of a summary in a history: a message of the user, or a text at the end of one, begins with it.
+"""The mark of a summary in a history, at the start of a user message or of the last text in one.
 
 The next compaction finds the summary by its mark and replaces it; `pin=is_summary` makes a fit keep it. Anyone can
-write such a text, so the mark ends with a hash of the summary. A text is a summary only if the hash is right, or, where
-the last compaction is known, if it is the summary of that compaction. Any other text is what its author said.
+write such a text, so the mark ends with a hash of the summary. A text is a summary only if the hash is right or, if the
+last compaction is known, if it is the summary of that compaction. Any other text belongs to its author.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADS = re.compile(rf"(?:\s*(?:{_HEAD.pattern}|{re.escape(SUMMARY_MARK)}))+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """A summary as it stands in a history."""
+    """A summary in a history."""
 
     text: str
     """Without the mark."""
@@ -52,13 +52,13 @@ class Summary:
 
 
 def headed(text: str, replaced: int, index: str) -> str:
-    """Return a summary behind its mark."""
+    """Return a summary with its mark."""
     summary = Summary(text=text, replaced=replaced, index=index)
     return f"{SUMMARY_MARK} of {replaced:,} earlier messages ({index[:SHOWN_HANDLE]}, {summary.check})\n{text}"
 
 
 def piece_of(message: Message, known: Summary | None = None) -> Piece | None:
-    """Return the piece of a message that is a summary, if its last piece is one; `known` is as for `read`."""
+    """Return the last piece of a user message if it is a summary; `known` is as for `read`."""
     last = message.last if message.role == "user" else None
     return last if last is not None and last.kind == "text" and read(last.text, known) is not None else None
 
@@ -66,7 +66,7 @@ def piece_of(message: Message, known: Summary | None = None) -> Piece | None:
 def read(text: str, known: Summary | None = None) -> Summary | None:
     """Return the summary in a text, or `None` if brim did not write it.
 
-    `known` is the summary of the last compaction, if that is known: then no other text is a summary.
+    `known` is the summary of the last compaction; if it is passed, no other text is a summary.
     """
     match = _HEAD.match(text) if text.startswith(SUMMARY_MARK) else None
     if match is None:

@@ -1,7 +1,7 @@
-"""Which lines of a past have room: rules first, then tasks, then what tells most, with a share for calls.
+"""Choose lines of a history: rules first, then tasks, then the most informative sentences, with a share for calls.
 
-Each group of lines has a share of the room and passes on what it does not use. So a past with many findings keeps its
-calls too, and one with few fills its room with what came of them.
+Each group of lines has a share of the tokens and passes on what it does not use. So a history with many findings keeps
+its calls too, and one with few uses the tokens for the outcomes of calls.
 """
 
 from __future__ import annotations
@@ -15,45 +15,45 @@ from brim.meter.base import BaseMeter
 from brim.truncate import shortened
 
 _RULES = 0.2
-"""The share of the room for rules and for what still runs."""
+"""The share for rules and running processes."""
 _TASKS = 0.2
 """The share for the newest tasks and reports."""
 _NEWEST = 4
-"""How many tasks, and how many reports, these are."""
+"""The number of these tasks, and of these reports."""
 _SENTENCES = 0.8
-"""The share for the sentences that tell most; calls have the rest at least."""
+"""The share for the most informative sentences; calls have at least the rest."""
 _PATHS = 0.05
-"""The share for paths that no line names."""
+"""The share for paths that no chosen line names."""
 _STOPS = ".。!！ "
-"""What ends a sentence, and may differ where it is said again."""
+"""The end of a sentence, which may differ where it is repeated."""
 _PRINTED = 12
-"""Paths that only a tool printed; more would be noise."""
+"""The number of paths that only a tool printed; more would be noise."""
 _ITEM = 2
-"""About the tokens that it takes to list something: a dash, and a line break."""
+"""Tokens of a list item's dash and line break."""
 _ENOUGH = 12
-"""Tokens below which no further line is looked for."""
+"""Tokens below which no further line is added."""
 _FADE = {"path": 8}
-"""How much the worth of a line falls with each context in which it is not said again."""
+"""How much the worth of a line falls with each context that does not repeat it."""
 _FADE_SAID = 2
 """The same for sentences."""
 
 
 def worth_now(line: Line) -> int:
-    """Return the worth of a line, less for one that was not said for some contexts."""
+    """Return the worth of a line, less for each context that did not repeat it."""
     return line.worth - line.age * _FADE.get(line.kind, _FADE_SAID)
 
 
 def pick(
     lines: Sequence[Line], limit: int, meter: BaseMeter, write: Callable[[Sequence[Line]], str], above: str = ""
 ) -> str:
-    """Return the text of the lines that have room, calls perhaps without outcome; empty if nothing has.
+    """Return the text of the lines that fit, calls perhaps without outcome; empty if none fits.
 
     Args:
         lines: the lines, the oldest first.
         limit: the most tokens of the text.
         meter: the meter that counts.
-        write: makes the text of some lines, which are in their order.
-        above: what the prompt shows already, and no line has to repeat.
+        write: returns the text of some lines.
+        above: text that the prompt already shows and that no line repeats.
     """
     choice = _Choice(lines=lines, meter=meter, write=write, limit=limit, text=above)
     groups = _groups(lines)
@@ -84,21 +84,21 @@ def _groups(lines: Sequence[Line]) -> list[tuple[float, list[Line]]]:
 
 @dataclass(slots=True, kw_only=True)
 class _Choice:
-    """The lines that are chosen so far."""
+    """The lines chosen so far."""
 
     lines: Sequence[Line]
     meter: BaseMeter
     write: Callable[[Sequence[Line]], str]
     limit: int
     text: str
-    """What the prompt shows already, and the lines that are chosen."""
+    """What the prompt already shows, and the chosen lines."""
     spent: int = 0
-    """About the tokens of them."""
+    """Tokens of the chosen lines, roughly."""
     chosen: dict[int, Line] = field(default_factory=dict)
-    """The lines as they are shown, by the identity of the given ones, the most important first."""
+    """The lines as shown, by the identity of the original ones, the most important first."""
 
     def take(self, lines: Iterable[Line], room: int) -> None:
-        """Take the first lines that have room and tell something new; calls without what came of them."""
+        """Take the first lines that fit and say something new; calls without their outcome."""
         room = min(room, self.limit - self.spent)
         for line in lines:
             if id(line) in self.chosen or self._is_known(line):
@@ -112,13 +112,13 @@ class _Choice:
             self.text += f"\n{line.text}"
 
     def _is_known(self, line: Line) -> bool:
-        """Return whether a line stands word for word in what is shown already; a call was made each time."""
+        """Return whether a line is already shown verbatim; rules and calls always count as new."""
         if line.kind in ("rule", "call"):
             return False
         return line.text.rstrip(_STOPS) in self.text
 
     def fill(self, lines: Sequence[Line]) -> None:
-        """Take more lines as long as there is room: what they count was estimated."""
+        """Take more lines while they fit: their sizes were estimates."""
         before = -1
         while len(self.chosen) > before:
             before = len(self.chosen)
@@ -127,7 +127,7 @@ class _Choice:
                 self.take(lines, self.limit)
 
     def tell_outcomes(self) -> None:
-        """Say what came of calls, of all the same length at most; if that is too little, of the newest alone."""
+        """Add the outcomes of calls, cut to a common length; if that is too short, only those of the newest calls."""
         calls = [line for line in reversed(self.lines) if line.outcome and id(line) in self.chosen]
         room, sizes = self.limit - self.spent, [self.meter.load(line.outcome) for line in calls]
         level = level_of(sizes, room - _ITEM * len(calls))
@@ -142,7 +142,7 @@ class _Choice:
         return [self.chosen[id(line)] for line in self.lines if id(line) in self.chosen]
 
     def written(self) -> str:
-        """Return the text within the limit: the least important lines go if it counts too much."""
+        """Return the text within the limit, without the least important lines if it is too long."""
         while (size := self.meter.load(text := self.write(self._shown()))) > self.limit and self.chosen:
             for name in [*self.chosen][-max(1, (size - self.limit) // 40) :]:
                 del self.chosen[name]

@@ -1,8 +1,8 @@
-"""Which messages a summary replaces, and the history with the summary in their place.
+"""Plan which messages a summary replaces, and apply the summary.
 
-Both steps are pure: between them the caller makes the summary, with a model or without. System messages, the task,
-pinned messages and the newest turns stay. The rest is replaced only if that frees enough: a compaction may cost a call,
-and it moves the prefix that the provider has cached.
+Both steps are pure: between them the caller makes the summary, with or without a model. System messages, the task,
+pinned messages and the newest turns stay. The rest is replaced only if that frees enough tokens: a compaction may cost
+a call and changes the cached prefix.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from brim.wire import Format
 from brim.wire.message import Piece
 
 LEAST_FREED = Fraction(1, 20)
-"""The part of the room that a compaction has to free."""
+"""The share of the room that a compaction must free."""
 LEAST_SUMMARY = 32
-"""Tokens below which a summary says nothing."""
+"""Tokens below which a summary is useless."""
 _FIELDS = {"summary": str, "index": str, "replaced": int, "before": int, "after": int, "reason": str}
 
 
@@ -47,9 +47,9 @@ class Compacted:
     summary: str
     """The summary, without its mark."""
     texts: Mapping[str, str]
-    """The texts that this compaction replaced, by handle, and those of their index: for a store to keep."""
+    """The replaced texts and the texts of their index, by handle, for a store to keep."""
     index: str
-    """The handle of the index: a line for each message that was replaced, and the handle of the text before it."""
+    """The handle of the index: a line for each replaced message, and the handle of the index before it."""
     replaced: int
     """Messages that the summary replaces, including those of earlier summaries."""
     before: int
@@ -57,11 +57,11 @@ class Compacted:
     after: int
     """Tokens of all messages now."""
     reason: str
-    """Why, with the numbers."""
+    """The reason, with the numbers."""
 
     @property
     def marked(self) -> mark.Summary:
-        """The summary as it stands in the history."""
+        """The summary with its mark."""
         return mark.Summary(text=self.summary, replaced=self.replaced, index=self.index)
 
     @property
@@ -70,7 +70,7 @@ class Compacted:
         return self.before - self.after
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the next compaction needs, and the numbers, as JSON values; no messages and no texts."""
+        """Return what the next compaction needs, and the numbers, as JSON values without messages and texts."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
@@ -85,7 +85,7 @@ class Compacted:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class CompactionPlan:
-    """The messages that a summary is to replace, and those that stay."""
+    """The messages that a summary will replace, and those that stay."""
 
     said: tuple[Said, ...]
     """The texts to summarise, in order, each with its handle; without the last summary."""
@@ -98,13 +98,13 @@ class CompactionPlan:
     older: int
     """Tokens of the messages to replace, including the last summary."""
     gone: tuple[int, ...]
-    """The indexes of the caller's messages to replace; one that is only the last summary is among them."""
+    """The indexes of the caller's messages to replace, including a message that is only the last summary."""
     reason: str
     """Why, with the numbers."""
     positions: Sequence[int] = field(repr=False)
-    """Where they are in the turns, without the last summary."""
+    """Their positions in the turns, without the last summary."""
     summaries: Mapping[int, Piece] = field(repr=False)
-    """The pieces that are summaries of earlier compactions, by the position of their message."""
+    """The summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
 
@@ -138,11 +138,11 @@ class CompactionPlan:
         return summary_input(self.said, self.previous, limit, self.meter)
 
     def lines(self) -> list[Line]:
-        """Return what was said and done in the messages to replace."""
+        """Return the lines of the messages to replace."""
         return read_messages(self.turns, self.positions)
 
     def summary(self) -> str:
-        """Return a summary that is made without a model, with the last one in it; it is never empty."""
+        """Return a summary made without a model, including the last one; it is never empty."""
         text = condensed(self.lines(), self.limit, self.meter, self.previous)
         return text or self.meter.head(f"{len(self.said):,} messages in which nothing stands out.", self.limit)
 
@@ -159,15 +159,15 @@ def plan(
     pin: Pin = None,
     input_limit: int | None = None,
 ) -> CompactionPlan | None:
-    """Return what a summary should replace so that the messages take less room, or `None` if it does not pay.
+    """Return which messages a summary should replace, or `None` if that does not pay.
 
-    It pays if the messages to replace are bigger than a summary at its limit, with its mark, by at least a twentieth of
-    the room.
+    It pays if the messages to replace take more tokens than the largest summary with its mark, by at least a twentieth
+    of the room.
 
     Args:
         messages: a history in any format, or `Turns` that have read it (their own meter counts then).
         meter: a meter, the name of one, or a function from a text to a number.
-        room: tokens that there are for the messages.
+        room: tokens for the messages.
         keep_turns: how many of the newest turns stay as they are. Fewer stay, but always the newest, if they leave no
             room for a summary.
         summary_share: the part of the room that the summary may take; it takes at most half of what it replaces.
@@ -196,7 +196,7 @@ def plan(
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:
-    """Return the history with a summary in the place of the messages that it replaces; newer messages stay.
+    """Return the history with a summary in place of the messages that it replaces; newer messages stay.
 
     A summary beyond the plan's limit is cut to it, and secrets are removed.
 
@@ -235,7 +235,7 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
 def _planned(
     turns: Turns, previous: Compacted | None, pinned: set[int], keep_turns: int, limits: tuple[int, int, int]
 ) -> CompactionPlan | None:
-    """Return the plan if it pays; `limits` are the room, the most for a summary, and the most to be read for it."""
+    """Return the plan if it pays; `limits` are the room, and the most tokens of the summary and of its input."""
     room, most, input_limit = limits
     summaries = _summaries(turns, previous)
     overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
@@ -299,7 +299,7 @@ def _summaries(turns: Turns, previous: Compacted | None) -> dict[int, Piece]:
 
 
 def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summary:
-    """Return the last summary: as the last compaction knows it, or as it stands in the history."""
+    """Return the last summary, from the last compaction or from its mark in the history."""
     if previous is not None:
         return previous.marked
     found = [each for piece in pieces.values() if (each := mark.read(piece.text)) is not None]
@@ -309,7 +309,7 @@ def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summa
 
 
 def _checked(plan: CompactionPlan, summary: str) -> str:
-    """Return a summary as it can stand in a prompt: without its mark and without secrets, within the limit.
+    """Return a summary without its mark and without secrets, within the limit.
 
     Raises:
         NoProgress: it is empty, or not smaller than what it replaces.

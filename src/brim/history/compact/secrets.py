@@ -1,7 +1,7 @@
-"""Secrets: keys, tokens and passwords are removed from a text that is kept.
+"""Remove keys, tokens and passwords from texts that are kept.
 
-A summary or a continuation outlives its messages and travels further, so it must not contain credentials. Strings that
-merely look random stay: an agent works with hashes, paths and UUIDs.
+A summary or a continuation outlives its messages and is copied further, so it must not contain credentials. Strings
+that merely look random stay: an agent works with hashes, paths and UUIDs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 REMOVED = "[secret removed]"
-"""Takes the place of a secret."""
+"""Replaces a secret."""
 
 _WHOLE = re.compile(
     r"""
@@ -34,7 +34,7 @@ _WHOLE = re.compile(
     """,
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
-"""Secrets that are recognised by their form; a private key may be in base64 as a whole, as Kubernetes has it."""
+"""Secrets that are recognised by their form; a private key may be base64-encoded, as in Kubernetes."""
 
 _WEB_TOKEN = re.compile(r"(?<![\w-])(?=[\w-]++\.[\w-]{8})([\w-]*?\b)eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?")
 """A JSON web token. It may begin inside a word; each word is read once, and only if a dot and a second part follow."""
@@ -49,7 +49,7 @@ _AFTER_WORD = re.compile(
     r"(?=\S*[\d+/=_.-])([A-Za-z0-9._~+/=-]{16,}+)",
     re.I,
 )
-"""What follows `bearer` or `authorization`. White space is read once, so it cannot be divided in many ways."""
+"""The token after `bearer` or `authorization`. Possessive white space avoids backtracking."""
 
 _OPTION = re.compile(
     r"((?:^|\s)--?(?:password|passwd|token|secret|api-?key|access-?key|auth-?token|client-?secret)(?:\s+|=)[\"']?)"
@@ -99,7 +99,7 @@ _CELL = re.compile(
     r"[`*]{0,4})(?P<quote>)(?P<quoted>)(?P<bare>[^\s|│`*\"']{4,400})(?=[`*]{0,4}[ \t]*(?:[|│\"']|$))",
     re.I | re.M,
 )
-"""A name and its value in two cells of a table, or apart by a tab or by spaces at the start of a line."""
+"""A name and its value in two cells of a table, or separated by a tab or by spaces at the start of a line."""
 _COLUMN = re.compile(rf"^\W*(?:\w{{1,40}}[_ -])?(?:{_STRONG})\W*$", re.I)
 _RULE = re.compile(r"^[\s|+:│┼-]{3,}$")
 _SEPARATORS = "|│\t,;"
@@ -120,11 +120,11 @@ _PROGRAMS = tuple(
         (":5432:", r"(?:^|(?<=[\"']))[\w.*-]{1,80}:5432:[\w*-]{1,80}:[\w*-]{1,80}:(?=\S{0,400}\d)"),
     )
 )
-"""Arguments of programs that take a password without its name, and lines of netrc, .pgpass and Docker's config."""
+"""Arguments of programs that take an unnamed password, and lines of netrc, .pgpass and Docker's config."""
 _BROKEN = re.compile(
     rf"{re.escape(REMOVED)}(?:\\?\n[ \t]*(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{{12,400}}(?=[\s\"'`,;)]|$))+"
 )
-"""What follows a secret in the next line, if a line break has split it."""
+"""The rest of a secret that a line break has split."""
 
 _PLACEHOLDER = re.compile(
     r"^(?:[*x.•_-]+|\$.*|%.*|<.*|\{.*|\[.*|(?:str|string|bytes|int|bool|none|null|true|false|optional|required|missing|empty|invalid"
@@ -152,11 +152,11 @@ _ESCAPE = re.compile(r"\\([\"\\/nrt])")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _EDGES = "\"'\\{}[](),; \t"
 _MOST_ESCAPED = 3
-"""How often a text may be JSON inside of JSON."""
+"""Levels of JSON inside JSON that are unescaped."""
 _MOST_REPLACED = 100
-"""Secrets that are looked for one by one; a text with more of them loses its escapes."""
+"""Secrets that are replaced one by one; a text with more loses its escapes."""
 SHORTEST = 6
-"""Characters of the shortest secret that is masked wherever it stands."""
+"""Characters of the shortest secret that is masked everywhere in a text."""
 _LONGEST_HEADER = 1_000
 """Characters of the header of a table."""
 _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
@@ -164,9 +164,9 @@ _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
 
 
 def redact(text: str) -> str:
-    """Return the text with `[secret removed]` where a secret stood; without one, the very same text.
+    """Return the text with `[secret removed]` in place of secrets; without one, the same text.
 
-    In JSON, an escape may hide where a secret begins, so it is looked for in the text without escapes too.
+    In JSON, an escape may hide the start of a secret, so the text is also searched without escapes.
     """
     text = plain = _redacted(text)
     for _ in range(_MOST_ESCAPED):
@@ -178,16 +178,16 @@ def redact(text: str) -> str:
         if len(secrets) > _MOST_REPLACED:
             text = plain = _redacted(plain)
         for secret in sorted(secrets, key=len, reverse=True)[:_MOST_REPLACED]:
-            if any(map(str.isdigit, secret)):  # A word may be none elsewhere.
+            if any(map(str.isdigit, secret)):  # A plain word may occur elsewhere.
                 text = text.replace(secret, REMOVED)
     return text
 
 
 def masked_in(text: str) -> Iterator[str]:
-    """Yield the secrets of a text: what stands in the place of each mark that masks one."""
+    """Yield the secrets of a text."""
     at = 0
     *parts, last = _redacted(text).split(REMOVED)
-    for part in filter(None, parts):  # Between two that touch there is nothing.
+    for part in filter(None, parts):  # Adjacent marks have nothing between them.
         end = text.find(part, at)
         if end < 0:
             return
@@ -219,7 +219,7 @@ def _redacted(text: str) -> str:
 
 
 def _columns(text: str) -> str:
-    """Return a text without the values of columns that a header calls passwords."""
+    """Return a text without the values of table columns for passwords."""
     lines, column, separator = text.split("\n"), None, ""
     for at, line in enumerate(lines):
         if column is not None and _RULE.match(line):
@@ -259,7 +259,7 @@ def _without_value(match: re.Match[str]) -> str:
 
 def _is_secret(value: str, *, strong: bool, quoted: bool, spoken: bool) -> bool:
     """Return whether a value can be a secret, after a name such as `password` (strong) or `token`."""
-    value = value.replace(REMOVED, "")  # Written by a stranger before a secret, it must not protect it.
+    value = value.replace(REMOVED, "")  # A mark in the input must not protect a secret after it.
     if not value or _PLACEHOLDER.match(value) or _CODE.match(value):
         return False
     if quoted and any(map(str.isspace, value)):

@@ -1,8 +1,8 @@
-"""What a sentence says of the work: that something is open, failed, was decided or is done, in eight languages.
+"""The kind of a sentence: a rule, a task, a failure, a decision or a report, in eight languages.
 
 A word of success is not enough for "done": "the fix must be tested", "nobody has verified it" and "once it is merged"
-have one too. So a sentence with any word of denial, duty, condition, future or doubt is never a report of work done.
-What cannot be told was said, and no more. The cues are phrases: `*` is the rest of a word, and `...` is a few words.
+have one too. So a sentence with any word of denial, duty, condition, future or doubt is never a report. All other
+sentences have no kind. The cues are phrases: `*` matches the rest of a word, and `...` a few words.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_RULE = re.compile(
     r"|\b(?:i|i'm|i've|we|we're|we've|it|it's|is|are|was|were|has|have|had|and) (?:always|never)\b"
     r"|\byou (?:don't|never) (?:have to|know)\b"
 )
-"""What a rule's words mean in a conversation: a guess, or what somebody has always done."""
+"""Rule words that are not a rule: a guess, or a habit."""
 _OPEN = """
 TODO; FIXME; XXX; still need; still needs; still have; still has; still must; still to; still not; still open
 still missing; still waiting; remaining; remains to; remain to; remains open; remains unclear; next step; next steps
@@ -155,7 +155,7 @@ _REPORTED = re.compile(
     r"|verified|renamed|refactored|installed|migrated|tested|closed|committed|pushed|replaced|erledigt|behoben|fertig"
     r"|готово|сделано)\b"
 )
-"""How a report without a subject begins."""
+"""The start of a report without a subject."""
 _UNSURE = """
 not; never; no; nobody; none; without; yet; still; until; unless; before; once; when; if; whether; after; should
 must; need; needs; needed; have to; has to; had to; will; would; could; can; may; might; to be; going to; plan
@@ -178,7 +178,7 @@ jamais; encore; faut; si; quand; sera; aún; todavía; cuando; será; falta; nun
 않; 못
 아직; 해야; 면; 만약; 예정
 """
-"""Denial, duty, condition, future, doubt or a part: no report of work done has one of these."""
+"""Denial, duty, condition, future, doubt or a part: a report has none of these."""
 _THOUGHT = re.compile(
     r"(?:thought: ?)?(?:(?:but|and|so|now|then|ok|okay|actually|wait|hmm|well|first|next|also)[,. ]{1,2}){0,3}"
     r"(?:(?:wait|if i|if we|maybe|perhaps|let me|let's (?!use)|let us|i'll (?!use)|i will (?!use)|i should|i need"
@@ -195,11 +195,11 @@ _THOUGHT = re.compile(
     r"|.{0,60}(?:見てみ|を見|確認し|実行し|調べ|開き|読み|探し)ます。?$|了解|承知|わかりました|はい[、。]",
     re.I,
 )
-"""How a model thinks aloud, announces what it does next, or says how long it took."""
+"""A model thinks aloud, announces its next step, or says how long something took."""
 
 
 def is_thought(sentence: str) -> bool:
-    """Return whether a model thinks aloud in a sentence, or announces what it does next."""
+    """Return whether a model thinks aloud in a sentence or announces its next step."""
     return _THOUGHT.match(sentence) is not None
 
 
@@ -233,9 +233,9 @@ def _has(cues: str, text: str) -> bool:
 
 @cache
 def _pattern(cues: str) -> re.Pattern[str]:
-    """Return a pattern of cues, which semicolons and line breaks part; it is made when it is first needed.
+    """Return a pattern of cues, which are separated by semicolons and line breaks.
 
-    One that ignores case by itself would take ten times as long.
+    It is matched against casefolded text: ignoring case takes ten times as long.
     """
     spaced: list[str] = []
     unspaced: list[str] = []

@@ -1,7 +1,7 @@
-"""A summary without a model: the lines that tell most, in their order, each as it was said or called.
+"""A summary without a model: the most informative lines in order, verbatim.
 
-It reads as what it stands for, a conversation in fewer lines. The next summary reads it as one, so that lines go from
-one to the next unchanged.
+It reads like a conversation in fewer lines, and the next summary reads it as one, so that lines pass from one summary
+to the next unchanged.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _ROLES = ("user", "assistant", "tool", "system")
 _CALLED = "called"
 """What stands before a call."""
 _AGAIN = 2
-"""How many times more a line is worth that the last summary had: it was chosen before."""
+"""The factor of the worth of a line from the last summary."""
 _LEAST_TEXT = 24
-"""Tokens that a text for a summariser is not cut below; with less it says nothing."""
+"""The least tokens of a cut text for a summariser."""
 _JOIN = "\n\n"
 _EXCERPT = 80
 """Characters of each message in the index."""
@@ -48,9 +48,9 @@ def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
 
 
 def condensed(lines: Sequence[Line], limit: int, meter: BaseMeter, previous: str = "") -> str:
-    """Return the lines that tell most, in their order, in at most `limit` tokens; empty if nothing fits.
+    """Return the most informative lines in order, in at most `limit` tokens; empty if nothing fits.
 
-    `previous` is the summary of what was before.
+    `previous` is the last summary.
 
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
@@ -60,14 +60,14 @@ def condensed(lines: Sequence[Line], limit: int, meter: BaseMeter, previous: str
         replace(line, worth=_AGAIN * line.worth, at=line.at - len(previous)) for line in once(read_back(previous))
     ]
     known = {line.key for line in before}
-    # Paths stand in the lines that name them.
+    # Paths are in the lines that name them.
     rest = [line for line in lines if line.key not in known and line.kind != "path"]
     told = unfinished([*(line for line in before if line.kind != "path"), *rest])
     return pick(told, limit, meter, as_talk)
 
 
 def as_talk(lines: Sequence[Line]) -> str:
-    """Return lines as a conversation: those of one message in one row, with who said them before it."""
+    """Return lines as a conversation: those of one message in one row after their role."""
     rows = []
     for (_, role), group in groupby(lines, key=lambda line: (line.at, _CALLED if line.kind == "call" else line.role)):
         if role == _CALLED:
@@ -78,7 +78,7 @@ def as_talk(lines: Sequence[Line]) -> str:
 
 
 def read_back(text: str, between: str = "\n") -> list[Line]:
-    """Return the lines of a text in which each part has a role before it, or that of the part before."""
+    """Return the lines of a text whose parts begin with a role; a part without one has the role of the part before."""
     found: list[Line] = []
     role = "user" if between == _JOIN else "assistant"
     for at, part in enumerate(redact(text).split(between)):
@@ -95,8 +95,8 @@ def read_back(text: str, between: str = "\n") -> list[Line]:
 def summary_input(messages: Sequence[Said], previous: str, limit: int, meter: BaseMeter) -> str:
     """Return the text that a summariser reads: the last summary and the messages, without secrets, within the limit.
 
-    The longest texts are cut first, all to the same length, so that no message is lost. If even that is not enough,
-    the lines that tell most stand for the whole.
+    The longest texts are cut to a common length, so that no message is lost. If that is not enough, the most
+    informative lines are used.
     """
     earlier = [f"summary so far:\n{redact(previous)}"] if previous else []
     texts = [*earlier, *(spoken(one.role, redact(one.text)) for one in messages)]
