@@ -19,16 +19,15 @@ from brim.store.texts import (
     INDEXED,
     SHORTEST,
     SHOWN,
-    entry_handle,
+    best_hits,
     handle_of,
     index_words,
-    said,
     sent_message,
     texts_of,
     turn_text,
 )
 from brim.store.values import check_name, check_time, check_whole, decode_body
-from brim.store.words import RANKED, excerpt, query_words, ranked, rarest
+from brim.store.words import RANKED, query_words, rarest
 
 _ALL = 2**62
 _ROWS = 500
@@ -222,16 +221,8 @@ class SqlStore(Database):
             chosen, rarity = rarest(having, total, max(limit, RANKED))
             rows = self._at(chosen)
             names: dict[int, str] = dict(self._rows(*_names({row[0] // LOG for row in rows}))) if rows else {}
-        found = [(names[row[0] // LOG], self._entry("", row)) for row in rows]
-        texts = [said(entry.kind, entry.body) for _, entry in found]
-        hits = {
-            name: SearchHit(name, owner, entry.number, entry.kind, excerpt(text, words), rank)
-            for (owner, entry), text, rank in sorted(
-                zip(found, texts, ranked(texts, rarity), strict=True), key=lambda each: (each[0][1].at, each[0][0])
-            )
-            if rank > 0 and (name := entry_handle(entry.kind, entry.body))
-        }
-        return sorted(hits.values(), key=lambda hit: (-hit.rank, hit.handle))[:limit]
+        found = [self._entry(names[row[0] // LOG], row) for row in rows]
+        return best_hits(sorted(found, key=lambda entry: (entry.at, entry.session)), rarity, limit)
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version."""

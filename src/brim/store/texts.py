@@ -6,13 +6,13 @@ Everything here follows from the body of the entry, so the index holds nothing t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from brim.errors import BrimError
 from brim.files.text_digest import text_digest
-from brim.store.base import Body
-from brim.store.words import text_words
+from brim.store.base import Body, LogEntry, SearchHit
+from brim.store.words import excerpt, ranked, text_words
 from brim.wire import format_of, wire
 
 INDEXED = ("message", "turn", "text")
@@ -77,6 +77,21 @@ def handles_of(kind: str, body: Body) -> set[str]:
 def index_words(kind: str, body: Body) -> list[str]:
     """Return the handles and the words by which an entry is found; of too many, a database leaves out the last."""
     return [*sorted(handles_of(kind, body)), *text_words(said(kind, body))]
+
+
+def best_hits(entries: Iterable[LogEntry], rarity: Mapping[str, float], limit: int) -> list[SearchHit]:
+    """Return the entries that match words best; of several with the same text, the last. `rarity` weighs the words."""
+    texts = [(entry, said(entry.kind, entry.body)) for entry in entries]
+    ranks = ranked([text for _, text in texts], rarity)
+    best = {
+        name: (rank, name, entry, text)
+        for (entry, text), rank in zip(texts, ranks, strict=True)
+        if rank > 0 and (name := entry_handle(entry.kind, entry.body))
+    }
+    return [
+        SearchHit(name, entry.session, entry.number, entry.kind, excerpt(text, [*rarity]), rank)
+        for rank, name, entry, text in sorted(best.values(), key=lambda hit: (-hit[0], hit[1]))[:limit]
+    ]
 
 
 def _message_texts(raw: Any) -> list[str]:

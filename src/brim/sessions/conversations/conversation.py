@@ -37,8 +37,6 @@ from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
 """Why a session began anew: the messages of a request do not continue those that it has."""
-_READS = 3
-"""How often the log is read before the session begins anew without it."""
 _CHUNK = 256
 """Messages that are compared at once: what differs is then looked for among these."""
 _EACH_VALUE = 150
@@ -224,13 +222,12 @@ class Conversation:
         return made, brought
 
     def _read_log(self) -> list[Any]:
-        """Return the messages that the log has; none if the store fails each time: then the session begins anew."""
-        for _ in range(_READS):
-            try:
-                return logged_messages(self.session.store, self.name)
-            except StoreError as error:
-                self.session.note_failure(error)
-        return []
+        """Return the messages that the log has; none if the store fails: then the session begins anew."""
+        try:
+            return logged_messages(self.session.store, self.name)
+        except StoreError as error:
+            self.session.note_failure(error)
+            return []
 
     def _add(self, step: SessionStep, request: RequestInput) -> _Brought:
         """Add what a request brings to the session, or begin anew with all of it."""

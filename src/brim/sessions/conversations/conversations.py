@@ -6,7 +6,6 @@ kept, and what a refusal or a reported usage teaches. `brim.wrap`, the framework
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -43,10 +42,6 @@ from brim.wire.overflow import Overflow
 
 _MOST = 100_000
 """Conversations that are remembered; the longest unused is forgotten first, and first their memory is a limit."""
-_OPENINGS = 3
-"""How often a log is opened before a request goes on without it; the next request tries again."""
-_PATIENCE = 1.0
-"""Seconds after which it is not: a store that is locked has kept the request waiting already."""
 _ENDLESS = 1 << 62
 """Tokens of a window that is unknown: without a log such a request is counted as the next one of its conversation."""
 
@@ -436,15 +431,14 @@ class Conversations:
         return found or name or (uuid4().hex if self._log else f"auto.{marks[-1]}")
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
-        """Return a conversation that the store has, or a new one; one that is not stored while the store fails."""
-        until = time.monotonic() + _PATIENCE
-        for _ in range(_OPENINGS):
-            try:
-                return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
-            except StoreError as error:
-                self.store.failed(error)
-            if time.monotonic() > until:
-                break
+        """Return a conversation that the store has, or a new one; if the store fails, one that is not stored.
+
+        The next request opens the log of that one again.
+        """
+        try:
+            return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
+        except StoreError as error:
+            self.store.failed(error)
         return self._open_cut(name, key, plan, room, stored=False)
 
     def _open_cut(

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from brim.errors import UnknownName
-from brim.sessions.log.dropped_texts import DroppedTexts
+from brim.sessions.log.dropped_texts import DroppedTexts, MemoryLog
 from brim.store.base import SessionRow, Store
 
 RECENT = 20
@@ -178,7 +178,7 @@ class ReadableSessions:
         rows = [row for row in (found.current, *found.gateway) if row is not None]
         newest = max(rows, key=lambda row: row.updated, default=None)
         name = session or (newest.id if newest is not None else "")
-        return DroppedTexts(self.store if name else None, name)
+        return DroppedTexts(self.store if name else MemoryLog(), name)
 
     def _may_read(self, row: SessionRow) -> bool:
         if self._names:
