@@ -7,7 +7,6 @@ the window of the catalogue, what the program sets by half, and nothing below a 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -28,7 +27,7 @@ _LASTS = 3_600
 _SERVER_INTERVAL = 600
 """Seconds after which a server is asked again."""
 _MOST = 1_000
-"""Models of a list that are read, and scopes of which it is remembered that the store or the server was read."""
+"""Models that are read from the list of a server."""
 _MOST_RATIO = 20.0
 _UNSURE = 4
 """The part of the window, one in so many, that is reserved at most while it is unknown whether the answer counts; a
@@ -146,11 +145,11 @@ class Windows:
         self._store = store
         self._clock = clock
         self._learned: LearnedValues[LearnedWindow] = LearnedValues()
-        self._looked: OrderedDict[LearningScope, float] = OrderedDict()
-        """When the store was read for a scope."""
+        self._read = LearnedValues[float]()
+        """When the store was last read for a scope."""
         self._served: LearnedValues[dict[str, int]] = LearnedValues()
-        self._asked: OrderedDict[LearningScope, float] = OrderedDict()
-        """When a server was asked, by source."""
+        self._asked = LearnedValues[float]()
+        """When a server was last asked, by source."""
         self._accepted: LearnedValues[AcceptedPrompt] = LearnedValues()
 
     def room(
@@ -194,8 +193,8 @@ class Windows:
     def learned(self, scope: LearningScope) -> LearnedWindow | None:
         """Return what refusals taught about a model, as long as they count."""
         now = self._clock()
-        if now - self._looked.get(scope, 0.0) > STORE_INTERVAL and self._store.store is not None:
-            _noted(self._looked, scope, now)
+        if self._store.store is not None and now - (self._read.get(scope) or 0.0) > STORE_INTERVAL:
+            self._read.put(scope, now)
             failures, saved = self._store.failures, self._store.load(KIND, scope.id)
             if saved is not None:
                 values = {name: value for name, value in saved.body.items() if name != "scope"}
@@ -275,14 +274,15 @@ class Windows:
 
     def asked(self, source: LearningScope) -> bool:
         """Return whether a server was asked lately."""
-        return self._clock() - self._asked.get(source, -_SERVER_INTERVAL) < _SERVER_INTERVAL
+        before = self._asked.get(source)
+        return before is not None and self._clock() - before < _SERVER_INTERVAL
 
     async def ask(self, source: LearningScope, fetch: Fetch) -> None:
         """Ask a server for the windows of its models, and remember that it was asked, also without an answer.
 
         What it does not state this time, as when it fails, stays as it was known.
         """
-        _noted(self._asked, source, self._clock())
+        self._asked.put(source, self._clock())
         found, own = listed(await fetch("models")), _own_window(await fetch("/props"))
         before = self._served.get(source) or {}
         found, own = {**before, **{fold(name): size for name, size in found.items()}, **found}, own or before.get("")
@@ -301,14 +301,6 @@ def source(server: str, owner: tuple[str, ...] = ()) -> LearningScope:
 def _names(model: str) -> tuple[str, ...]:
     """Return the names under which a server may list a model; empty for one that has a single window for all."""
     return (model, *map(fold, spellings(model)), "")
-
-
-def _noted(times: OrderedDict[LearningScope, float], scope: LearningScope, now: float) -> None:
-    """Note a time, and forget the oldest."""
-    times.pop(scope, None)
-    times[scope] = now
-    while len(times) > _MOST:
-        times.popitem(last=False)
 
 
 @lru_cache(maxsize=1_024)

@@ -29,8 +29,6 @@ _MARK = "[... {lines:,} older lines left out: the page has {had:,} lines and may
 _KEY = "context_budget"
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*+(?:json|ya?ml)?[ \t]*+")
 _LINE = re.compile(rf"^[\"']?{_KEY}[\"']?[ \t]*:", re.MULTILINE)
-_LOOKED_AT = 100_000
-"""Characters at the end of a page in which a budget is searched."""
 STRATEGIES = {"end": "head", "start": "newest", "middle": "ends"}
 """What a section keeps, by the side at which it is cut."""
 POLICIES = {
@@ -102,7 +100,7 @@ class WorkingMemory:
     @property
     def overrides(self) -> tuple[BudgetOverride, ...]:
         """The budgets on the page, the last one first: an agent that appends to its page means the last."""
-        return tuple(_checked(found) for found in reversed([*_found(self.text[-_LOOKED_AT:])]))
+        return tuple(_checked(found) for found in reversed([*_found(self.text)]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
