@@ -37,8 +37,6 @@ from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
 """Why a session began anew: the messages of a request do not continue those that it has."""
-_CHUNK = 256
-"""Messages that are compared at once: what differs is then looked for among these."""
 _EACH_VALUE = 150
 """Bytes of a value of a message, beside its text; each is counted and indexed too."""
 _EACH_SESSION = 40_000
@@ -145,14 +143,9 @@ class Conversation:
         first, end = leading(known), min(len(known), len(given))
         if leading(given) != first:
             return 0
-        for at in range(first, end, _CHUNK):
-            stop = min(at + _CHUNK, end)
-            if known[at:stop] == given[at:stop]:  # The interpreter compares many at once.
-                continue
-            for each in range(at, stop):
-                if not says_same(known[each], given[each], self.key.format):
-                    return each
-        return end
+        same = known[first:end] == given[first:end]  # Almost always, and the interpreter compares fast.
+        format, places = self.key.format, range(first, end)
+        return end if same else next((at for at in places if not says_same(known[at], given[at], format)), end)
 
     def continues(self, messages: Sequence[Any]) -> int | None:
         """Return how many messages are known, if these begin with them; else `None`."""
@@ -338,7 +331,7 @@ class Conversation:
         receipt: dict[str, Any] = {}
         if told is not None:
             replaced = len(made.input.messages) - sum(at is not None for at in made.places)
-            reason = f"{made.before:,} tokens are more than fit; excerpts stay of {replaced:,} messages"
+            reason = f"{made.before:,} tokens do not fit; {replaced:,} messages were shortened or left out"
             cut = {"before": made.before, "after": made.used, "replaced": replaced, "reason": reason}
             receipt = {"cut": cut, "receipt": {**told.to_dict(), "capture": None}}
         if self._capture:

@@ -262,7 +262,7 @@ class Conversations:
             made.answer = plan.lowered(made)
             add_breakpoint(made)
             if not agent:
-                self._note_newest(conversation, request, changed=made.changed)
+                self._note_newest(conversation, changed=made.changed)
         if request.changes and made.fitted is None:
             made.messages = [jsonable(raw) for raw in made.messages]
 
@@ -482,13 +482,13 @@ class Conversations:
         said, capture = logged_messages(store, name), bool(self._settings.get("capture"))
         return Conversation(session, opened, said, capture=capture)
 
-    def _note_newest(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
+    def _note_newest(self, conversation: Conversation, *, changed: bool) -> None:
         """Note the newest request of a conversation, and forget those that are too many."""
         if changed and conversation.auto and not self._log and self._store is not None:
             self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
             conversation.found_by = conversation.mark
         with self._lock:
-            gone = self._known.forget(conversation, request.size, logged=self._log)
+            gone = self._known.forget(conversation, logged=self._log)
         for each in gone if self._log and self._store is not None else ():  # Its next request finds it in the store.
             self._prefixes.move(each.name, "", each.mark)
 

@@ -51,10 +51,10 @@ class PrefixIndex:
 
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""About the memory of the newest requests of all conversations that are remembered, unless a setting says other."""
+"""About the memory that all remembered conversations may take, unless a setting says otherwise."""
 
-_NEW, _GROWN = 2 / 4, 3 / 4
-"""The part of it that one of them may take, unless it has a log: with its first request, or once it has grown."""
+_LARGEST = 1 / 2
+"""The share of it that one conversation without a log may take."""
 _DEPTH = 3
 """First messages that a conversation is found by; the system prompt may tell another time, so it is not one of them."""
 _CANDIDATES = 64
@@ -116,22 +116,19 @@ class RememberedConversations:
         # Of several that are equally long, the longest unused.
         return None if best is None else [name for name, length in lengths.items() if length == best][-1]
 
-    def forget(self, newest: Conversation, size: int, *, logged: bool) -> list[Conversation]:
-        """Note the size of the newest, and return those that are forgotten, since there are too many.
+    def forget(self, newest: Conversation, *, logged: bool) -> list[Conversation]:
+        """Note the size of the newest conversation, and return those that are forgotten because there are too many.
 
-        Without a log, one that is too large is forgotten too. A size of 0 is not known, and is added up here.
+        Without a log, a conversation that is too large is forgotten too.
         """
-        size = size or newest.weight
-        own = self._known.get(newest.name) is newest
-        self._total += size - newest.size if own else 0
-        share = _GROWN if newest.size else _NEW
-        newest.size = size
-        gone = []
-        if own:
-            self._find_by(newest.name, openings(newest.key, newest.known))
         most = _MOST_BYTES if self._memory is None else self._memory
-        if size > most * share and not logged and own:
-            self.drop(newest.name)
+        if self._known.get(newest.name) is newest:
+            self._total += newest.weight - newest.size
+            newest.size = newest.weight
+            self._find_by(newest.name, openings(newest.key, newest.known))
+            if newest.size > most * _LARGEST and not logged:
+                self.drop(newest.name)
+        gone = []
         if len(self) > self.most or self._total > most:
             for name in list(self._known):
                 if len(self) <= self.most and self._total <= most:

@@ -40,5 +40,3 @@ class RequestInput:
     """Whether the model is offered the recall tool if anything is dropped."""
     changes: bool = False
     """Whether the caller may change its messages after the request, so that they are recorded as copies."""
-    size: int = 0
-    """About the bytes that its values take, by which the memory of conversations is bounded."""

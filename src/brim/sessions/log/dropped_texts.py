@@ -109,7 +109,7 @@ class DroppedTexts:
         """Return the text of a handle, or of the start of one; the messages of a turn as a transcript.
 
         Raises:
-            UnknownName: this session has no such text.
+            UnknownName: no such text was dropped from this session.
         """
         name, found = self.find(handle)
         self._refresh()
@@ -119,7 +119,7 @@ class DroppedTexts:
         """Return a handle by itself or its start, and its text.
 
         Raises:
-            UnknownName: this session has no such text.
+            UnknownName: no such text was dropped from this session.
         """
         found = self._log.text(handle, session=self._session)
         if found is None:
