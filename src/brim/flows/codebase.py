@@ -28,8 +28,8 @@ _INDEXED = 8_000
 """Characters of a file that are indexed, from its start."""
 _HEAD = 1_500
 """Characters of the head of a file."""
-_MOST_RANKED = 40
-"""The most files that are considered for one pack."""
+MOST_FILES = 40
+"""The most files of one pack."""
 _LEAST_SHARE = 0.1
 """A file with a smaller share of the best score matches only a common word, such as its extension."""
 _LARGEST_SHARE = "50%"
@@ -83,7 +83,7 @@ class Codebase:
         least = _LEAST_SHARE * max(scores, default=0.0)
         found = [i for i, score in enumerate(scores) if score > 0 and score >= least]
         found.sort(key=lambda i: (-scores[i], self.files[i].path))
-        return [self.files[i] for i in found[:_MOST_RANKED]]
+        return [self.files[i] for i in found[:MOST_FILES]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was read and what was left out, as JSON values."""

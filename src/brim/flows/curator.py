@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue, ModelError
-from brim.flows.codebase import Codebase, File, read_codebase
+from brim.flows.codebase import MOST_FILES, Codebase, File, read_codebase
 from brim.flows.pack import Briefing, CuratorChoice, Pack
 from brim.flows.step_record import StepRecord, Task, records, task_of
 from brim.llm import LLM, LanguageModel, Reply, Usage, cost
@@ -35,11 +35,8 @@ SYSTEM = (
 
 _MOST_ASKED = 24_000
 """Characters of the question."""
-_MOST_PATHS = 400
-"""Paths to choose from."""
 _MOST_SUMMARY = 1_500
 """Characters of its summary that are used."""
-_MOST_CHOSEN = 40
 _MOST_STEP = 400
 """Characters of each earlier step in the question."""
 _MOST_REASON = 200
@@ -184,7 +181,7 @@ def _question(task: Task, history: Sequence[StepRecord], codebase: Codebase, ran
     steps = [f"{step.title}\n{cut(step.output, _MOST_STEP, 'chars', marker=' [...]').text}" for step in history]
     sections = [
         Section("step", task.teaching, required=True, floor=200, ceiling="40%"),
-        Section("files", ["Files:", *[*first, *others][:_MOST_PATHS]], keep="best", priority="high", ceiling="40%"),
+        Section("files", ["Files:", *first, *others], keep="best", priority="high", ceiling="40%"),
         Section("steps", steps, keep="newest", joiner="\n\n"),
     ]
     return fit(sections, _MOST_ASKED, meter="chars").text
@@ -214,7 +211,7 @@ def _parsed(reply: Reply, codebase: Codebase) -> tuple[list[File], str]:
         raise ModelError(f"none of the {len(wanted):,} files that it named exists")
     if not files and not summary.strip():
         raise ModelError("it chose no file and wrote no summary")
-    return files[:_MOST_CHOSEN], cut(summary.strip(), _MOST_SUMMARY, "chars", marker=" [...]").text
+    return files[:MOST_FILES], cut(summary.strip(), _MOST_SUMMARY, "chars", marker=" [...]").text
 
 
 def _why(error: BaseException) -> str:

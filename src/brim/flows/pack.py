@@ -39,7 +39,6 @@ _JOIN = "\n\n"
 _UNIT = "chars"
 _SMALLEST = 40
 """Characters below which a section is useless."""
-_MOST_ARTIFACTS = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -287,7 +286,7 @@ class Briefing:
                 found.setdefault(" ".join(path.split()), f"step {step.step_id}")
         for path in self.artifacts:
             found.setdefault(" ".join(path.split()), "an earlier flow")
-        return [f"- {path} ({who})" for path, who in found.items() if path][:_MOST_ARTIFACTS]
+        return [f"- {path} ({who})" for path, who in found.items() if path]
 
 
 def history_section(history: Sequence[StepRecord], room: int, settings: Resolved, query: str) -> HistorySection:

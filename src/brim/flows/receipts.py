@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from glob import escape, glob
+from http import HTTPStatus
 from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
@@ -30,8 +31,6 @@ _LONGEST = 80
 _MOST_BYTES = 64 * 1024 * 1024
 _NEAR = 0.85
 """The share of the budget above which prompts were seen to fail."""
-_REFUSED = 400
-"""The HTTP status of a prompt that is too long."""
 
 
 def receipt_paths(base: str, flow: str, steps: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -231,7 +230,7 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
             raise InvalidType(f"log[{i}]", item, "an event or a receipt")
         if "planned" in item:
             flows.setdefault(item["flow"], []).append(item)
-        refused += _REFUSED in (item.get("http_status"), item.get("status"))
+        refused += HTTPStatus.BAD_REQUEST in (item.get("http_status"), item.get("status"))
         failed += item.get("status") == "failed"
         if item.get("event") == "prompt_assembled":
             used, budget = item["used_tokens"], item["budget_tokens"]

@@ -21,6 +21,7 @@ from brim.sessions import compaction
 from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.usage import ReportedUsage
+from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
 from brim.sessions.log.cut_record import folded, storable
 from brim.sessions.log.dropped_texts import Line
@@ -72,8 +73,6 @@ PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False
 """Values of a prompt's entry that are not written; most prompts have them."""
 _HELD = 8
 """Size of the history, in budgets, above which its cut part is removed from memory."""
-_REFUSED = 256
-"""Tokens from which on a refusal is believed to be one of length; a shorter prompt has another fault."""
 _GROWTH = 20
 """A twentieth: growth of the history, as a share of its room, before a summary is tried again."""
 
@@ -303,7 +302,7 @@ class SessionStep:
         """Record a refusal: later prompts are smaller than the refused one."""
         state = self.state
         last = state.last.used if state.last is not None else state.budget
-        if last >= _REFUSED:
+        if last >= LEAST_WINDOW:
             state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1
         fields = {

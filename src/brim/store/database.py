@@ -27,9 +27,6 @@ _POLL_SECONDS = 0.002
 """Seconds between two tries. SQLite itself tries ever less often, and next to a program that writes without a pause it
 may never get the lock."""
 
-_FORK_SECONDS = 30.0
-"""Seconds that a fork waits for the transactions of other threads, each of which may wait for another program."""
-
 _open: ContextVar[tuple[object, ...]] = ContextVar("brim_open_transactions", default=())
 """The transactions that this task has opened. The tasks of a thread share its lock, but not this."""
 
@@ -49,7 +46,7 @@ def _before_fork() -> None:
     for locked by itself: it would wait for ever, or read without a lock what the parent is writing.
     """
     _forking.acquire()
-    _waiting.extend(store for store in _open_stores() if store._lock.acquire(timeout=_FORK_SECONDS))
+    _waiting.extend(store for store in _open_stores() if store._lock.acquire(timeout=BUSY_SECONDS))
 
 
 def _after_fork() -> None:

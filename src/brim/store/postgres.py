@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import StoreError
-from brim.store.database import Row
+from brim.store.database import BUSY_SECONDS, Row
 from brim.store.sql import Range, SqlStore
 from brim.store.values import shown_url, without_secrets
 
@@ -21,7 +21,6 @@ _GUARD = 0x6272696D
 """The number of the lock that purges and migrations take exclusively."""
 _WORDS_BYTES = 500_000
 """Bytes of the different words of one text. PostgreSQL accepts at most a megabyte."""
-_CONNECT_SECONDS = 10
 _TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
@@ -45,7 +44,7 @@ class Postgres(SqlStore):
         """Return a new connection, on which a commit is acknowledged when it is on the server's disk."""
         try:
             connection = self._library.connect(
-                self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="brim"
+                self._address, autocommit=True, connect_timeout=int(BUSY_SECONDS), application_name="brim"
             )
             connection.execute("SET synchronous_commit = on")
         except self._library.Error as error:

@@ -18,14 +18,11 @@ from brim.meter.calibration import Calibration
 from brim.meter.chat import request_counts
 from brim.meter.estimate import OTHER
 from brim.sessions.learning.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
-from brim.sessions.learning.models import known
+from brim.sessions.learning.models import MOST_NAMES, known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import STORE_INTERVAL, LearnedValues, LearningScope
 from brim.store.base import Store
 from brim.wire import format_of, wire
-
-_MOST = 256
-"""Uncorrected meters that are kept: a client can name any model."""
 
 
 class RequestSize(NamedTuple):
@@ -42,7 +39,7 @@ class Meters:
         self._store = store
         self._lock = threading.Lock()
         self._learned: LearnedValues[ModelMeter] = LearnedValues()
-        self._uncorrected = lru_cache(maxsize=_MOST)(_uncorrected)
+        self._uncorrected = lru_cache(maxsize=MOST_NAMES)(_uncorrected)
         self._read = LearnedValues[float]()
         """When the store was last read for a scope."""
 

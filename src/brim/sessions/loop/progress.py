@@ -15,8 +15,6 @@ from brim.store.base import Body, LogEntry, Store
 
 RESULT, CONTINUATION = "result", "continuation"
 """Kinds of entries of their own: a loop that is resumed reads all of its results, and its last continuation."""
-_RECENT = 16
-"""Events that are read first for the newest progress: few others come after it."""
 _LOGGED = ("iterations", "sub_tick", "sub_ticks", "steps", "steps_here", "fresh", "cost", "seconds", "ended", "state")
 
 
@@ -78,7 +76,7 @@ def progress_in(store: Store, loop: str, begun: Body, until: int) -> Progress:
 
 def _newest(store: Store, loop: str, until: int, kind: str, name: str) -> Body | None:
     """Return the newest entry of a kind that has a field, up to a number; `None` if there is none."""
-    for limit in (_RECENT if kind == "event" else 1, None):
+    for limit in (1, None):  # The newest one, almost always.
         entries: list[LogEntry] = store.entries(loop, kinds=[kind], limit=limit, newest=True)
         found = [entry.body for entry in entries if entry.number <= until and name in entry.body]
         if found:

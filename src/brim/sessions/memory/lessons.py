@@ -31,7 +31,6 @@ NO_ATTEMPTS = "No prior attempts"
 
 _MOST = 200
 """Characters of a lesson. One sentence has about 100."""
-_MOST_FALLBACK = 160
 _LOOKED_AT = 20_000
 """Characters at either end of a reply in which a lesson is searched."""
 _LAST = 3
@@ -44,8 +43,6 @@ _NAMED = re.compile(
 )
 _KEY = re.compile(r"\"DISTILLED(?:[ _-]?LESSON)?\"\s{0,20}:\s{0,20}(?=\")", re.IGNORECASE)
 """The field as a key of a JSON object."""
-_AFTER = 40
-"""Characters after a value in which its object goes on or ends."""
 _OTHER_FIELD = re.compile(r"\W*[A-Z][A-Z_]{3,}\W*[:：]")
 """A line with another field."""
 _PLACEHOLDER = re.compile(r"<[^>]*>|\[[^\]]*\]|\.{3}|…")
@@ -80,11 +77,11 @@ def distilled(reply: str) -> Lesson:
     if len(reply) > 2 * _LOOKED_AT:
         reply = reply[:_LOOKED_AT] + "\n" + reply[-_LOOKED_AT:]
     if (own := _in_json(reply)) is not None:
-        return Lesson(text=_bounded(own, _MOST), distilled=True)
+        return Lesson(text=_bounded(own), distilled=True)
     found = [named for match in _NAMED.finditer(reply) if (named := _named(match, reply))]
     if found:
-        return Lesson(text=_bounded(found[-1], _MOST), distilled=True)
-    return Lesson(text=_bounded(_first_sentence(reply), _MOST_FALLBACK) or NO_LESSON, distilled=False)
+        return Lesson(text=_bounded(found[-1]), distilled=True)
+    return Lesson(text=_bounded(_first_sentence(reply)) or NO_LESSON, distilled=False)
 
 
 def _in_json(reply: str) -> str | None:
@@ -92,11 +89,10 @@ def _in_json(reply: str) -> str | None:
     lesson = None
     for match in _KEY.finditer(reply):
         try:
-            value, end = json.JSONDecoder().raw_decode(reply, match.end())
+            value, _ = json.JSONDecoder().raw_decode(reply, match.end())
         except (ValueError, RecursionError):
             continue
-        closed = reply[end : end + _AFTER].lstrip()[:1]
-        if isinstance(value, str) and closed in (",", "}") and value.strip():
+        if isinstance(value, str) and value.strip():
             lesson = " ".join(value.split())
     return lesson
 
@@ -222,5 +218,5 @@ def _bare(text: str) -> str:
     return line[1:-1] if len(line) > 2 and line[0] == line[-1] == "`" and line.count("`") == 2 else line
 
 
-def _bounded(text: str, most: int) -> str:
-    return cut(text, most, "chars", marker="…").text
+def _bounded(text: str) -> str:
+    return cut(text, _MOST, "chars", marker="…").text
