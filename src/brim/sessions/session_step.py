@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from brim.errors import NoProgress
 from brim.history.compact.lines import said_in
@@ -38,31 +38,19 @@ NOTE = "\n[cut from {size:,} {unit}; the whole is {handle}]"
 """The end of a shortened result; the handle recalls the whole."""
 
 
-class BoundedResult(NamedTuple):
-    """A message whose results are within the limit."""
-
-    raw: Any
-    """The message; the caller's own object if nothing was shortened."""
-    texts: dict[str, str]
-    """The whole results that were shortened, by handle."""
-
-
-def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> BoundedResult:
-    """Return a message in which each text of a result counts at most `limit`.
+def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> Any:
+    """Return a message in which each text of a result counts at most `limit`; itself if nothing was shortened.
 
     Raises:
         InvalidValue: the message is invalid.
     """
     message: Message = wire.read(raw, index)
     edits: dict[Path, Any] = {}
-    texts: dict[str, str] = {}
     for piece in message.pieces if message.results else ():
-        if piece.kind == "output" and meter.count(piece.text) > limit and message.answers(piece):
-            name = handle(piece.text)
-            note = NOTE.format(size=meter.count(piece.text), unit=meter.unit, handle=name)
+        if piece.kind == "output" and (size := meter.count(piece.text)) > limit and message.answers(piece):
+            note = NOTE.format(size=size, unit=meter.unit, handle=handle(piece.text))
             edits[piece.at] = wire.value(piece, shortened(piece.text, limit, meter, "shape", note))
-            texts[name] = piece.text
-    return BoundedResult(changed(raw, edits), texts) if edits else BoundedResult(raw, {})
+    return changed(raw, edits) if edits else raw
 
 
 CUT = "cut"
@@ -113,7 +101,7 @@ class SessionStep:
         cap, meter = state.settings.longest_result, state.model_meter.meter
         sent = list(given)
         if limited:
-            sent = [bounded(raw, had + i, format, cap, meter).raw for i, raw in enumerate(given)]
+            sent = [bounded(raw, had + i, format, cap, meter) for i, raw in enumerate(given)]
         if state.taken is None:
             state.take_held_results()
         first = len(context.history.turns)

@@ -1,7 +1,6 @@
-"""The store that SQLite and PostgreSQL share: what is written, and what is refused.
+"""The methods of a store, in SQL that SQLite and PostgreSQL share.
 
-Each method is one transaction, and inside of `transaction()` a savepoint of it, so that a refused call leaves nothing
-behind.
+Each method is one transaction, or a savepoint inside `transaction()`, so a rejected call leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from brim.store.words import RANKED, query_words, rarest
 
 _ALL = 2**62
 _ROWS = 500
-"""Entries that one statement reads; SQLite has at most 999 values in one in old versions."""
+"""Entries that one statement reads; databases limit the number of values in a statement."""
 
 _FREQUENT = frozenset(("message", "prompt", "usage"))
 
@@ -84,8 +83,8 @@ class SqlStore(Database):
             return last
 
     def _touch(self, session: str, now: float) -> tuple[int, int, float]:
-        """Create a session if needed and lock its row, so that others wait; return its key, last number, beginning."""
-        # An INSERT that meets a row takes a new key in PostgreSQL, and gives it up.
+        """Create a session if needed and lock its row; return its key, last number and time of creation."""
+        # UPDATE first: in PostgreSQL, an INSERT on conflict wastes a key.
         told = "RETURNING key, last, created"
         found = self._rows(f"UPDATE brim_sessions SET updated = ? WHERE id = ? {told}", (now, session))
         if not found:
@@ -128,7 +127,7 @@ class SqlStore(Database):
         among = f" AND kind IN ({_marks(chosen)})" if chosen else ""
         if chosen and _FREQUENT.isdisjoint(chosen):
             among += f" AND {RARE}"  # Then the index of kinds is used.
-        # Subqueries, and no join: PostgreSQL then reads in the order of places, and ends at the limit.
+        # Subqueries instead of a join, so that PostgreSQL reads in the order of places and stops at the limit.
         rows = self._read(
             "WITH s AS (SELECT key FROM brim_sessions WHERE id = ?) SELECT place, kind, at, body FROM brim_entries "
             f"WHERE place > (SELECT key * {LOG} FROM s) + ? AND place < (SELECT (key + 1) * {LOG} FROM s)"
@@ -205,7 +204,7 @@ class SqlStore(Database):
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the messages and texts that share words with a query, the best first.
 
-        Entries are chosen by which words they have, rare ones first, and ranked by how often they have them.
+        Entries are chosen by the rarity of the words that they have, and ranked by BM25.
         """
         if session is not None:
             check_name("session", session)

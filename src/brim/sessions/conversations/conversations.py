@@ -183,7 +183,10 @@ class Conversations:
             extra=extra_tokens,
             changes=changes,
         )
-        return self.fit(request, self.plan(request), name=session).apart()
+        made = self.fit(request, self.plan(request), name=session)
+        if made.messages is messages:
+            made.messages = list(messages)
+        return made
 
     def plan(
         self, request: RequestInput, limits: WindowLimits | None = None, meter: Any = None, server: str = ""

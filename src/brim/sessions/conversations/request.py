@@ -99,12 +99,6 @@ class FittedRequest:
             return self.before
         return self.fitted.used + self.input.extra + self.start + self.correction
 
-    def apart(self) -> FittedRequest:
-        """Return it with its own list of messages, so that a change of one list does not change the other."""
-        if self.messages is self.input.messages:
-            self.messages = list(self.messages)
-        return self
-
     def written(self, given: Sequence[T], make: Callable[[Any], T]) -> list[T]:
         """Return what to send, as the caller's own type of messages.
 
