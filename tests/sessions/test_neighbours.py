@@ -51,7 +51,7 @@ def misbehave(engine, rng, model):
             made.refused({"error": {"message": rng.choice(REFUSALS), "code": "context_length_exceeded"}})
         else:
             for i in range(80):
-                engine.windows.took(LearningScope(f"m{i}", ("a", "chat"), "http://upstream"), 10**9, 10**9)
+                engine.windows.record_accepted(LearningScope(f"m{i}", ("a", "chat"), "http://upstream"), 10**9, 10**9)
 
 
 def conversed(engine, rng, model):
@@ -80,7 +80,7 @@ def test_a_client_that_names_many_models_makes_nobody_forget():
     engine = Conversations(log=False)
     made, plan = sent(engine, history(30), "mystery-1", ("b",))
     engine.learn(made, plan, reported(input_tokens=made.used * 3 // 4))
-    engine.windows.took(plan.scope, 700, 700)
+    engine.windows.record_accepted(plan.scope, 700, 700)
     before = engine.plan(made.input, server="http://upstream").scale.name
     for i in range(300):  # More than are kept of one owner, and of all without a correction.
         scope = LearningScope(f"model-{i}", ("a",), "http://upstream")
@@ -158,7 +158,7 @@ def refused(message, *, model="mystery-1", turns=40, took=0, **more):
     made = engine.fit(request, plan)
     made.before = made.before or engine.count(request, plan).tokens
     if took:
-        engine.windows.took(plan.scope, took, took)
+        engine.windows.record_accepted(plan.scope, took, took)
     engine.refused(made, is_overflow({"error": {"message": message}}), plan)
     return engine.windows.learned(plan.scope)
 

@@ -29,6 +29,7 @@ from brim.wire import Format, format_of
 class SavedSession:
     """A session as its log describes it."""
 
+    id: str
     settings: SessionSettings
     number: int = 0
     created: float | None = None
@@ -156,6 +157,7 @@ def read(store: Store, session: str) -> SavedSession | None:
         if "settings" not in first[0].body:
             raise InvalidValue("id", session, "the id of a session: this log was not written by one")
         made = SavedSession(
+            session,
             SessionSettings.from_dict(first[0].body["settings"]),
             created=row.created,
             calibration=first[0].body["calibration"],

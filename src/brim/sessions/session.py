@@ -149,30 +149,29 @@ class Session:
             UnknownName: the store has no session of this id, and `create` is false; or there is no such model.
             InvalidValue: it was created with a caller's own meter, and none is passed; its messages are in another
                 format than `format`; or a setting is invalid.
+            Conflict: settings are changed, and other writers were faster each time.
         """
         check_options(settings, OpenOptions)
         kept, owned = opened_store(store)
         assert kept is not None
         more: dict[str, Any] = {"summarise": summarise, "observers": observers}
         more |= {"meter": meter, "on_notice": on_notice}
-        while True:  # Until no other writer is faster.
+        for _ in range(_TRIES):
             saved = read(kept, id)
             if saved is None and not create:
                 raise UnknownName("session", id, [row.id for row in kept.sessions(limit=1_000)])
             try:
-                made = (
-                    cls(store=kept, id=id, **more, **settings)
-                    if saved is None
-                    else cls._opened(saved, kept, id, more, settings)
-                )
-            except (SessionExists, Conflict):
-                continue
-            made._owned = owned
-            return made
+                made = cls._opened(saved, kept, more, settings) if saved else cls(store=kept, id=id, **more, **settings)
+            except (SessionExists, Conflict) as error:  # Another writer was faster.
+                failed = error
+            else:
+                made._owned = owned
+                return made
+        raise failed
 
     @classmethod
     def _opened(
-        cls, saved: SavedSession, store: Store, id: str, more: Mapping[str, Any], settings: Mapping[str, Any]
+        cls, saved: SavedSession, store: Store, more: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Session:
         """Return a saved session with other settings.
 
@@ -182,8 +181,8 @@ class Session:
         made, before = cls.__new__(cls), saved.settings
         saved.change(settings, store)
         clock = settings.get("clock", time.time)
-        notifier = Notifier(id, saved.settings.model, clock, more["observers"], more["on_notice"])
-        journal, state = Journal(store, id, saved.number), saved.state(more["meter"])
+        notifier = Notifier(saved.id, saved.settings.model, clock, more["observers"], more["on_notice"])
+        journal, state = Journal(store, saved.id, saved.number), saved.state(more["meter"])
         journal.since = saved.created
         notifier.restore(saved.counts.compactions)
         capture = settings.get("capture", False)
@@ -399,7 +398,7 @@ class Session:
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
-            step.let_go(lifetime(self.settings.model, tools, system, fields, step.state.context.messages))
+            step.drop_expired_cut(lifetime(self.settings.model, tools, system, fields, step.state.context.messages))
             fitted = step.prompt(parts, most, query=query, capture=self._capture)
             apart = None if self.format == "openai" else system
             step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)

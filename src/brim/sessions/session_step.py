@@ -103,7 +103,7 @@ class SessionStep:
         if limited:
             sent = [bounded(raw, had + i, format, cap, meter) for i, raw in enumerate(given)]
         if state.taken is None:
-            state.take_held_results()
+            state.record_results_removed_before()
         first = len(context.history.turns)
         context.extend(sent)
         self.events += [("regret", charged) for charged in state.charge(first)]
@@ -118,7 +118,7 @@ class SessionStep:
             self.lines.append((DROPPED, {"results": whole}))
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
-    def let_go(self, lifetime: int | None) -> None:
+    def drop_expired_cut(self, lifetime: int | None) -> None:
         """Drop the kept cut if the provider's cache has expired.
 
         Every beginning of the prompt costs the same then, so a new cut is made from the whole history.
@@ -175,16 +175,16 @@ class SessionStep:
         if left and self.recalls:
             self._drop(fitted.messages)
         placed = parts.placed(fitted, context, budget)
-        cut = self._tell_cut(placed, parts, budget, anew, left=left)
+        cut = self._report_cut(placed, parts, budget, anew, left=left)
         if cut is not None:
-            state.take_results(fitted.messages)
-        self._note_saved(whole - placed.used, fitted, moved=cut is not None)
+            state.record_removed_results(fitted.messages)
+        self._record_saved(whole - placed.used, fitted, moved=cut is not None)
         state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
         state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1], self.now)
-        self._report(placed, left=left, cut=cut, capture=capture)
+        self._report_prompt(placed, left=left, cut=cut, capture=capture)
         return placed
 
     def _continue_as_sent(self) -> None:
@@ -233,13 +233,13 @@ class SessionStep:
         self.dropped += [("text", {"text": text}) for text in index]
         state.compacted, state.last = compacted, None
         state.counts.compactions += 1
-        state.take_results(compacted.messages)
+        state.record_removed_results(compacted.messages)
         state.show(compacted.messages)
         state.counts.wait = 0
         self.lines.append(("compaction", compaction_entry(state, trigger)))
-        self._tell(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
+        self._report_compaction(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
 
-    def _tell(self, trigger: str, before: int, after: int, replaced: int, reason: str) -> None:
+    def _report_compaction(self, trigger: str, before: int, after: int, replaced: int, reason: str) -> None:
         """Report a compaction."""
         fields = {"trigger": trigger, "before_tokens": before, "after_tokens": after, "freed": before - after}
         self.events.append(
@@ -321,7 +321,7 @@ class SessionStep:
         turns, self.state.noted = self.state.context.left_out(sent, self.state.noted)
         self.dropped += dropped_lines(turns)
 
-    def _note_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
+    def _record_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
         """Record how many tokens the cut saves, unless it only waits for the results of calls."""
         counts, held = self.state.counts, fitted.held
         if held is None or not counts.cut:
@@ -329,7 +329,7 @@ class SessionStep:
         elif moved or not held.unanswered:
             counts.saved = max(0, saved)
 
-    def _tell_cut(
+    def _report_cut(
         self, placed: Fitted, parts: FixedParts, budget: int, anew: str, *, left: bool
     ) -> dict[str, Any] | None:
         """Report the cut of this prompt and return its numbers; `None` if it made none, or cuts are not counted."""
@@ -343,10 +343,10 @@ class SessionStep:
         line, unit = state.settings.line(budget), state.model_meter.meter.unit
         why = anew or f"{before:,} {unit} reached the limit of {line:,}"
         reason = f"{why}; {replaced:,} messages were shortened or left out"
-        self._tell("line", before, placed.used, replaced, reason)
+        self._report_compaction("line", before, placed.used, replaced, reason)
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 
-    def _report(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None, capture: bool) -> None:
+    def _report_prompt(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None, capture: bool) -> None:
         """Add the log entries and the event of a prompt."""
         state = self.state
         categories = dict(state.last.categories) if state.last is not None else {}

@@ -201,18 +201,18 @@ class SessionState:
         sums["framing"] = placed.used - sum(units for name, units in sums.items() if name != "framing")
         return {name: sums[name] for name in CATEGORIES if sums.get(name)}
 
-    def take_results(self, sent: Sequence[Any]) -> None:
+    def record_removed_results(self, sent: Sequence[Any]) -> None:
         """Record which results the newest cut removed, to notice calls that ask for one again."""
         shown, taken = shown_results(self.context.history.turns, sent)
         known = {key: cut for key, cut in (self.taken or {}).items() if key not in shown}
         self.taken = known | {key: known.get(key, self.counts.compactions) for key in taken}
 
-    def take_held_results(self) -> None:
+    def record_results_removed_before(self) -> None:
         """Record the results that the cut of an opened session removed."""
         turns, held = self.context.history.turns, self.last_fit.held
         self.taken = {}
         if held is not None and held.budget and held.length <= len(turns):
-            self.take_results(sent_messages(turns, held.kept, held.edits, held.note, held.length).messages)
+            self.record_removed_results(sent_messages(turns, held.kept, held.edits, held.note, held.length).messages)
 
     def charge(self, first: int) -> list[dict[str, Any]]:
         """Count calls in new messages that repeat a removed one, and return the fields of their events.

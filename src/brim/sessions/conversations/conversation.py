@@ -86,9 +86,9 @@ class Conversation:
         """The fingerprint by which the store finds it."""
         self._capture = capture
         self._newest: Fitted | None = None
-        self._know(known, session.reloads)
+        self._set_known(known, session.reloads)
 
-    def _know(self, known: Sequence[Any], reloads: int) -> None:
+    def _set_known(self, known: Sequence[Any], reloads: int) -> None:
         """Set the messages of its newest request; the session may have only a part of them."""
         self.known = list(known)
         """The messages of its newest request."""
@@ -173,27 +173,27 @@ class Conversation:
         if not self.logged:
             self.session.count_by(scale)
             self.session.refresh()  # Another process may have cut it since.
-        made, brought = self.session.make(lambda step: self._fit(step, request, room, most))
-        if not brought.had:
-            self._know((), self.session.reloads)
-        self._places.update((id(raw), place) for place, raw in enumerate(brought.new, start=brought.had))
-        self.known += brought.new
-        self._units, self._newest = (self.meter, brought.units), made.fitted
+        made, added = self.session.make(lambda step: self._fit(step, request, room, most))
+        if not added.had:
+            self._set_known((), self.session.reloads)
+        self._places.update((id(raw), place) for place, raw in enumerate(added.new, start=added.had))
+        self.known += added.new
+        self._units, self._newest = (self.meter, added.units), made.fitted
         return made
 
     def _fit(
         self, step: SessionStep, request: RequestInput, room: Room, most: int | None
-    ) -> tuple[FittedRequest, _Brought]:
+    ) -> tuple[FittedRequest, _NewMessages]:
         """Return the request that fits, and which of its messages are new."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
-            self._know(self._read_log(), self.session.reloads)
+            self._set_known(self._read_log(), self.session.reloads)
         had = step.state.counts.regrets()
-        brought, state = self._add(step, request), step.state
-        step.let_go(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
-        start = self._start_change(state, request.messages, brought)
+        added, state = self._add(step, request), step.state
+        step.drop_expired_cut(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
+        start = self._start_change(state, request.messages, added)
         parts = self.session.parts(request.system, request.tools, fields=request.fields)
         beside, exact = parts.extra(state.context)
-        count = brought.units + sum(beside.values()) + request.extra + start
+        count = added.units + sum(beside.values()) + request.extra + start
         expected = state.estimate(parts) + request.extra + start
         fits = most is None and not state.context.history.has_surplus_media
         fits = fits and expected + self.correction(expected) <= room.fits
@@ -211,8 +211,8 @@ class Conversation:
         made.before, made.exact = count + made.correction, exact and state.exact and not made.correction
         if self.logged or not fits or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
-            self._cut(step, made, parts, brought, target)
-        return made, brought
+            self._cut(step, made, parts, added, target)
+        return made, added
 
     def _read_log(self) -> list[Any]:
         """Return the messages that the log has; none if the store fails: then the session begins anew."""
@@ -222,7 +222,7 @@ class Conversation:
             self.session.note_failure(error)
             return []
 
-    def _add(self, step: SessionStep, request: RequestInput) -> _Brought:
+    def _add(self, step: SessionStep, request: RequestInput) -> _NewMessages:
         """Add the new messages of a request to the session, or begin anew with all of them."""
         context, messages, had = step.state.context, request.messages, self.continues(request.messages)
         if not self.known and len(context.messages):
@@ -243,9 +243,9 @@ class Conversation:
             units += context.units - before
         else:  # The meter has changed, and the session has only a part of the messages.
             units = sum(turns.chat.units(turns.wire.read(raw, i)) for i, raw in enumerate([*self.known, *new]))
-        return _Brought(had or 0, new, units)
+        return _NewMessages(had or 0, new, units)
 
-    def _cut(self, step: SessionStep, made: FittedRequest, parts: FixedParts, brought: _Brought, target: int) -> None:
+    def _cut(self, step: SessionStep, made: FittedRequest, parts: FixedParts, added: _NewMessages, target: int) -> None:
         """Build the prompt of a request within `target` tokens by the provider's count."""
         session, state, request = self.session, step.state, made.input
         turns, cuts = state.context.history.turns, state.counts.compactions
@@ -259,14 +259,14 @@ class Conversation:
             budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
         step.recalls = self.logged or request.recall
-        has_all = len(state.context.messages) == brought.had + len(brought.new)
+        has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
         fitted = step.prompt(parts, budget, pin=pin, capture=self._capture)
         made.fitted, made.recalls, made.dropped = fitted, request.recall, None if self.logged else session.dropped
         sent = fitted.messages
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it separately.
-        self._place(made, sent, brought)
+        self._place(made, sent, added)
         whole = (made.before or 0) - made.correction
         made.correction = self.correction(fitted.used + request.extra + made.start)
         made.before = whole + made.correction
@@ -281,14 +281,14 @@ class Conversation:
         else:
             self._log_cut(step, made)
 
-    def _place(self, made: FittedRequest, sent: Sequence[Any], brought: _Brought) -> None:
+    def _place(self, made: FittedRequest, sent: Sequence[Any], added: _NewMessages) -> None:
         """Set the messages to send: the caller's own where unchanged, and those that brim made.
 
         A known message may have had another cache mark, so the newest version is sent; or a copy of it, if the caller
         may change its own later.
         """
-        places, new = self._places if brought.had else {}, {id(raw): at for at, raw in enumerate(brought.new)}
-        found = [places.get(key) if (at := new.get(key)) is None else brought.had + at for key in map(id, sent)]
+        places, new = self._places if added.had else {}, {id(raw): at for at, raw in enumerate(added.new)}
+        found = [places.get(key) if (at := new.get(key)) is None else added.had + at for key in map(id, sent)]
         given, pairs = made.input.messages, zip(sent, found, strict=True)
         made.places, made.changed = found, found != list(range(len(given)))
         if made.input.changes:
@@ -297,9 +297,9 @@ class Conversation:
         else:
             made.messages = [bare(raw) if at is None else given[at] for raw, at in pairs]
 
-    def _start_change(self, state: SessionState, messages: Sequence[Any], brought: _Brought) -> int:
+    def _start_change(self, state: SessionState, messages: Sequence[Any], added: _NewMessages) -> int:
         """Return by how many tokens the leading system messages are longer than those that the session has."""
-        if not brought.had:
+        if not added.had:
             return 0
         pairs = zip(messages[: leading(messages)], self.known, strict=False)
         changed = [pair for pair in pairs if not says_same(*pair, self.key.format)]
@@ -374,7 +374,7 @@ class Conversation:
         return self.logged
 
 
-class _Brought(NamedTuple):
+class _NewMessages(NamedTuple):
     """The messages of a request: how many were known, the new ones, and the tokens of all."""
 
     had: int

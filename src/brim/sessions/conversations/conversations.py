@@ -326,9 +326,9 @@ class Conversations:
         tokens = usage.read or 0
         if request.report is not None:
             request.report(request, tokens, usage.cleared)
-        self.windows.took(plan.scope, request.used or 0, tokens)
+        self.windows.record_accepted(plan.scope, request.used or 0, tokens)
         if request.room is not None and request.answer is None:
-            self.windows.accepted(plan.scope, tokens, request.input.answer, request.room.window)
+            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
 
     def _calibrate(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         sent, used = request.input, request.used

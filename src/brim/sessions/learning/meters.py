@@ -53,14 +53,14 @@ class Meters:
         Raises:
             UnknownName: there is no meter of that name.
         """
-        found = self._of(scope, chosen)
+        found = self._model_meter(scope, chosen)
         if found.calibration is None or found.calibration.calls or not found.learns:
             return found.meter
         return found.meter if chosen is None else found.bound
 
     def learns(self, scope: LearningScope, chosen: Any = None) -> bool:
         """Return whether reported usage corrects the count."""
-        return self._of(scope, chosen).learns
+        return self._model_meter(scope, chosen).learns
 
     def doubt(self, scope: LearningScope, chosen: Any, request: RequestInput) -> float:
         """Return the upper bound of a request divided by its estimate, while no usage is known; else 1.
@@ -68,7 +68,7 @@ class Meters:
         Raises:
             InvalidValue: a message or a tool is invalid.
         """
-        found = self._of(scope, chosen)
+        found = self._model_meter(scope, chosen)
         if not found.learns or found.calibration is None or found.calibration.calls:
             return 1.0
         bound, estimate = (self.count(request, each).tokens for each in (self.meter(scope, chosen), found.estimate))
@@ -76,7 +76,7 @@ class Meters:
 
     def learn(self, scope: LearningScope, chosen: Any, sent: SentPrompt, tokens: int) -> None:
         """Learn from the tokens that a provider reported for a prompt."""
-        found = self._of(scope, chosen)
+        found = self._model_meter(scope, chosen)
         if not found.learns or tokens <= 0:
             return
         with self._lock:
@@ -95,12 +95,12 @@ class Meters:
 
     def calibration(self, scope: LearningScope, chosen: Any = None) -> Calibration | None:
         """Return the calibration of a model; `None` if nothing was learned."""
-        known = self._of(scope, chosen).calibration
+        known = self._model_meter(scope, chosen).calibration
         return known if known is not None and known.calls else None
 
     def adopt(self, scope: LearningScope, chosen: Any, calibration: Calibration | None) -> None:
         """Use the calibration of a session, if it is based on more calls."""
-        found = self._of(scope, chosen)
+        found = self._model_meter(scope, chosen)
         with self._lock:
             known = found.calibration
             if calibration is not None and known is not None and calibration.calls > known.calls:
@@ -122,15 +122,15 @@ class Meters:
         exact = counter.tools(request.tools, system=True)[1] and counter.fields(request.fields)[1]
         return RequestSize(tokens, exact and scale.exact and not counter.estimated)
 
-    def _of(self, scope: LearningScope, chosen: Any) -> ModelMeter:
+    def _model_meter(self, scope: LearningScope, chosen: Any) -> ModelMeter:
         plain = self._uncorrected(scope.model, chosen)
         if not plain.learns:
             return plain
         if self._store is not None and scope.model and monotonic() - (self._read.get(scope) or -inf) > STORE_INTERVAL:
-            self._read_store(self._store, scope, plain, chosen)
+            self._load_correction(self._store, scope, plain, chosen)
         return self._learned.get(scope, chosen) or plain
 
-    def _read_store(self, store: Store, scope: LearningScope, plain: ModelMeter, chosen: Any) -> None:
+    def _load_correction(self, store: Store, scope: LearningScope, plain: ModelMeter, chosen: Any) -> None:
         """Use the calibration in the store, if there is none here; forget one that was removed from the store."""
         self._read.put(scope, monotonic())
         with suppress(StoreError, ValueError, KeyError, TypeError):  # Another version may have written it.

@@ -205,17 +205,17 @@ class Windows:
         learned = self.learned(scope)
         return counts_answer(scope.model) if learned is None or learned.answer_counts is None else learned.answer_counts
 
-    def took(self, scope: LearningScope, counted: int, reported: int = 0) -> None:
+    def record_accepted(self, scope: LearningScope, counted: int, reported: int = 0) -> None:
         """Record that a model accepted a prompt, with its tokens by our count and as reported."""
-        before = self._taken(scope)
+        before = self._longest_accepted(scope)
         most = AcceptedPrompt(max(counted, before.counted), max(reported, before.reported), self._clock())
         self._accepted.put(scope, most)
 
-    def _taken(self, scope: LearningScope) -> AcceptedPrompt:
+    def _longest_accepted(self, scope: LearningScope) -> AcceptedPrompt:
         found = self._accepted.get(scope)
         return found if found is not None and self._clock() - found.at < _LASTS else AcceptedPrompt(0, 0, 0.0)
 
-    def accepted(self, scope: LearningScope, used: int, answer: int | None, window: int) -> None:
+    def learn_from_answer(self, scope: LearningScope, used: int, answer: int | None, window: int) -> None:
         """Learn from an accepted request: if prompt and answer exceed the window, they need not fit together.
 
         Args:
@@ -244,7 +244,7 @@ class Windows:
         """
         before = self.learned(scope) or LearnedWindow(size=None, at=0)
         size, ceiling = before.size, before.ceiling
-        taken, least = self._taken(scope), _least(scope.model, window)
+        taken, least = self._longest_accepted(scope), _least(scope.model, window)
         if overflow.limit is not None and overflow.limit >= max(taken.reported, least):
             size = overflow.limit
         # The prompt should have fitted, so the provider counts more tokens than this meter, which learns nothing.
