@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from glob import escape, glob
 from http import HTTPStatus
-from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
 
@@ -153,8 +152,10 @@ class RunProgress:
         """Return the progress by the receipts of one flow."""
         rows = sorted(receipts, key=lambda row: row["position"])
         done, following = 0, rows[0]["step_id"]
-        for row in takewhile(lambda row: row["status"] == "ok", rows):
-            done, following = row["position"], row["next_step"]
+        for position, row in enumerate(rows, start=1):
+            if row["position"] != position or row["status"] != "ok":
+                break  # What follows was not run, or is the receipt of a step that is no longer in the flow.
+            done, following = position, row["next_step"]
         resumed = tuple(row["step_id"] for row in rows if row["resumed"])
         return cls(flow=rows[0]["flow"], done=done, planned=rows[0]["planned"], next_step=following, resumed_at=resumed)
 
