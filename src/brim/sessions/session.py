@@ -42,7 +42,7 @@ from brim.sessions.session_step import SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
-from brim.store import SearchHit, Store, opened_store
+from brim.store import LogEntry, SearchHit, Store, opened_store
 from brim.store.texts import DROPPED
 from brim.wire.overflow import Overflow
 
@@ -52,7 +52,7 @@ RESTORED = "restored"
 """A field of logged messages that restore a dropped text; its value is the handle."""
 _CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
 """The kinds of entries in a log that has only cuts."""
-_TRIES = 10
+_TRIES = 5
 """Attempts at a change while other writers are faster, before they are made to wait."""
 
 Given = Meter | str | Callable[[str], int] | None
@@ -753,8 +753,10 @@ class Session:
             row = journal.store.session(self.id)
             if row is None or (journal.since is not None and row.created != journal.since):
                 raise journal.purged()
-            pins = entries and all(entry.kind == "note" and entry.body.keys() <= {"pins"} for entry in entries)
-            if self.sole_writer and not pins:
+            if entries and all(map(self._is_note, entries)):
+                self._take_notes(entries)
+                return
+            if self.sole_writer:
                 log, last = f"the log of session {self.id!r}", entries[-1].number if entries else 0
                 raise Conflict(journal.store.url, log, expected=journal.number, found=last)
             if journal.on_failure is not None:
@@ -764,3 +766,16 @@ class Session:
             raise
         except StoreError as error:
             self.note_failure(error)
+
+    def _is_note(self, entry: LogEntry) -> bool:
+        """Return whether an entry changes nothing in the next prompt but pins."""
+        if self.logs_cuts:
+            return entry.kind != cut_record.KIND
+        return entry.kind == "note" and entry.body.keys() <= {"pins"}
+
+    def _take_notes(self, entries: Sequence[LogEntry]) -> None:
+        """Adopt the pins in such entries; reading the whole log again would take longer than others take to pin."""
+        pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
+        if pinned:
+            self._state.pins = pinned[-1]
+        self._journal.number = entries[-1].number
