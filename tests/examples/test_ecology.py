@@ -30,5 +30,5 @@ def test_the_agents_own_budget_holds_from_the_next_tick_and_after_a_checkpoint(t
 
 @pytest.mark.requirement("S1.14")
 def test_nonsense_on_the_page_is_ignored_with_a_warning(told):
-    assert "warning: of the budget in the working memory this is ignored" in told[3]
+    assert "warning: ignored in the budget in the working memory" in told[3]
     assert "its ceiling is 120 tokens" in told[3]

@@ -189,8 +189,9 @@ def _stream(text: str) -> bytes:
 
 
 def _in_memory(text: str) -> None:
-    log = MemoryLog([("text", {"text": text})])
-    log.search(text, 5)
+    log = MemoryLog()
+    log.append([("text", {"text": text})])
+    log.search(text, session="", limit=5)
     assert log.text(handle_of(text)) == text or not text
 
 

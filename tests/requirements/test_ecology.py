@@ -357,7 +357,7 @@ def test_a_budget_on_the_page_that_cannot_be_understood_is_ignored_with_a_warnin
     page = OWN.replace("max_tokens: 40", "max_tokens: lots")
     prompt = found.fit({"working_memory": page, **contents(rag_memories=800)})
     assert prompt.receipt.part("rag_memories").ceiling == 600
-    assert "of the budget in the working memory this is ignored" in caplog.text
+    assert "ignored in the budget in the working memory" in caplog.text
     assert "'lots'" in prompt.texts["working_memory"].splitlines()[0], "the agent is told"
 
 

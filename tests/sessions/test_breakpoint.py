@@ -61,9 +61,9 @@ def requests(engine: Conversations, steps: range, **given: Any):
 
 @LOGS
 def test_what_a_cut_leaves_is_read_from_the_cache(log):
-    engine, cache, last = Conversations(30_000, model="claude-sonnet-4-5", log=log), BreakpointCache(), list[str]()
+    engine, cache, last = Conversations(15_000, model="claude-sonnet-4-5", log=log), BreakpointCache(), list[str]()
     cuts = []
-    for made in requests(engine, range(50, 130)):
+    for made in requests(engine, range(24, 70)):
         prompt = parts(made.messages)
         use, texts = cache.use(prompt), [part.text for part in prompt]
         same = next((at for at, (a, b) in enumerate(zip(last, texts, strict=False)) if a != b), len(last))
@@ -77,8 +77,8 @@ def test_what_a_cut_leaves_is_read_from_the_cache(log):
 
 
 def test_the_mark_moves_on_after_a_cut_and_stays_until_the_next():
-    engine = Conversations(30_000, model="claude-sonnet-4-5", log=False)
-    made = [each for each in requests(engine, range(50, 120)) if each.changed]
+    engine = Conversations(15_000, model="claude-sonnet-4-5", log=False)
+    made = [each for each in requests(engine, range(24, 64)) if each.changed]
     at = [places(each.messages)[0] for each in made]
     assert 3 <= 1 + sum(a != b for a, b in pairwise(at)) < len(at) / 3
     for each, place in zip(made, at, strict=True):

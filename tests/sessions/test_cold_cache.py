@@ -38,7 +38,7 @@ def test_the_cut_is_made_anew_once_the_cache_has_expired(gap, anew):
     assert (session.status().compactions == cuts + 1) is anew
     assert (after.messages == before.messages) is not anew
     told = after.receipt.history.get("anew", "")
-    assert told == (f"the last prompt was {gap} seconds ago and is cached for 300, so the cut was made anew" * anew)
+    assert told == (f"the cache had expired: the last prompt was {gap} seconds ago and is cached for 300" * anew)
     assert told in after.receipt.headline
     assert told in str(after.receipt)
     clock.now += 1
@@ -83,7 +83,7 @@ def test_requests_are_cut_anew_too(log):
     assert conversations.request(history).messages == first.messages
     clock.now += 400
     after = conversations.request([*history, *turn(30)])
-    assert after.receipt.history["anew"].startswith("the last prompt was 400 seconds ago")
+    assert after.receipt.history["anew"].startswith("the cache had expired: the last prompt was 400 seconds ago")
     assert "anew" not in conversations.request([*history, *turn(30), *turn(31)]).receipt.history
 
 

@@ -107,6 +107,6 @@ def test_a_loop_in_memory_recalls_what_its_contexts_dropped():
     loop = brim.Loop("Mend it", act, window=4_000, meter="o200k_base", tick_cap=0.5, max_iterations=30)
     outcome = loop.run()
     assert outcome.sub_ticks > 1
-    handles = loop.session._journal.dropped.handles()
+    handles = loop.session.dropped.handles()
     assert len(handles) > 10
     assert all(loop.session.recall(handle) for handle in handles)

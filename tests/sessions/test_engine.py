@@ -2,7 +2,6 @@
 
 import json
 from copy import deepcopy
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -243,12 +242,12 @@ def test_conversations_are_forgotten_by_their_number_and_their_size():
     for name in "abcdef":
         engine.request(history(30), session=name)
     assert [each.name for each in engine._known] == ["d", "e", "f"]
-    large = RequestInput(messages=history(30), model="gpt-4o", size=30 * 1024 * 1024)
-    for name in ("large", "next", "last"):
-        engine.fit(large, engine.plan(large), name=name)
-    assert [each.name for each in engine._known] == ["next", "last"]
-    engine.fit(replace(large, size=40 * 1024 * 1024), engine.plan(large), name="too large")
-    assert [each.name for each in engine._known] == ["next", "last"]
+    engine = Conversations(2_000, model="gpt-4o", log=False, memory=400_000)
+    for name in ("one", "two", "three"):
+        engine.request([{"role": "user", "content": f"{name} " * 25_000}], session=name)
+    assert [each.name for each in engine._known] == ["two", "three"]
+    engine.request([{"role": "user", "content": "large " * 50_000}], session="too large")
+    assert [each.name for each in engine._known] == ["two", "three"]
 
 
 def test_a_request_without_its_conversation_counts_its_tools_and_its_system_prompt():

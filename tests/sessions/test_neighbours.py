@@ -15,7 +15,7 @@ from brim.testing import MemoryStore
 from brim.wire.overflow import is_overflow
 from sessions.test_conversations import history
 
-PAIRS = 200
+PAIRS = 60
 """2,000 were run once, which takes three minutes."""
 MODELS = ("mystery-1", "claude-sonnet-4-5", "gpt-4o")
 REFUSALS = (
@@ -32,7 +32,7 @@ REFUSALS = (
 
 def sent(engine, messages, model, owner, **more):
     given = RequestInput(messages=messages, model=model, owner=owner, format="openai", **more)
-    plan = engine.plan(given, WindowLimits(size=more.pop("size", None)), server="http://upstream")
+    plan = engine.plan(given, WindowLimits(), server="http://upstream")
     return engine.fit(given, plan), plan
 
 
@@ -51,14 +51,14 @@ def misbehave(engine, rng, model):
             made.refused({"error": {"message": rng.choice(REFUSALS), "code": "context_length_exceeded"}})
         else:
             for i in range(80):
-                engine.windows.took(LearningScope(f"m{i}", ("a", "chat"), "http://upstream"), 10**9, 10**9)
+                engine.windows.record_accepted(LearningScope(f"m{i}", ("a", "chat"), "http://upstream"), 10**9, 10**9)
 
 
 def conversed(engine, rng, model):
     """Return the bytes of the requests of an honest client."""
     found = []
     for turns in (4, 8, 12):
-        made, plan = sent(engine, history(turns + rng.randrange(3)), model, ("b", "chat"), size=None)
+        made, plan = sent(engine, history(turns + rng.randrange(3)), model, ("b", "chat"))
         found.append(json.dumps(made.messages))
         made.before = made.before or 1_000
         engine.learn(made, plan, reported(input_tokens=int((made.used or 1_000) * 0.93)))
@@ -80,9 +80,9 @@ def test_a_client_that_names_many_models_makes_nobody_forget():
     engine = Conversations(log=False)
     made, plan = sent(engine, history(30), "mystery-1", ("b",))
     engine.learn(made, plan, reported(input_tokens=made.used * 3 // 4))
-    engine.windows.took(plan.scope, 700, 700)
+    engine.windows.record_accepted(plan.scope, 700, 700)
     before = engine.plan(made.input, server="http://upstream").scale.name
-    for i in range(2_000):
+    for i in range(300):  # More than are kept of one owner, and of all without a correction.
         scope = LearningScope(f"model-{i}", ("a",), "http://upstream")
         engine.meters.meter(scope)
         engine.windows.refused(scope, is_overflow("maximum context length is 4000 tokens"), 5_000, None, learns=False)
@@ -158,7 +158,7 @@ def refused(message, *, model="mystery-1", turns=40, took=0, **more):
     made = engine.fit(request, plan)
     made.before = made.before or engine.count(request, plan).tokens
     if took:
-        engine.windows.took(plan.scope, took, took)
+        engine.windows.record_accepted(plan.scope, took, took)
     engine.refused(made, is_overflow({"error": {"message": message}}), plan)
     return engine.windows.learned(plan.scope)
 

@@ -122,7 +122,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
 import brim
 settings = brim.load_config(sys.argv[1]).resolve()
-for i in range(300):
+for i in range(140):
     settings.session(id=str(i)).add({"role": "user", "content": "Hello"})
 """
 

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import brim
+from brim.cli import main
+from brim.errors import InvalidValue
+from brim.sessions.loop.peer_steps import step_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
@@ -59,14 +62,14 @@ def test_a_loop_whose_process_is_killed_ends_as_one_that_was_not(tmp_path):
     for each in (plain, killed):
         each.mkdir()
     first, second = [], []
-    whole = drive(started(plain), last=60, seen=first)
-    assert drive(started(killed), last=60, die_at=31) is None
-    again = drive(started(killed), last=60, seen=second)
+    whole = drive(started(plain), last=30, seen=first)
+    assert drive(started(killed), last=30, die_at=16) is None
+    again = drive(started(killed), last=30, seen=second)
     same = ("ended", "iterations", "sub_ticks", "steps", "results", "state")
     assert {name: again[name] for name in same} == {name: whole[name] for name in same}
-    assert (whole["ended"], whole["steps"]) == ("goal", 61)
-    assert whole["sub_ticks"] >= 3
-    assert second[0]["state"] == {"next": 31}, "no step that was made is made again"
+    assert (whole["ended"], whole["steps"]) == ("goal", 31)
+    assert whole["sub_ticks"] >= 1
+    assert second[0]["state"] == {"next": 16}, "no step that was made is made again"
     assert second[-1]["messages"] == first[-1]["messages"]
     assert second[-1]["continuation"].startswith("[CONTINUATION] iteration 1, sub-tick ")
     assert all(tick["used"] <= tick["budget"] == 1_200 for tick in (*first, *second))
@@ -94,23 +97,25 @@ def overflowed(process):
     assert "run the same command to continue" in process.stderr.read()
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [("no json", "JSON object"), ('{"message": []}', "messages"), ('{"end": "soon"}', "Step end"), ("[1]", "JSON")],
-)
-def test_a_line_that_is_no_step_is_refused(tmp_path, line, told):
-    process = started(tmp_path)
-    process.stdout.readline()
-    _, err = process.communicate(line + "\n", timeout=30)
+def test_a_line_that_is_not_a_step_ends_the_loop(tmp_path):
+    with started(tmp_path) as process:
+        process.stdout.readline()
+        _, err = process.communicate("no json\n", timeout=30)
     assert process.returncode == 2
-    assert told in err
+    assert "JSON object" in err
 
 
-def test_a_loop_that_is_not_stored_needs_a_goal(tmp_path):
-    command = [*BRIM, "loop", "--id", "none", "--store", f"sqlite:///{tmp_path}/loop.db"]
-    done = subprocess.run(command, env=ENV, cwd=tmp_path, capture_output=True, text=True, check=False, input="")
-    assert done.returncode == 2
-    assert "--goal must be set, since the store has no loop 'none'" in done.stderr
+@pytest.mark.parametrize(
+    ("line", "told"), [('{"message": []}', "messages"), ('{"end": "soon"}', "Step end"), ("[1]", "JSON")]
+)
+def test_a_line_that_is_not_a_step_is_refused(line, told):
+    with pytest.raises(InvalidValue, match=told):
+        step_of(line)
+
+
+def test_a_loop_that_is_not_stored_needs_a_goal(tmp_path, capsys):
+    assert main(["loop", "--id", "none", "--store", f"sqlite:///{tmp_path}/loop.db"]) == 2
+    assert "--goal must be set, since the store has no loop 'none'" in capsys.readouterr().err
 
 
 def esbuild():

@@ -8,7 +8,7 @@ from brim.errors import InvalidValue, UnknownName
 GOLD = "The vault code is heron-4711 and nobody else may know it."
 
 
-def filled(store, turns=160, budget=1_000, **more):
+def filled(store, turns=60, budget=1_000, **more):
     session = brim.Session(window=budget, model="gpt-5", store=store, id="s", **more)
     for i in range(turns):
         said = GOLD if i == turns // 2 else f"Question {i}: what of item {i}, and of the one after it?"
@@ -25,7 +25,7 @@ def test_a_pinned_text_is_in_every_prompt_until_it_is_unpinned(tmp_path, kept):
     handle = next(found.handle for found in session.search("vault heron") if "heron" in session.recall(found.handle))
     assert "heron" not in session.prompt().text
     session.pin(handle[:11])
-    for i in range(30):
+    for i in range(12):
         fitted = session.prompt(system="Be brief.", memory=["It is Sunday."])
         assert "heron-4711" in fitted.text
         assert "It is Sunday." in fitted.text
@@ -59,7 +59,7 @@ def test_a_pin_that_would_take_too_much_is_refused_with_the_numbers(tmp_path):
     call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     long.add({"role": "assistant", "content": None, "tool_calls": [call]})
     long.add({"role": "tool", "tool_call_id": "c", "content": "word " * 900})
-    handle = next(iter(long._journal.dropped.handles()))
+    handle = next(iter(long.dropped.handles()))
     with pytest.raises(InvalidValue, match=r"within 250 tokens \(they would take 905"):
         long.pin(handle)
     assert long.pins == {}

@@ -1,23 +1,32 @@
 """The limit on one tool result: it holds for results in every format, and for nothing that stands beside one."""
 
+import json
+import re
+
 import pytest
 
 import brim
-from brim.sessions.session_step import bounded
-from brim.wire import wire
 from talk import answer, gives
 
 METER = brim.meter("o200k_base")
 LONG = "\n".join(f"{i:04} the queue is drained" for i in range(400))
 
 
+def limited(message, format):
+    """Return a message as a session keeps it, if a result may take 100 tokens, and the whole text of the result."""
+    session = brim.Session(window=8_000, meter=METER, tool_limit=100, format=format)
+    session.add(message)
+    (raw,) = session.messages
+    return raw, session.recall(re.search(r"the whole is (b2:\w+)", json.dumps(raw))[1])
+
+
 def test_a_document_beside_a_result_is_not_one():
     source = {"type": "text", "media_type": "text/plain", "data": LONG}
     message = gives(answer("a", LONG), {"type": "document", "source": source})
-    made = bounded(message, 0, wire("anthropic"), 100, METER)
-    assert made.raw["content"][1] == message["content"][1]
-    assert METER.count(made.raw["content"][0]["content"]) <= 100
-    assert list(made.texts.values()) == [LONG]
+    raw, whole = limited(message, "anthropic")
+    assert raw["content"][1] == message["content"][1]
+    assert METER.count(raw["content"][0]["content"]) <= 100
+    assert whole == LONG
 
 
 @pytest.mark.parametrize(
@@ -37,7 +46,7 @@ def test_a_document_beside_a_result_is_not_one():
     ids=["bedrock", "gemini"],
 )
 def test_a_result_that_was_an_object_is_one_that_the_provider_takes(format, message, allowed):
-    made = bounded(message, 0, wire(format), 100, METER)
-    assert made.texts
-    assert allowed(made.raw)
-    assert METER.count_messages([made.raw], format=format) <= 120
+    raw, whole = limited(message, format)
+    assert "0399 the queue is drained" in whole
+    assert allowed(raw)
+    assert METER.count_messages([raw], format=format) <= 120

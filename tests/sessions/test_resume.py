@@ -7,6 +7,7 @@ import pytest
 import brim
 from brim.errors import InvalidType, InvalidValue, StoreError, UnknownName
 from brim.sessions import Session
+from brim.sessions.session_step import SessionStep
 from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, TURNS, Seen, turn, window
 
@@ -223,14 +224,14 @@ def test_a_window_of_the_callers_own_stays_with_another_model(store):
 
 
 def test_another_model_is_taken_over_beside_another_writer(store, monkeypatch):
-    other, write = long_talk(store), Session._change_settings
+    other, write = long_talk(store), SessionStep.change_settings
 
     def slow(self, *given):
-        monkeypatch.setattr(Session, "_change_settings", write)
+        monkeypatch.setattr(SessionStep, "change_settings", write)
         other.add({"role": "user", "content": "And this?"})
         return write(self, *given)
 
-    monkeypatch.setattr(Session, "_change_settings", slow)
+    monkeypatch.setattr(SessionStep, "change_settings", slow)
     opened = Session.open("a", store=store, model="gpt-4")
     for each in (opened, Session.open("a", store=store)):
         assert (each.settings.model, each.budget, each.messages[-1]["content"]) == ("gpt-4", 8_192 - 1_024, "And this?")

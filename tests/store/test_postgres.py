@@ -63,7 +63,7 @@ def test_a_commit_that_the_server_turned_into_a_rollback_is_told(database):
                 store._rows("SELECT nonsense")
 
     with open_store(database) as store:
-        with pytest.raises(StoreError, match="nothing was written, since a statement before had failed"):
+        with pytest.raises(StoreError, match="nothing was written, because an earlier statement failed"):
             write()
         assert store.entries("a") == []
 

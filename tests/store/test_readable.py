@@ -68,7 +68,7 @@ def test_the_queries_of_the_page_answer_what_they_ask(said, tmp_path, run):
     assert all(0 < used <= budget for _, used, budget, _ in prompts)
     cuts = [cut for _, _, _, cut in prompts if cut]
     assert cuts
-    assert all("excerpts stay of" in cut for cut in cuts)
+    assert all("were shortened or left out" in cut for cut in cuts)
     assert [content for _, _, content in places] == [
         each["content"] for each in said if "ferry" in (each["content"] or "")
     ]

@@ -82,7 +82,7 @@ def test_a_postgres_store_of_this_version_opens_with_everything_in_it(database):
 def test_a_store_of_another_version_is_refused(url):
     with open_store(url) as store:
         store._rows("UPDATE brim_store SET version = 99")
-    with pytest.raises(StoreError, match=r"tables of version 99; this one knows 1\): update brim, or open another"):
+    with pytest.raises(StoreError, match=r"tables of version 99; this one reads 1\): update brim, or open another"):
         open_store(url)
 
 

@@ -460,7 +460,7 @@ def test_a_task_that_rolls_back_takes_no_write_of_another_task_with_it(store):
         await inside.wait()
         for call in (lambda: store.append("b", [("note", {})]), lambda: store.entries("a"), lambda: store.search("x")):
             with pytest.raises(
-                StoreError, match="another task of this thread is in a transaction: await nothing inside"
+                StoreError, match="another task of this thread is in a transaction: do not await inside"
             ):
                 call()
         with pytest.raises(StoreError, match="another task"), store.transaction():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
@@ -129,18 +128,14 @@ def report(
     """
     from glob import escape
 
-    from brim.flows.receipts import read_receipts, read_run_state, safe
+    from brim.flows.receipts import read_receipts, safe
     from brim.flows.receipts import report as summarise
 
     place = ("*" if name is None else escape(safe(name)), "receipts")
     if os.path.isfile(run_base):
         found = summarise(_events(run_base))
     else:
-        receipts = [*read_receipts(run_base, place)]
-        flows = sorted({str(receipt.get("flow") or folder) for folder, receipt in receipts})
-        states = (read_run_state(run_base, flow) for flow in flows)
-        runs = {state.flow: state.progress(run_base) for state in states if state is not None}
-        found = replace(summarise(receipt for _, receipt in receipts), runs=runs)
+        found = summarise(receipt for _, receipt in read_receipts(run_base, place))
     if json:
         emit(found.to_dict())
     else:

@@ -1,9 +1,8 @@
 """The files of a codebase, ranked by relevance to a step, and the forms in which a pack shows them.
 
-Only text files inside the root are read, up to a limit. Symbolic links are not followed, so nothing outside of the root
-is read. Hidden files and directories, those of tools and those that a `.gitignore` names are passed over. Binary and
-huge files and likely secrets are left out, with the reason. The ranking is BM25 on paths and the start of each file,
-offline and deterministic.
+Only text files inside the root are read, up to a limit, and symbolic links are not followed. Hidden files, files in
+directories of tools, and those that a `.gitignore` names are skipped. Binary and huge files and likely secrets are
+left out, with the reason. The ranking is BM25 on paths and the start of each file, offline and deterministic.
 """
 
 from __future__ import annotations
@@ -29,27 +28,23 @@ _INDEXED = 8_000
 """Characters of a file that are indexed, from its start."""
 _HEAD = 1_500
 """Characters of the head of a file."""
-_MOST_RANKED = 40
-"""The most files that are considered for one pack."""
+MOST_FILES = 40
+"""The most files of one pack."""
 _LEAST_SHARE = 0.1
-"""A file with a smaller share of the best score only has a common word in common, such as its extension."""
+"""A file with a smaller share of the best score matches only a common word, such as its extension."""
 _LARGEST_SHARE = "50%"
 """The share of the budget that one file may take."""
 _REST = "\n[... the rest of this file is left out ...]"
 _BY_PATH = " (by path only)"
 _FENCES = re.compile(r"^`{3,}", re.MULTILINE)
 
-_MOST_FILES = 5_000
 _MOST_ENTRIES = 100_000
 """The most directory entries that are read."""
 _MOST_BYTES = 256 * 1024
 """The most bytes of a file."""
 _MOST_TOTAL = 32 * 1024 * 1024
-_MOST_DEPTH = 30
-_MOST_IGNORED = 64 * 1024
-"""The most characters of an ignore file."""
 _MOST_STARS = 2
-"""The most stars in one name of an ignore file: with each more, a name of 255 letters takes a hundred times as long."""
+"""Stars in one name of an ignore file: each further one makes matching a name of 255 letters a hundred times slower."""
 _MOST_REASONS = 100
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
@@ -68,17 +63,17 @@ class File:
 
 @dataclass(slots=True)
 class Codebase:
-    """The files that were read, and the reasons why others were not."""
+    """The files that were read, and why others were not."""
 
     files: tuple[File, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Paths that were left out, with the reason; at most the first hundred."""
+    """The first hundred paths that were left out, with the reason."""
     left_out: int = 0
     """The number of paths that were left out."""
     _index: TermIndex | None = field(default=None, init=False, repr=False, compare=False)
 
     def ranked(self, query: str) -> list[File]:
-        """Return the files that match a query, the most relevant first, equals by path."""
+        """Return the files that match a query, the most relevant first, and by path if equally relevant."""
         if self._index is None:
             self._index = TermIndex()
             for file in self.files:
@@ -88,7 +83,7 @@ class Codebase:
         least = _LEAST_SHARE * max(scores, default=0.0)
         found = [i for i, score in enumerate(scores) if score > 0 and score >= least]
         found.sort(key=lambda i: (-scores[i], self.files[i].path))
-        return [self.files[i] for i in found[:_MOST_RANKED]]
+        return [self.files[i] for i in found[:MOST_FILES]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was read and what was left out, as JSON values."""
@@ -96,7 +91,7 @@ class Codebase:
 
 
 def file_sections(files: Sequence[File]) -> list[Section]:
-    """Return a section for each file, the first files first: whole, or by its head, or by its path."""
+    """Return a section for each file, the first files first: the whole file, its head or its path."""
     return [
         Section(
             file.path,
@@ -133,12 +128,12 @@ def file_states(prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def read_codebase(root: str, last: Codebase | None = None, without: str | None = None) -> Codebase:
-    """Return the files below a root as they are now; `last` itself if nothing has changed since.
+    """Return the files below a root; `last` itself if nothing has changed since.
 
     Args:
         root: the directory.
         last: the codebase of an earlier call, whose index may be used again.
-        without: a directory that is no part of it, such as that of the receipts.
+        without: a directory to skip, such as that of the receipts.
 
     Raises:
         SourceError: the root is not a directory.
@@ -153,7 +148,7 @@ def read_codebase(root: str, last: Codebase | None = None, without: str | None =
 
 
 Ignored = tuple[tuple[int, "PathSpec[Any]"], ...]
-"""The ignore files of a directory and of those above it, each with the length of the path that it starts from."""
+"""The ignore files of a directory and those above it, each with the length of its directory's path."""
 
 
 class _LeftOut(Exception):
@@ -166,12 +161,12 @@ class _Walk:
     def __init__(self, root: str, without: str) -> None:
         self._root = root
         self._without = without
-        self._entries = self._files = self._bytes = 0
+        self._entries = self._bytes = 0
         self.skipped: dict[str, str] = {}
         self.left_out = 0
 
     def files(self) -> Iterator[File]:
-        for path in self._paths("", 0, ()):
+        for path in self._paths():
             try:
                 text = self._text(path)
             except _LeftOut as reason:
@@ -181,49 +176,46 @@ class _Walk:
             else:
                 yield File(path, text)
 
-    def _paths(self, inside: str, depth: int, above: Ignored) -> Iterator[str]:
+    def _paths(self) -> Iterator[str]:
         """Yield the paths of files in the order of their names, those of a directory before its subdirectories."""
-        own = _ignore_file(os.path.join(self._root, inside, ".gitignore"))
-        ignored = above if own is None else (*above, (len(inside) + 1 if inside else 0, own))
-        try:
-            with os.scandir(os.path.join(self._root, inside)) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
-        except OSError as error:
-            self._skip(inside, (error.strerror or str(error)).lower())
-            return
-        below = []
-        for entry in entries:
-            self._entries += 1
-            if self._entries > _MOST_ENTRIES:
-                self._skip(inside, f"more than {_MOST_ENTRIES:,} names")
-                return
-            path = f"{inside}/{entry.name}" if inside else entry.name
-            if entry.is_symlink():
-                self._skip(path, "a symbolic link")
-            elif entry.is_dir(follow_symlinks=False):
-                if entry.name not in _TOOLS and path != self._without and not _is_passed_over(f"{path}/", ignored):
-                    below.append(path)
-            elif not _is_passed_over(path, ignored):
-                yield path
-        for path in below:
-            if depth >= _MOST_DEPTH:
-                self._skip(path, f"more than {_MOST_DEPTH} levels deep")
-            else:
-                yield from self._paths(path, depth + 1, ignored)
+        waiting: list[tuple[str, Ignored]] = [("", ())]
+        while waiting:
+            inside, ignored = waiting.pop()
+            own = _ignore_file(os.path.join(self._root, inside, ".gitignore"))
+            ignored = ignored if own is None else (*ignored, (len(inside) + 1 if inside else 0, own))
+            try:
+                with os.scandir(os.path.join(self._root, inside)) as listed:
+                    entries = sorted(listed, key=lambda entry: entry.name)
+            except OSError as error:
+                self._skip(inside, (error.strerror or str(error)).lower())
+                continue
+            below = []
+            for entry in entries:
+                self._entries += 1
+                if self._entries > _MOST_ENTRIES:
+                    self._skip(inside, f"more than {_MOST_ENTRIES:,} names")
+                    return
+                path = f"{inside}/{entry.name}" if inside else entry.name
+                if entry.is_symlink():
+                    self._skip(path, "a symbolic link")
+                elif entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _TOOLS and path != self._without and not _is_skipped(f"{path}/", ignored):
+                        below.append((path, ignored))
+                elif not _is_skipped(path, ignored):
+                    yield path
+            waiting += reversed(below)
 
     def _text(self, path: str) -> str:
         """Return the text of a file.
 
         Raises:
-            _LeftOut: it is no part of the codebase, or beyond a limit.
+            _LeftOut: the file is not part of the codebase, or exceeds a limit.
             OSError: it cannot be read.
         """
         if not path.isprintable():  # A line break in a path could imitate other text of a pack.
             raise _LeftOut("its name is not printable")
         if any(fnmatchcase(path.rpartition("/")[2].lower(), pattern) for pattern in _SECRETS):
             raise _LeftOut("it looks like a secret")
-        if self._files >= _MOST_FILES:
-            raise _LeftOut(f"more than {_MOST_FILES:,} files")
         # The file may have been replaced by a link or a pipe since the directory was read.
         opened = os.open(os.path.join(self._root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(opened, "rb") as stream:
@@ -241,7 +233,6 @@ class _Walk:
         self._bytes += len(data)
         if self._bytes > _MOST_TOTAL:
             raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in all")
-        self._files += 1
         return text
 
     def _skip(self, path: str, reason: str) -> None:
@@ -250,8 +241,8 @@ class _Walk:
             self.skipped[path] = reason
 
 
-def _is_passed_over(path: str, ignored: Ignored) -> bool:
-    """Return whether an entry is hidden or ignored, which needs no reason; the nearest ignore file decides."""
+def _is_skipped(path: str, ignored: Ignored) -> bool:
+    """Return whether an entry is hidden or ignored; the nearest ignore file decides."""
     if path.removesuffix("/").rpartition("/")[2].startswith("."):
         return True
     verdicts = [spec.check_file(path[start:]).include for start, spec in ignored]
@@ -259,13 +250,13 @@ def _is_passed_over(path: str, ignored: Ignored) -> bool:
 
 
 def _ignore_file(path: str) -> PathSpec[Any] | None:
-    """Return the patterns of an ignore file, as git reads them; `None` if there is none that can be read.
+    """Return the patterns of an ignore file, as git reads them; `None` if it is missing or cannot be read.
 
-    A row with more stars than anyone writes is left out: to match it could take for ever.
+    Rows with too many stars are left out, since matching them could take for ever.
     """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            rows = file.read(_MOST_IGNORED).splitlines()
+            rows = file.read(_MOST_BYTES).splitlines()
     except OSError:
         return None
     from pathspec import GitIgnoreSpec
@@ -278,6 +269,6 @@ def _ignore_file(path: str) -> PathSpec[Any] | None:
 
 
 def _stars(row: str) -> int:
-    """Return the most stars in one name of a row, or the number of `**` if those are more."""
+    """Return the largest number of stars in one name of a row, or of `**` names if that is more."""
     names = row.split("/")
     return max(names.count("**") - 1, *(name.count("*") for name in names if name != "**"), 0)

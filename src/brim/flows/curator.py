@@ -1,7 +1,7 @@
 """The curator: prepares the whole context of a step, anew for each step.
 
-A cheap model may choose the files that the step needs, and summarise the older steps. It may raise, take too long or
-return an invalid answer: then the default selection is used, with the reason.
+A cheap model may choose the files that the step needs, and summarise the older steps. If it raises, takes too long or
+returns an invalid answer, the default selection is used, with the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue, ModelError
-from brim.flows.codebase import Codebase, File, read_codebase
+from brim.flows.codebase import MOST_FILES, Codebase, File, read_codebase
 from brim.flows.pack import Briefing, CuratorChoice, Pack
 from brim.flows.step_record import StepRecord, Task, records, task_of
 from brim.llm import LLM, LanguageModel, Reply, Usage, cost
@@ -35,21 +35,15 @@ SYSTEM = (
 
 _MOST_ASKED = 24_000
 """Characters of the question."""
-_MOST_PATHS = 400
-"""Paths to choose from."""
 _MOST_SUMMARY = 1_500
 """Characters of its summary that are used."""
-_MOST_CHOSEN = 40
 _MOST_STEP = 400
 """Characters of each earlier step in the question."""
 _MOST_REASON = 200
 
 
 class Curator:
-    """Builds the pack of each step of a flow.
-
-    A pack depends on the step, the history and the settings alone: it has no state from earlier packs.
-    """
+    """Builds the pack of each step of a flow, from the step, the history and the settings alone."""
 
     def __init__(
         self,
@@ -60,18 +54,18 @@ class Curator:
         model: LanguageModel | None = None,
         root: str | os.PathLike[str] | None = None,
         run_base: str | os.PathLike[str] | None = None,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Create a curator.
 
         Args:
-            config: settings, or their path; without them, those of the project of the current directory.
-            flow: the flow whose steps are prepared; without it, steps are mappings.
+            config: settings, or their path; by default those of the project in the current directory.
+            flow: the flow of the steps; without it, steps are mappings.
             profile: the profile.
-            model: the model that may choose files and summarise; without it, the setting `curator.model`, if any.
+            model: the model that may choose files and summarise; by default the setting `curator.model`, if any.
             root: the directory of a codebase whose files may be included.
             run_base: the directory of receipts, which are never part of the codebase.
-            clock: returns seconds, for the duration of calls; without it, that of the machine.
+            clock: returns seconds, to time the calls.
 
         Raises:
             SourceError: the settings cannot be read.
@@ -85,7 +79,7 @@ class Curator:
         self._root = None if root is None else os.fspath(root)
         self._run_base = None if run_base is None else os.fspath(run_base)
         self._codebase = Codebase(())
-        self._clock = monotonic if clock is None else clock
+        self._clock = clock
         self._model = model
         self._steps = [] if flow is None else [step.id for step in self._config.flow(flow).steps]
 
@@ -128,7 +122,7 @@ class Curator:
         return task_of(step)
 
     def _settings(self, step: str) -> Resolved:
-        """Return the settings of a step; a step that the flow does not list has those of the flow."""
+        """Return the settings of a step, or those of the flow if it does not list the step."""
         return self._config.resolve(self._profile, self._flow, step if step in self._steps else None, pack=True)
 
     def _place(self, step: str) -> str:
@@ -139,7 +133,7 @@ class Curator:
     def _choice(
         self, task: Task, history: Sequence[StepRecord], settings: Resolved, codebase: Codebase
     ) -> CuratorChoice:
-        """Return the choice of the model, or the files that match the task with the reason why no model chose."""
+        """Return the choice of the model; without one, the files that match the task, and why no model chose."""
         files, summary, usage = codebase.ranked(task.query), "", Usage()
         model, missing = self._chosen_model(settings)
         if model is None:
@@ -187,7 +181,7 @@ def _question(task: Task, history: Sequence[StepRecord], codebase: Codebase, ran
     steps = [f"{step.title}\n{cut(step.output, _MOST_STEP, 'chars', marker=' [...]').text}" for step in history]
     sections = [
         Section("step", task.teaching, required=True, floor=200, ceiling="40%"),
-        Section("files", ["Files:", *[*first, *others][:_MOST_PATHS]], keep="best", priority="high", ceiling="40%"),
+        Section("files", ["Files:", *first, *others], keep="best", priority="high", ceiling="40%"),
         Section("steps", steps, keep="newest", joiner="\n\n"),
     ]
     return fit(sections, _MOST_ASKED, meter="chars").text
@@ -217,7 +211,7 @@ def _parsed(reply: Reply, codebase: Codebase) -> tuple[list[File], str]:
         raise ModelError(f"none of the {len(wanted):,} files that it named exists")
     if not files and not summary.strip():
         raise ModelError("it chose no file and wrote no summary")
-    return files[:_MOST_CHOSEN], cut(summary.strip(), _MOST_SUMMARY, "chars", marker=" [...]").text
+    return files[:MOST_FILES], cut(summary.strip(), _MOST_SUMMARY, "chars", marker=" [...]").text
 
 
 def _why(error: BaseException) -> str:
@@ -227,10 +221,10 @@ def _why(error: BaseException) -> str:
 
 
 def complete_within(model: LanguageModel, seconds: float, messages: list[Any], system: str | None = None) -> Reply:
-    """Return the answer of a model, whose own time limit may be longer, or missing.
+    """Return the answer of a model within a time limit.
 
     Raises:
-        ModelError: it does not answer in time; its thread goes on, and the answer is not used.
+        ModelError: it does not answer in time; its thread continues, and the answer is ignored.
     """
     box: list[Reply | BaseException] = []
 

@@ -1,9 +1,8 @@
 """A pack: the whole context of one step, built within its budget, with its receipt.
 
-The instructions come first and are never truncated. The budget in characters is that of the history alone; the sections
-around it (summary, artifacts, scent trail, files) have limits of their own, and take at most half as much together. The
-window in tokens bounds the whole. The steps are selected as the messages of every other history, each with the class of
-its agent.
+The instructions come first and are never truncated. The budget in characters applies to the history alone; the sections
+around it (summary, artifacts, scent trail, files) have their own limits, and take at most half as much together. The
+window in tokens limits the whole pack. Steps are selected like messages of a history, by the class of their agent.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ _JOIN = "\n\n"
 _UNIT = "chars"
 _SMALLEST = 40
 """Characters below which a section is useless."""
-_MOST_ARTIFACTS = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +55,7 @@ class Pack:
     fitted: Receipt = field(repr=False)
     """The receipt of the page itself."""
     reason: str
-    """Who chose the files and the summary, and why it was not the model."""
+    """Who chose the files and the summary; if not the model, why not."""
 
     def __str__(self) -> str:
         return self.text
@@ -90,7 +88,7 @@ class CuratorChoice:
     files: Sequence[File] = ()
     summary: str = ""
     used: bool = False
-    """Whether the choice is that of a model."""
+    """Whether a model chose."""
     reason: str = ""
     seconds: float | None = None
     """The duration of the call; `None` if no model was called."""
@@ -98,7 +96,7 @@ class CuratorChoice:
     cost_usd: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return who chose and the cost of it, as JSON values."""
+        """Return who chose and what it cost, as JSON values."""
         values: dict[str, Any] = {"used": self.used, "reason": self.reason}
         if self.seconds is not None:
             spent = {"input_tokens": self.usage.input, "output_tokens": self.usage.output}
@@ -112,7 +110,7 @@ class ShownStep(NamedTuple):
     record: StepRecord
     kind: StepClass
     text: str
-    """Its text in the pack; empty if it is left out."""
+    """Its text in the pack; empty if it is omitted."""
     cut: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,9 +130,9 @@ class HistorySection:
     """The history of a pack."""
 
     steps: tuple[ShownStep, ...] = ()
-    """Every step, including those left out, from the first to the last."""
+    """Every step in order, including omitted ones."""
     note: str = ""
-    """The line about steps left out; empty if there are none, or if it does not fit."""
+    """The line about omitted steps; empty if none are, or if it does not fit."""
     truncation: dict[str, Any] = field(default_factory=dict)
     """The `context_truncation` of a receipt."""
 
@@ -223,10 +221,10 @@ class Briefing:
         )
 
     def _page(self, most: int | None) -> _Page:
-        """Return the page in at most some characters; `None` if only its parts have limits of their own."""
+        """Return the page in at most `most` characters; without it, only the parts are limited."""
         texts, states = {"teaching_notes": self.task.teaching}, {"teaching_notes": "whole"}
         budget = self.settings.value("context_budget_chars")
-        # The budget is that of the history alone; what stands around it may take half as much besides.
+        # The budget applies to the history alone; the other sections may take half as much in addition.
         total = len(self.task.teaching) + budget + budget // 2 if most is None else most
         left = total - len(self.task.teaching)
         room = min(left, budget) // 2
@@ -262,7 +260,7 @@ class Briefing:
         return _Page(prompt, page, states, kept, files)
 
     def _around(self, room: int) -> Iterator[tuple[str, str, int, list[Section]]]:
-        """Yield the sections around the history, the first served first: name, heading, most characters, content."""
+        """Yield the sections around the history in order of precedence: name, heading, most characters, content."""
         trail_chars = self.settings.value("curator.scent_trail_chars")
         if trail_chars and self.history:
             trail = [*(step.title.removeprefix("## ") for step in self.history), self.place]
@@ -278,9 +276,9 @@ class Briefing:
             yield "files", f"# Files{_JOIN}", most, file_sections(self.choice.files)
 
     def _artifact_rows(self) -> list[str]:
-        """Return the paths that earlier steps wrote, the newest first, each once with the step that wrote it last.
+        """Return the paths that earlier steps wrote, the newest first, with the last step that wrote each.
 
-        Those of earlier flows follow.
+        The paths of earlier flows follow.
         """
         found: dict[str, str] = {}
         for step in reversed(self.history):
@@ -288,11 +286,11 @@ class Briefing:
                 found.setdefault(" ".join(path.split()), f"step {step.step_id}")
         for path in self.artifacts:
             found.setdefault(" ".join(path.split()), "an earlier flow")
-        return [f"- {path} ({who})" for path, who in found.items() if path][:_MOST_ARTIFACTS]
+        return [f"- {path} ({who})" for path, who in found.items() if path]
 
 
 def history_section(history: Sequence[StepRecord], room: int, settings: Resolved, query: str) -> HistorySection:
-    """Return as much of a history as has room, with its heading and its note.
+    """Return as much of a history as fits, with its heading and its note.
 
     Raises:
         SourceError: the settings list an agent in two classes.
@@ -306,7 +304,7 @@ def history_section(history: Sequence[StepRecord], room: int, settings: Resolved
     texts = [_text(step, limit) for step, limit in zip(history, limits, strict=True)]
     if not all(text for text, _ in texts) or sum(len(_JOIN + text) for text, _ in texts) > left:
         total = len(history)
-        # Wider than any other: as many steps included as omitted, and as many as there are at all.
+        # The widest possible note: it includes and omits as many steps as there are in all.
         widest = note(total, 2 * total, budget, budget, _UNIT, dict.fromkeys(NAMES, total) if by_class else None)
         if settings.value("history.note") and len(_JOIN + widest) <= left:
             noted = True
@@ -329,13 +327,13 @@ def history_section(history: Sequence[StepRecord], room: int, settings: Resolved
 
 
 def _selected(texts: Sequence[str], kinds: Sequence[StepClass], left: int, settings: Resolved, query: str) -> set[int]:
-    """Return the indices of the steps that stay: the newest, unless the settings do not pin it, and the selected."""
+    """Return the indices of the selected steps; the newest is among them unless the settings do not pin it."""
     pins_newest = settings.value("history.pin_most_recent")
     if pins_newest and not texts[-1]:
         return set()
     messages = {i: {"role": "assistant", "content": _JOIN + text} for i, text in enumerate(texts) if text}
     kind_of = {id(message): kinds[i] for i, message in messages.items()}
-    # The task and the newest turn always stay, and empty ones take no room: only steps are selected.
+    # The task and the newest turn always stay. Here they are empty, so that only steps compete.
     task, last = {"role": "user", "content": ""}, {"role": "user", "content": ""}
     fitted = fit_messages(
         [task, *messages.values(), *([] if pins_newest else [last])],
@@ -354,7 +352,7 @@ def _selected(texts: Sequence[str], kinds: Sequence[StepClass], left: int, setti
 
 
 def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
-    """Return a step with at most `limit` characters of its output, and whether it was cut; empty if nothing fits."""
+    """Return a step with at most `limit` characters of output, empty if nothing fits, and whether it was cut."""
     output = step.output.strip("\n")
     if not output:
         return (step.title, False) if limit >= 0 else ("", False)

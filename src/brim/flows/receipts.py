@@ -1,10 +1,8 @@
-"""The receipts of a run on disk, how far a run came, and the report on a run.
+"""The receipts of a run on disk, and the report on a run.
 
-`RUN_BASE/<flow>/receipts/<step_id>-<agent>.json` is the receipt of a step. Names are escaped, so no id leads out of the
-directory. Files are written atomically. `RUN_BASE/<flow>/run.state` has the number of the last run and its steps; a
-receipt has the number of its run, so that one of an earlier run is never taken for this one's, and a killed run can
-continue after its last receipt. The report says how near the prompts came to the budget, what they dropped, and
-which calls were refused.
+`RUN_BASE/<flow>/receipts/<step_id>-<agent>.json` is the receipt of a step, written atomically. Names are escaped, so no
+id leads out of the directory. The directory has the receipts of one run: those of an earlier run are removed before the
+first step, and those of later steps before a run is resumed.
 """
 
 from __future__ import annotations
@@ -12,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from glob import escape, glob
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -26,14 +26,10 @@ from brim.files.text_digest import text_digest
 from brim.files.writer import put
 
 _LONGEST = 80
-"""The most characters of a name; two of them, a dash and the ending are a valid file name everywhere."""
+"""Characters of an escaped name: two of them make a valid file name everywhere."""
 _MOST_BYTES = 64 * 1024 * 1024
-_MOST_STATE = 4 * 1024 * 1024
-"""Bytes of the state of a run."""
 _NEAR = 0.85
 """The share of the budget above which prompts were seen to fail."""
-_REFUSED = 400
-"""The HTTP status of a prompt that is too long."""
 
 
 def receipt_paths(base: str, flow: str, steps: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -58,7 +54,7 @@ def receipt_paths(base: str, flow: str, steps: Iterable[tuple[str, str]]) -> dic
 
 
 def write_step_receipt(path: str, values: Mapping[str, Any]) -> None:
-    """Write a receipt, replacing that of an earlier run.
+    """Write a receipt.
 
     Raises:
         SourceError: the file cannot be written.
@@ -68,6 +64,20 @@ def write_step_receipt(path: str, values: Mapping[str, Any]) -> None:
         put(path, json.dumps(values, indent=2, ensure_ascii=True).encode() + b"\n")
     except OSError as error:
         raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
+
+
+def remove_receipts(paths: Iterable[str]) -> None:
+    """Remove the receipts of an earlier run.
+
+    Raises:
+        SourceError: a file cannot be removed.
+    """
+    for path in paths:
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+        except OSError as error:
+            raise SourceError(path, f"it cannot be removed: {(error.strerror or str(error)).lower()}") from error
 
 
 def read_step_receipt(path: str) -> dict[str, Any]:
@@ -90,7 +100,7 @@ def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, di
 
     Args:
         base: the directory.
-        places: the directories in it that have receipts, as parts of a pattern.
+        places: the directories of receipts in it, as the parts of a glob pattern.
 
     Raises:
         SourceError: there is no receipt, or one cannot be read.
@@ -126,7 +136,7 @@ def safe(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunProgress:
-    """How far the last run of a flow came."""
+    """The progress of a flow's last run."""
 
     flow: str
     done: int
@@ -135,7 +145,19 @@ class RunProgress:
     next_step: str | None = None
     """The first step that did not succeed; `None` if the run is complete."""
     resumed_at: tuple[str, ...] = ()
-    """The steps at which it continued after an end."""
+    """The steps at which it was resumed."""
+
+    @classmethod
+    def of(cls, receipts: Sequence[Mapping[str, Any]]) -> RunProgress:
+        """Return the progress by the receipts of one flow."""
+        rows = sorted(receipts, key=lambda row: row["position"])
+        done, following = 0, rows[0]["step_id"]
+        for position, row in enumerate(rows, start=1):
+            if row["position"] != position or row["status"] != "ok":
+                break  # What follows was not run, or is the receipt of a step that is no longer in the flow.
+            done, following = position, row["next_step"]
+        resumed = tuple(row["step_id"] for row in rows if row["resumed"])
+        return cls(flow=rows[0]["flow"], done=done, planned=rows[0]["planned"], next_step=following, resumed_at=resumed)
 
     def __str__(self) -> str:
         again = f", resumed at step {' and '.join(self.resumed_at)}" if self.resumed_at else ""
@@ -145,87 +167,6 @@ class RunProgress:
             f"flow {self.flow}: incomplete, {self.done:,} of {self.planned:,} steps{again};"
             f" step {self.next_step} is next: brim flow run --resume"
         )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunState:
-    """The last run of a flow."""
-
-    flow: str
-    run: int
-    """Its number, counted from 1."""
-    steps: tuple[tuple[str, str], ...]
-    """The id and the agent of each step of the flow."""
-    resumed_at: tuple[str, ...] = ()
-    """The steps at which it continued after an end."""
-
-    @classmethod
-    def begin(cls, base: str, flow: str, steps: tuple[tuple[str, str], ...], *, resume: bool) -> RunState:
-        """Return the state of a run that begins, or of the last one if it is resumed.
-
-        Raises:
-            SourceError: the file cannot be read or written.
-        """
-        last = read_run_state(base, flow)
-        if resume and last is not None:
-            return replace(last, steps=steps)
-        made = cls(flow=flow, run=1 if last is None else last.run + 1, steps=steps)
-        made.write(base)
-        return made
-
-    def resumed(self, base: str, step: str) -> RunState:
-        """Return the state of a run that continues at a step, and write it."""
-        made = replace(self, resumed_at=(*self.resumed_at, step))
-        made.write(base)
-        return made
-
-    def progress(self, base: str) -> RunProgress:
-        """Return how far the run came, by its receipts.
-
-        Raises:
-            SourceError: a receipt cannot be read.
-        """
-        done = 0
-        for path in receipt_paths(base, self.flow, self.steps).values():
-            receipt = read_step_receipt(path) if os.path.exists(path) else {}
-            if receipt.get("run") != self.run or receipt.get("status") != "ok":
-                break
-            done += 1
-        left = self.steps[done][0] if done < len(self.steps) else None
-        return RunProgress(
-            flow=self.flow, done=done, planned=len(self.steps), next_step=left, resumed_at=self.resumed_at
-        )
-
-    def write(self, base: str) -> None:
-        """Write it.
-
-        Raises:
-            SourceError: the file cannot be written.
-        """
-        write_step_receipt(run_file(base, self.flow), asdict(self))
-
-
-def run_file(base: str, flow: str) -> str:
-    """Return the file of the state of a flow's last run."""
-    return os.path.join(base, safe(flow), "run.state")
-
-
-def read_run_state(base: str, flow: str) -> RunState | None:
-    """Return the state of the last run of a flow; `None` if there is none.
-
-    Raises:
-        SourceError: the file cannot be read, or is not one of these.
-    """
-    path = run_file(base, flow)
-    if not os.path.exists(path):
-        return None
-    try:
-        values: dict[str, Any] = json.loads(text_of(path, _MOST_STATE))
-        steps = tuple((str(name), str(agent)) for name, agent in values["steps"])
-        resumed = tuple(map(str, values["resumed_at"]))
-        return RunState(flow=str(values["flow"]), run=int(values["run"]), steps=steps, resumed_at=resumed)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SourceError(path, f"not the state of a run: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -251,7 +192,7 @@ class RunReport:
     failed: int = 0
     """Steps that failed."""
     runs: Mapping[str, RunProgress] = field(default_factory=dict)
-    """How far the last run of each flow came, where that is known."""
+    """The progress of each flow whose receipts are in the log."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -284,10 +225,13 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
     dropped: Counter[str] = Counter()
     cut: Counter[str] = Counter()
     truncated = refused = failed = 0
+    flows: dict[str, list[Mapping[str, Any]]] = {}
     for i, item in enumerate(log):
         if not isinstance(item, Mapping):
             raise InvalidType(f"log[{i}]", item, "an event or a receipt")
-        refused += _REFUSED in (item.get("http_status"), item.get("status"))
+        if "planned" in item:
+            flows.setdefault(item["flow"], []).append(item)
+        refused += HTTPStatus.BAD_REQUEST in (item.get("http_status"), item.get("status"))
         failed += item.get("status") == "failed"
         if item.get("event") == "prompt_assembled":
             used, budget = item["used_tokens"], item["budget_tokens"]
@@ -312,11 +256,12 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
         cut=_ranked(cut),
         refused=refused,
         failed=failed,
+        runs={flow: RunProgress.of(flows[flow]) for flow in sorted(flows)},
     )
 
 
 def _named(sections: Iterable[str]) -> list[str]:
-    """Return the names of sections; the turns of a history, whose names are positions, are `messages`."""
+    """Return the names of sections; turns of a history, which are named by position, as `messages`."""
     return list(dict.fromkeys("messages" if name.startswith("messages[") else name for name in sections))
 
 

@@ -1,7 +1,7 @@
-"""The run of a flow: for each step a new pack, one call of the model, one receipt.
+"""Runs a flow: for each step a new pack, one call of the model, one receipt.
 
-The pack is the whole context of the call. An answer that the model's output limit cut off fails its step, since a step
-that builds on half an answer would fail later.
+The pack is the whole context of the call. An answer that was cut off at the model's limit fails its step, because a
+later step would build on half an answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, Sourc
 from brim.files.text_digest import text_digest
 from brim.flows.curator import Curator, complete_within
 from brim.flows.pack import ENGINE, VERSION, Pack
-from brim.flows.receipts import RunState, read_step_receipt, receipt_paths, write_step_receipt
+from brim.flows.receipts import read_step_receipt, receipt_paths, remove_receipts, write_step_receipt
 from brim.flows.step_record import StepRecord
 from brim.history.compact.secrets import redact
 from brim.llm import LLM, LanguageModel, Reply, Usage, cost
@@ -29,7 +29,6 @@ from brim.settings.resolved import Resolved
 
 TIERS = ("cheap", "medium", "expensive")
 """The tiers of models."""
-
 
 STAGES: dict[str, str | None] = {
     "Prep": "cheap",
@@ -58,7 +57,7 @@ class StepOutcome:
     event: dict[str, Any] = field(default_factory=dict, repr=False)
     """The `prompt_assembled` event of its pack."""
     resumed: bool = False
-    """Whether it ran before this run, which continued after it."""
+    """Whether it had run before the run was resumed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,8 +113,8 @@ def run_flow(
         clock: returns seconds.
         watch: called with each step when it has run.
         commit: does the work of a step of the stage `Commit` and returns its output; no model is called for it.
-        resume: continue the last run below `run_base` after its last step that succeeded. A step whose entry in the
-            flow has changed runs again, and so do those after it.
+        resume: continue the last run in `run_base` after its last successful step. A step whose entry in the flow has
+            changed runs again, and so do those after it. Without it, receipts of an earlier run are removed first.
 
     Raises:
         UnknownName: no flow or profile has that name.
@@ -129,16 +128,15 @@ def run_flow(
     base = None if run_base is None else os.fspath(run_base)
     if resume and base is None:
         raise InvalidValue("run_base", base, "the directory of the run to resume")
-    named = tuple((step.id, step.agent) for step in steps)
-    paths = {} if base is None else receipt_paths(base, flow, named)
-    state = None if base is None else RunState.begin(base, flow, named, resume=resume)
+    paths = {} if base is None else receipt_paths(base, flow, [(step.id, step.agent) for step in steps])
     done: list[StepOutcome] = []
     history: list[StepRecord] = []
-    for step in steps:
-        outcome = _resumed(step, paths[step.id], state) if resume and state is not None else None
+    for position, step in enumerate(steps, start=1):
+        outcome = _resumed(step, paths[step.id]) if resume else None
         if outcome is None:
-            if resume and state is not None and base is not None:
-                state, resume = state.resumed(base, step.id), False
+            resumed, resume = resume, False
+            if base is not None and (resumed or position == 1):
+                remove_receipts(paths[each.id] for each in steps[position - 1 :])
             outcome = _run_step(
                 step,
                 flow,
@@ -148,9 +146,11 @@ def run_flow(
                 commit=None if commit is None else partial(commit, step, tuple(history)),
                 clock=clock,
             )
-            if state is not None:
+            following = steps[position].id if position < len(steps) else None
+            outcome.receipt.update(position=position, planned=len(steps), next_step=following, resumed=resumed)
+            if base is not None:
                 outcome = replace(outcome, path=paths[step.id])
-                outcome.receipt.update(run=state.run, step_digest=_digest(step))
+                outcome.receipt.update(step_digest=_digest(step))
                 write_step_receipt(outcome.path, outcome.receipt)
         done.append(outcome)
         if watch is not None:
@@ -190,16 +190,16 @@ def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | No
 
 
 def _digest(step: FlowStep) -> str:
-    """Return a digest of a step's entry in its flow; another one has other instructions."""
+    """Return a digest of a step's entry in its flow."""
     return text_digest(json.dumps(step.values, sort_keys=True, default=str), 8)
 
 
-def _resumed(step: FlowStep, path: str, state: RunState) -> StepOutcome | None:
-    """Return the outcome of a step that the run has done already; `None` if it has to run."""
+def _resumed(step: FlowStep, path: str) -> StepOutcome | None:
+    """Return the outcome of a step that the resumed run has done; `None` if the step has to run."""
     if not os.path.exists(path):
         return None
     receipt = read_step_receipt(path)
-    same = receipt.get("run") == state.run and receipt.get("step_digest") == _digest(step)
+    same = receipt.get("step_digest") == _digest(step)
     if not same or receipt.get("status") != "ok" or not isinstance(output := receipt.get("output"), str):
         return None
     return StepOutcome(
@@ -217,7 +217,7 @@ def _run_step(
     commit: Callable[[], str] | None,
     clock: Callable[[], float],
 ) -> StepOutcome:
-    """Return the outcome of a step whose receipt is not written yet."""
+    """Run a step and return its outcome; the caller writes the receipt."""
     begun = clock()
     stage = step.values.get("stage") or ""
     receipt: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": flow}
@@ -239,7 +239,7 @@ def _run_step(
         problem = f"no pack: {error}"
     except ModelError as error:
         problem, status = str(error), error.status
-    except Exception as error:  # The caller's model may raise anything; the run has an outcome and a receipt even so.
+    except Exception as error:  # The caller's model may raise anything; the step still has an outcome and a receipt.
         problem = f"{type(error).__name__}: {redact(str(error))}"
     reason = f"step {step.id} ({step.agent or 'agent'}): {problem}" if problem else ""
     name, usage = getattr(chosen, "model", None), Usage() if reply is None else reply.usage
@@ -274,9 +274,9 @@ def _is_mechanical(stage: str) -> bool:
 def _model_of(
     stage: str, settings: Resolved, model: LanguageModel, models: Mapping[str, LanguageModel]
 ) -> LanguageModel:
-    """Return the model of a step: that of its stage's tier if one is passed or configured, else the model of the run.
+    """Return the model of a step: the one for the tier of its stage if there is one, else the model of the run.
 
-    A configured model is a name at the endpoint of the run's model, so that it needs to be an `LLM`.
+    A configured tier names a model at the endpoint of the run's model, so it needs that to be an `LLM`.
 
     Raises:
         InvalidValue: a tier of `models` is unknown.

@@ -1,4 +1,4 @@
-"""The instructions of a step and the record that it leaves, from the settings or from mappings of the caller."""
+"""The instructions of a step and the record of a finished one, from the settings or the caller's mappings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAGS = {
 _STEP_KEYS = tuple(STEP_KEYS)
 _OTHER_NAMES = {"step_id": "id", "agent_key": "agent", "teaching": "teaching_notes"}
 _AGENT = "agent"
-"""The name of an agent without a name."""
+"""Shown for a step without an agent."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +27,7 @@ class StepRecord:
     step_id: str
     agent: str = ""
     output: str = field(default="", repr=False)
-    """Its whole output; how much of it a pack shows is decided anew for each step."""
+    """Its whole output; each pack shows as much of it as fits."""
     artifacts: Sequence[str] = ()
     """Paths of the files that it wrote."""
     status: str = "ok"
@@ -61,7 +61,7 @@ class Task:
 
     @property
     def query(self) -> str:
-        """The query that ranks files and steps: all instructions."""
+        """All instructions, as the query that ranks files and steps."""
         return "\n".join([self.text, *(line for lines in self.notes.values() for line in lines)])
 
     @property
@@ -78,7 +78,7 @@ class Task:
 def records(history: Sequence[Any]) -> tuple[StepRecord, ...]:
     """Return the records of a history: `StepRecord`s, or mappings and dataclasses with the same names.
 
-    A dataclass may have fields of its own besides. `agent_key` is another name of `agent`.
+    A dataclass may have other fields too. `agent_key` is another name of `agent`.
 
     Raises:
         InvalidValue: a record is invalid, or a mapping has an unknown key.
@@ -105,7 +105,7 @@ def _record(item: Any, place: str) -> StepRecord:
 
 
 def _values(item: Any, place: str, expected: str) -> tuple[dict[str, Any], bool]:
-    """Return the values of a mapping or a dataclass by name, and whether it may have others that are not ours."""
+    """Return the values of a mapping or a dataclass by name, and whether unknown names are allowed."""
     if isinstance(item, Mapping):
         return dict(item), False
     if is_dataclass(item) and not isinstance(item, type):
@@ -114,15 +114,15 @@ def _values(item: Any, place: str, expected: str) -> tuple[dict[str, Any], bool]
 
 
 def _renamed(values: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return values in which other names of a key are replaced by the key, unless it is there too."""
+    """Return values with other names of a key replaced by the key, unless it is there too."""
     return {names.get(name, name) if names.get(name) not in values else name: value for name, value in values.items()}
 
 
 def task_of(step: Any) -> Task:
     """Return the instructions of a step of the settings, or of a mapping or dataclass with the same names.
 
-    A dataclass may have fields of its own besides. `step_id`, `agent_key` and `teaching` are other names of `id`,
-    `agent` and `teaching_notes`.
+    A dataclass may have other fields too. `step_id`, `agent_key` and `teaching` are other names of `id`, `agent` and
+    `teaching_notes`.
 
     Raises:
         InvalidValue: the step is invalid, or a mapping has an unknown key.

@@ -1,4 +1,4 @@
-"""Compaction of a session: plan, summarise, apply; without progress nothing is changed."""
+"""Summaries for a session: plan, summarise, apply; a summary that saves nothing changes nothing."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ NOTICE = "This thread is getting long, I'm compacting my context to stay sharp"
 
 EXTRACT: Literal["extract"] = "extract"
 Summariser = Callable[[str, int], str] | LanguageModel | Literal["extract"]
-"""Makes summaries: a function from a text and a limit to a shorter text, a model, or sentences of the conversation."""
+"""Writes summaries: a function from a text and a limit to a shorter text, a model, or `extract`."""
 
 
 def checked(summarise: object) -> Any:
-    """Return the summariser, if it is one.
+    """Return a valid summariser.
 
     Raises:
         InvalidType: it is neither a function nor a model.
@@ -50,7 +50,7 @@ def planned(
 
 
 def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
-    """Return the history with a summary; without a summariser, or if it fails, one of the conversation's sentences.
+    """Return the history with a summary; without a summariser, or if it fails, with sentences from the conversation.
 
     Raises:
         NoProgress: not even that summary is smaller than what it replaces.
@@ -60,7 +60,7 @@ def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
             return apply(made, _summary(made, summarise))
         except (NoProgress, BrimError) as error:
             _log(error)
-        except Exception as error:  # The caller's own code; the session goes on without it.
+        except Exception as error:  # The caller's own code; the session continues without it.
             _log(error)
     return apply(made, made.summary())
 

@@ -1,6 +1,6 @@
-"""The messages that the next prompt is made of, each counted once, and what their tokens are spent on.
+"""The messages of the next prompt, each counted once, and their tokens by category.
 
-A context remembers no fit: what the last one left, and which turns the log has as dropped, come in and go out.
+A context keeps no state of a fit: the last fit and the turns that are logged as dropped are arguments and results.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from brim.wire import Format
 from brim.wire.message import Message
 
 _NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
-"""What stands before messages that stand alone."""
+"""No tools, system prompt or other fields."""
 _RESULT = 200
-"""Tokens that are left to a newest turn with results before memory gives way to it."""
+"""Tokens that memory leaves for a newest turn with results."""
 
 
 class DroppedTurn(NamedTuple):
-    """A turn that is not sent as it came."""
+    """A turn that is not sent unchanged."""
 
     handle: str
-    """The hash of its messages, which receipts name."""
+    """The hash of its messages, as in receipts."""
     messages: list[Any]
     numbers: list[int]
-    """The entries of its messages; empty if the log does not have all of them as they were sent."""
+    """The log entries of its messages; empty if the log does not have all of them as they were sent."""
 
 
 class NotedTurns(NamedTuple):
-    """The turns that the log has as dropped."""
+    """The turns that are logged as dropped."""
 
     generation: int = 0
     """The generation of the turns."""
     spans: Mapping[int, int] = {}
-    """Them, by first position and end."""
+    """Their ends, by first position."""
     missing: int = 0
-    """Messages that the last prompt did not send as they came."""
+    """Messages that the last prompt did not send unchanged."""
 
 
 class Context:
@@ -62,13 +62,13 @@ class Context:
         format: str | None = None,
         summary: mark.Summary | None = None,
     ) -> None:
-        """Count messages; `summary` is that of the last compaction, if there was one."""
+        """Count messages; `summary` is the one of the last compaction, if there was one."""
         self._format = format
         self._summary = summary
         self.history = History(meter=scale, format=cast("Format | None", format))
         self._spent = SpentTokens(self.history.turns, summary)
         self.numbers: dict[int, int] = {}
-        """The numbers of the entries of messages, by their indexes, where known."""
+        """The log entries of messages, by index, where known."""
         self.extend(messages)
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))
@@ -76,15 +76,12 @@ class Context:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages as they came."""
+        """The messages as they were added."""
         return self.history.turns.source
 
     @property
     def unread(self) -> int:
-        """How many messages at the end the model has not answered: results of its calls, or words of the user.
-
-        A result is kept together with its call, since no provider accepts one without the other.
-        """
+        """How many messages at the end the model has not answered: tool results with their calls, or user messages."""
         turns, count = self.history.turns, 0
         for turn in range(len(turns.starts) - 1, -1, -1):
             start, stop = turns.span(turn)
@@ -106,13 +103,13 @@ class Context:
         self.history.extend(messages)
 
     def anew(self, scale: BaseMeter, messages: Sequence[Any], summary: mark.Summary | None = None) -> Context:
-        """Return a context of other messages, or of the same with another meter."""
+        """Return a context with other messages or another meter."""
         made = Context(scale, messages, format=self.history.turns.format, summary=summary)
         made._take_numbers(self)
         return made
 
     def as_sent(self, last: LastFit) -> tuple[Context, LastFit] | None:
-        """Return a context of the messages as the last fit sent them, and its cut; `None` if it holds none."""
+        """Return a context of the messages as the last fit sent them, and its cut; `None` if it kept none."""
         turns, held = self.history.turns, last.held
         if held is None or not held.budget or held.unanswered or held.length > len(turns):
             return None
@@ -129,13 +126,13 @@ class Context:
         return made, LastFit(lines)
 
     def _take_numbers(self, before: Context) -> None:
-        """Take the numbers of the entries of messages that a context before has too."""
+        """Copy the entry numbers of messages that an earlier context has too."""
         own = {id(raw): at for at, raw in enumerate(before.messages)}
         found = ((at, before.numbers.get(own.get(id(raw), -1))) for at, raw in enumerate(self.messages))
         self.numbers = {at: number for at, number in found if number is not None}
 
     def shortened(self, length: int) -> Context:
-        """Return a context of the first messages, as it was before the others came."""
+        """Return a context of the first messages, as it was before the others were added."""
         scale, messages = self.history.turns.meter, self.messages[:length]
         made = Context(scale, messages, format=self._format, summary=self._summary)
         made.numbers = {at: number for at, number in self.numbers.items() if at < length}
@@ -155,13 +152,13 @@ class Context:
         """Return the prompt that fits a budget; pinned messages stay, and so does a summary of earlier turns.
 
         Args:
-            budget: tokens for everything.
-            last: what the last fit left.
-            before: what stands before the messages: tools, system prompt and other fields.
-            counted: its tokens by name, and whether they are exact.
-            capture: whether the receipt's JSON holds the messages.
+            budget: tokens of the whole prompt.
+            last: the result of the last fit.
+            before: the tools, the system prompt and other fields before the messages.
+            counted: their tokens by name, and whether these are exact.
+            capture: whether the receipt's JSON has the messages.
             query: selects older turns by relevance.
-            pin: the indexes of messages that stay, and texts that they have.
+            pin: the indexes of messages that stay, and texts in messages that stay.
         """
         options = Options(pin=[*pin] or None)
         if query:
@@ -171,14 +168,14 @@ class Context:
         pinned = replace(options, pin=[*self._pins, *pin])
         try:
             return self.history.fit_counted(budget, before, counted, pinned, last, capture=capture)
-        except DoesNotFit:  # The budget has become smaller since: better less of the summary than no prompt.
+        except DoesNotFit:  # The budget is smaller than at the time of the summary, which is cut then.
             return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
 
     @property
     def essential(self) -> int:
-        """Tokens of what has to stay: system messages, the task, the last instruction and the newest turn.
+        """Tokens of what must stay: system messages, the task, the last instruction and the newest turn.
 
-        Results of the newest turn can be cut, so they count only a little.
+        Results of the newest turn can be cut, so they count at most `_RESULT` tokens.
         """
         turns = self.history.turns
         _, units, stays = self.history.demand(Options())
@@ -187,11 +184,11 @@ class Context:
         return turns.fixed + units
 
     def categories(self, sent: Sequence[Any] | None = None) -> dict[str, int]:
-        """Return the tokens of messages by category: of all, or of those that are sent."""
+        """Return the tokens of all messages, or of those that are sent, by category."""
         return self._spent.sums(self.history.turns.raws if sent is None else sent)
 
     def left_out(self, sent: Sequence[Any], noted: NotedTurns) -> tuple[list[DroppedTurn], NotedTurns]:
-        """Return the turns that are not sent as they came and that the log has not yet, and all that it has then."""
+        """Return the turns that are newly not sent unchanged, and all turns that are logged as dropped with them."""
         turns = self.history.turns
         there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
@@ -204,17 +201,17 @@ class Context:
     def _dropped_turn(self, members: list[int]) -> DroppedTurn:
         turns = self.history.turns
         raws, places = [turns.raws[at] for at in members], [turns.indexes[at] for at in members]
-        # A message that was repaired is not as the log has it.
+        # A repaired message differs from the logged one.
         same = all(raw is turns.source[at] for raw, at in zip(raws, places, strict=True))
         numbers = [self.numbers.get(at, 0) if same else 0 for at in places]
         return DroppedTurn(handle(written(raws)), raws, numbers if all(numbers) else [])
 
 
 class SpentTokens(MessageIndex):
-    """What the tokens of messages are spent on: summaries, and the roles of the messages."""
+    """The tokens of messages by category: summaries, and the roles of the messages."""
 
     def __init__(self, turns: Turns, summary: mark.Summary | None) -> None:
-        """Begin; `summary` is that of the last compaction, if there was one."""
+        """Begin; `summary` is the one of the last compaction, if there was one."""
         self._summary = summary
         super().__init__(turns)
 
@@ -239,7 +236,7 @@ class SpentTokens(MessageIndex):
         return sums
 
     def _categorised(self, message: Message, units: int) -> Iterator[tuple[str, int]]:
-        """Yield what the tokens of a message are spent on: a summary in it, and its role."""
+        """Yield the tokens of a message by category: a summary in it, and its role."""
         summary = mark.piece_of(message, self._summary)
         if summary is not None:
             size = units if len(message.pieces) == 1 else self._turns.chat.piece(summary)

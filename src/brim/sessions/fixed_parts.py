@@ -1,6 +1,6 @@
-"""The parts of a prompt outside the history: the system prompt, the tools, memory, and dropped texts that were pinned.
+"""The parts of a prompt outside the history: the system prompt, the tools, memory, and pinned texts.
 
-Pins stand at the end with memory, so that the cached prefix stays the same, and are never cut.
+Memory and pins come last, so that the cached prefix stays the same. Pins are never cut.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from brim.receipts.receipt import Part, Receipt, handle, losses
 from brim.receipts.section import Priority, Section
 from brim.sections.fit import fit
 from brim.sessions.context import Context
+from brim.sessions.settings import MEMORY_SHARE
 from brim.wire import Wire
 
 HEAD = "## Memory"
 """The heading above memory in a prompt."""
 PINNED = "## Pinned"
 """The heading above the pins in a prompt."""
-_PINNED_SHARE = 4
-"""The part of the budget, one in so many, that pins may take."""
 _KINDS = ("pinned", "recalled")
 
 Memory = str | Sequence[str] | Mapping[str, "str | Sequence[str]"]
-"""A text, entries with the best first, or both kinds by name: pinned memory is served before recalled memory."""
+"""A text, entries with the best first, or both kinds by name; pinned memory takes precedence over recalled memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,14 +42,14 @@ class FixedParts:
     size: int = 0
     """Tokens of all of the memory."""
     cut: bool = False
-    """Whether some of it is dropped."""
+    """Whether some of the memory is dropped."""
     sections: tuple[Section, ...] = field(default=(), repr=False)
-    """Memory, whole."""
+    """The whole memory."""
     pinned: str = field(default="", repr=False)
-    """Pinned texts, which stand before memory."""
+    """Pinned texts, which come before memory."""
     scale: BaseMeter | None = field(default=None, repr=False, compare=False)
     _extra: dict[Any, tuple[dict[str, int], bool]] = field(default_factory=dict, repr=False, compare=False)
-    """The tokens outside the history by the counter of its messages: within one prompt, nothing of it changes."""
+    """The tokens outside the history, by the counter of its messages."""
 
     @classmethod
     def of(
@@ -87,16 +86,16 @@ class FixedParts:
 
     @property
     def before(self) -> dict[str, Any]:
-        """The parts that stand before the messages."""
+        """The parts before the messages."""
         return {"tools": self.tools, "system": self.system, "fields": self.fields}
 
     def room(self, context: Context) -> int:
-        """Return the tokens to leave free for memory."""
+        """Return the tokens of memory as a message."""
         turns = context.history.turns
         return turns.chat.frame("user") + turns.chat.text(self.memory) if self.memory else 0
 
     def units(self, context: Context) -> int:
-        """Return the tokens of all parts, with what primes the reply."""
+        """Return the tokens of all parts, with those that start the reply."""
         beside, _ = self.extra(context)
         return sum(beside.values()) + self.room(context)
 
@@ -109,10 +108,7 @@ class FixedParts:
         return self._extra[key]
 
     def placed(self, fitted: Fitted, context: Context, budget: int) -> Fitted:
-        """Return a fitted history with memory at its end, and the system prompt first if it is a message.
-
-        At the end memory may change from prompt to prompt without changing the cached prefix.
-        """
+        """Return a fitted history with memory at its end, and the system prompt first if it is a message."""
         turns, messages = context.history.turns, fitted.messages
         wire, units = turns.wire, 0
         if self.memory:
@@ -135,7 +131,7 @@ class FixedParts:
         )
 
     def _receipt(self, fitted: Fitted, units: int, budget: int) -> Callable[[], Receipt]:
-        """Return a function that writes the receipt: that of the history, with memory as one more part."""
+        """Return a function that writes the receipt of the history with memory as one more part."""
 
         def write() -> Receipt:
             receipt = fitted.receipt
@@ -152,7 +148,7 @@ class FixedParts:
 
 
 def _last_said(messages: Sequence[Any], wire: Wire) -> int | None:
-    """Return the index of the last message, if it is the user's; system messages after it do not count."""
+    """Return the index of the last message before system messages, if it is the user's."""
     for at in range(len(messages) - 1, -1, -1):
         role = wire.read(messages[at], at).role
         if role != "system":
@@ -199,7 +195,7 @@ def with_pin(pins: Mapping[str, str], handle: str, text: str, budget: int, scale
         InvalidValue: together they would take more than a quarter of the budget.
     """
     made = {**pins, handle: text}
-    units, most = scale.count(pinned_text(made)), budget // _PINNED_SHARE
+    units, most = scale.count(pinned_text(made)), budget // MEMORY_SHARE
     if units > most:
         had = scale.count(pinned_text(pins)) if pins else 0
         advice = f"unpin some of the {had:,} {scale.unit}" if had else "restore it instead"

@@ -1,4 +1,4 @@
-"""Events of a session for its observers, and notices for the user."""
+"""Emits the events of a session, and notices for the user."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Notifier:
         """The notices for the user, the newest last."""
 
     def restore(self, compactions: int) -> None:
-        """Take the notices of the compactions that a log has, without giving them again."""
+        """Restore the notices of logged compactions, without giving them again."""
         self.notices = [NOTICE] * min(compactions, _MOST)
 
     def emit(self, events: Iterable[tuple[str, dict[str, Any]]]) -> None:
-        """Emit events by name and fields, all with this time; a compaction also gives the user a notice."""
+        """Emit events by name and fields; a compaction also gives the user a notice."""
         at = self.clock()
         for name, fields in events:
             told = observe.Event(name=name, at=at, session=self._session, model=self._model, fields=fields)
@@ -52,5 +52,5 @@ class Notifier:
             return
         try:
             self._on_notice(text)
-        except Exception:  # It is the caller's own, and what it tells of has been written.
+        except Exception:  # The caller's own code; the change is already written.
             logging.getLogger("brim.sessions").exception("on_notice could not take %r", text)

@@ -1,4 +1,4 @@
-"""A lock for the threads of one process: a child that was forked while it was held finds it free."""
+"""A reentrant lock for the threads of one process, which is free in a forked child."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 class ProcessLock:
-    """A lock that one thread holds, as often as it asks for it."""
+    """A reentrant lock."""
 
     def __init__(self) -> None:
         self._free()
@@ -22,7 +22,7 @@ class ProcessLock:
         return self._depth > 0
 
     def __enter__(self) -> None:
-        if self._process != os.getpid():  # Whoever held it in the parent is not here.
+        if self._process != os.getpid():  # The thread that held it in the parent does not exist here.
             self._free()
         self._lock.acquire()
         self._depth += 1

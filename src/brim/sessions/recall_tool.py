@@ -67,7 +67,7 @@ def _found(given: Mapping[str, Any], texts: DroppedTexts) -> str:
 
 
 def _read(arguments: object) -> Mapping[str, Any]:
-    """Return the arguments of a call from JSON text or values; none if they are neither."""
+    """Return the arguments of a call from JSON text or values; empty if they are neither."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)

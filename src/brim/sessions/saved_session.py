@@ -1,7 +1,7 @@
-"""A session as its log describes it.
+"""Reads a session from its log.
 
-A session that is opened again begins at its last compaction, which holds the whole history as it was then, and applies
-the entries since. So opening costs as much as the prompt holds, not as much as the log.
+It starts at the last compaction, whose entry has the whole history at that time, and applies the entries since. So the
+cost of opening depends on the size of the prompt, not of the log.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from brim.wire import Format, format_of
 class SavedSession:
     """A session as its log describes it."""
 
+    id: str
     settings: SessionSettings
     number: int = 0
     created: float | None = None
@@ -43,25 +44,25 @@ class SavedSession:
     """The format of the messages at the last compaction."""
     counts: Counts = field(default_factory=Counts)
     cut: Record | None = None
-    """The cut that is held."""
+    """The kept cut."""
     compacted: Compacted | None = None
     last: LastPrompt | None = None
     calibration: Mapping[str, Any] | None = None
-    """What was known of how the model counts when the history was last counted."""
+    """The correction of the meter when the history was last counted."""
     learnt: list[Body] = field(default_factory=list)
     """The usage entries since."""
     numbers: Mapping[int, int] = field(default_factory=dict)
-    """The numbers of the entries of messages at the last compaction, by their indexes, where known."""
+    """The entries of the messages at the last compaction, by index, where known."""
     pins: Mapping[str, str] = field(default_factory=dict)
-    """Texts that every prompt holds, by their handles."""
+    """Texts that are in every prompt, by their handles."""
     about: Body = field(default_factory=dict)
-    """What the store's list of sessions shows of it, beside its status."""
+    """What the store's list of sessions shows in addition to the status."""
 
     def state(self, meter: Any) -> SessionState:
         """Return the state that the log describes.
 
         Raises:
-            InvalidType: the session was begun with a meter of the caller's own, and none is passed.
+            InvalidType: the session was created with a caller's own meter, and none is passed.
         """
         settings, lines = self.settings, lines_of(self.settings)
         model_meter = meter_of(settings, meter, self.calibration)
@@ -85,7 +86,7 @@ class SavedSession:
         )
 
     def change(self, settings: Mapping[str, Any], store: Store) -> None:
-        """Take other settings; what was counted for another model is forgotten: the held cut, the last prompt, usage.
+        """Change settings; for another model, the cut, the last prompt and usage are dropped.
 
         Raises:
             InvalidValue: a setting is invalid.
@@ -99,7 +100,7 @@ class SavedSession:
             self.calibration = None if known is None else known.to_dict()
 
     def _take_format(self, given: Format | None) -> None:
-        """Take a format, unless the messages that the session has are in another."""
+        """Set the format, unless the session has messages in another one."""
         if given is None:
             return
         known = self.settings.format or self.format or format_of([*self.context, *self.messages])
@@ -117,7 +118,7 @@ class SavedSession:
         if kind == "message":
             self.messages.append(sent_message(body))
             self.added.append(entry.number)
-            return  # It has nothing of what follows, and most entries are messages.
+            return  # Most entries are messages, and nothing below applies to them.
         if kind == "compaction":
             self.context, self.messages, self.added = body["view"], [], []
             self.format, self.cut = body["format"], None
@@ -147,7 +148,7 @@ def read(store: Store, session: str) -> SavedSession | None:
     """Return a session as its log describes it; `None` if there is none.
 
     Raises:
-        InvalidValue: it is a log that no session wrote.
+        InvalidValue: the log was not written by a session.
     """
     while True:
         row, first = store.session(session), store.entries(session, limit=1)
@@ -156,6 +157,7 @@ def read(store: Store, session: str) -> SavedSession | None:
         if "settings" not in first[0].body:
             raise InvalidValue("id", session, "the id of a session: this log was not written by one")
         made = SavedSession(
+            session,
             SessionSettings.from_dict(first[0].body["settings"]),
             created=row.created,
             calibration=first[0].body["calibration"],
@@ -165,7 +167,7 @@ def read(store: Store, session: str) -> SavedSession | None:
         compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
         start = made.number = compactions[0].number if compactions else 1
         for entry in [*compactions, *store.entries(session, after=start)]:  # The longest is read once.
-            if entry.number <= row.entries:  # Others came since the row was read; its counts are without them.
+            if entry.number <= row.entries:  # Later ones are not in the counts of the row.
                 made.take(entry)
         if made.number == row.entries:  # If not, another writer has compacted or purged it since.
             return made

@@ -1,8 +1,8 @@
-"""A conversation over time: an append-only log, and the prompt that is made of it before each call.
+"""A conversation over time: an append-only log, and the prompt that is built from it before each call.
 
-Before each prompt everything is counted: system prompt, history, memory, tool results. At the warning line the session
-warns; over its compaction line it cuts older turns to excerpts, or summarises them; and the prompt always fits.
-With a store, what a method was passed is durable before it returns.
+Each prompt is counted whole: system prompt, history, memory, tool results. At the warning line the session warns; over
+its compaction line it shortens older turns, or summarises them; and the prompt always fits. With a store, a change is
+durable before its method returns.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
-from brim.sessions.saved_session import read
-from brim.sessions.session_step import SessionStep, compaction_entry
+from brim.sessions.saved_session import SavedSession, read
+from brim.sessions.session_step import SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
@@ -49,15 +49,11 @@ from brim.wire.overflow import Overflow
 T = TypeVar("T")
 
 RESTORED = "restored"
-"""The field of a message in the log that was restored from a dropped text; its value is the handle."""
-ANOTHER_MODEL = "another model"
-"""Why a history begins anew in the log: it is counted for another model from here on."""
+"""A field of logged messages that restore a dropped text; its value is the handle."""
 _CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
-"""The kinds of entries in a log of cuts."""
-_TRIES = 50
-"""How often a change is made because another writer was faster."""
-_TRIES_BEFORE_ALONE = 5
-"""How often, if other writers can be made to wait then: not if the change may call a model."""
+"""The kinds of entries in a log that has only cuts."""
+_TRIES = 5
+"""Attempts at a change while other writers are faster, before they are made to wait."""
 
 Given = Meter | str | Callable[[str], int] | None
 
@@ -67,14 +63,14 @@ class SessionExists(InvalidValue):
 
 
 class Session:
-    """A conversation that lasts. It can be used in a `with` block, which closes it.
+    """A conversation that lasts. A `with` block closes it.
 
-    Several threads may use it: one change is made at a time. A child that was forked opens its own. Every call that
-    reads or writes the store raises `StoreError` if the store fails, and then has changed nothing.
+    Threads may share it: it makes one change at a time. A forked child opens its own. Every call that reads or writes
+    the store raises `StoreError` if the store fails, and then has changed nothing.
     """
 
     _owned: Store | None
-    """The store, if the session has opened it."""
+    """The store, if this session opened it."""
 
     def __init__(
         self,
@@ -95,18 +91,19 @@ class Session:
         """Begin a session.
 
         Args:
-            window: what the model holds and how much of it a prompt may use; without it, the window of `model`.
+            window: the context window and how much of it a prompt may use; by default the window of `model`.
             model: the model that is called.
-            meter: the meter, or its name; without it, the meter of the model.
-            store: where everything is kept, or its URL. Without one the session lives in memory, and grows there.
-            id: its name in the store; without it, one is made up.
-            summarise: a function from a text and a limit to a summary, a model, or `extract`; else excerpts stay.
-            observers: receive events, beside those that observe the process.
+            meter: the meter, or its name; by default the meter of the model.
+            store: where everything is kept, or its URL. Without one the session is kept in memory, and grows there.
+            id: its name in the store; by default a random one.
+            summarise: a function from a text and a limit to a summary, a model, or `extract`; without it, older turns
+                are shortened in place.
+            observers: receive events, in addition to the observers of the process.
             on_notice: called with a notice for the user, once for each compaction.
             calibration: what other sessions learned about how the model counts.
-            also: entries of the caller's own that are written to the log at its beginning.
-            log: whether the log has everything, or only cuts and what was dropped, for a caller who brings the whole
-                history each time; then a session that the store has goes on.
+            also: the caller's own entries, written at the start of the log.
+            log: `all`, or only `cuts` and what they dropped, for a caller who passes the whole history each time; then
+                a session that exists is continued.
             options: how it keeps within its window: see `SessionOptions`.
 
         Raises:
@@ -141,46 +138,58 @@ class Session:
         create: bool = False,
         **settings: Unpack[OpenOptions],
     ) -> Session:
-        """Return a session as it was left: its next prompt is the one it would have made, had it never been closed.
+        """Return a stored session; its next prompt is the same as if it had never been closed.
 
-        Its settings are those that it had; `settings` take their place, above all `window` and `model`, and stay. For
-        another model everything is counted again, and its window is used unless the session was given one. What cannot
-        be stored is passed again: a meter or a summariser of the caller's own, a clock, observers. With `create`, a
-        session that the store does not have is begun, and `settings` are the other arguments of a new one.
+        `settings` replace those that were stored, above all `window` and `model`. For another model everything is
+        counted again, and the window of that model is used unless the session has its own. Pass again what cannot be
+        stored: your own meter or summariser, a clock, observers. With `create`, a session that the store does not have
+        is created, and `settings` are its other arguments.
 
         Raises:
             UnknownName: the store has no session of this id, and `create` is false; or there is no such model.
-            InvalidValue: it was begun with a meter of the caller's own, and none is passed; its messages are in another
+            InvalidValue: it was created with a caller's own meter, and none is passed; its messages are in another
                 format than `format`; or a setting is invalid.
+            Conflict: settings are changed, and other writers were faster each time.
         """
         check_options(settings, OpenOptions)
         kept, owned = opened_store(store)
         assert kept is not None
-        saved = read(kept, id)
-        if saved is None and create:
-            more: dict[str, Any] = {"summarise": summarise, "observers": observers}
-            more |= {"meter": meter, "on_notice": on_notice}
+        more: dict[str, Any] = {"summarise": summarise, "observers": observers}
+        more |= {"meter": meter, "on_notice": on_notice}
+        for _ in range(_TRIES):
+            saved = read(kept, id)
+            if saved is None and not create:
+                raise UnknownName("session", id, [row.id for row in kept.sessions(limit=1_000)])
             try:
-                begun = cls(store=kept, id=id, **more, **settings)
-            except SessionExists:  # Another caller has begun it since it was looked for.
-                saved = read(kept, id)
+                made = cls._opened(saved, kept, more, settings) if saved else cls(store=kept, id=id, **more, **settings)
+            except (SessionExists, Conflict) as error:  # Another writer was faster.
+                failed = error
             else:
-                begun._owned = owned
-                return begun
-        if saved is None:
-            raise UnknownName("session", id, [row.id for row in kept.sessions(limit=1_000)])
+                made._owned = owned
+                return made
+        raise failed
+
+    @classmethod
+    def _opened(
+        cls, saved: SavedSession, store: Store, more: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> Session:
+        """Return a saved session with other settings.
+
+        Raises:
+            Conflict: another writer has written since it was read.
+        """
         made, before = cls.__new__(cls), saved.settings
-        made._owned = owned
-        saved.change(settings, kept)
+        saved.change(settings, store)
         clock = settings.get("clock", time.time)
-        notifier = Notifier(id, saved.settings.model, clock, observers, on_notice)
-        journal, state = Journal(kept, id, saved.number), saved.state(meter)
+        notifier = Notifier(saved.id, saved.settings.model, clock, more["observers"], more["on_notice"])
+        journal, state = Journal(store, saved.id, saved.number), saved.state(more["meter"])
         journal.since = saved.created
         notifier.restore(saved.counts.compactions)
-        made._set_up(journal, state, notifier, summarise, capture=settings.get("capture", False), meter=meter)
+        capture = settings.get("capture", False)
+        made._set_up(journal, state, notifier, more["summarise"], capture=capture, meter=more["meter"])
         made.about |= saved.about
         if saved.settings != before:
-            made._change_settings(settings, before)
+            made._try(lambda step: step.change_settings(before))
         return made
 
     def _set_up(
@@ -193,20 +202,20 @@ class Session:
         capture: bool,
         meter: Any,
     ) -> None:
-        """Take what a new session and an opened one have in common."""
+        """Set what a new session and an opened one have in common."""
         self.id = journal.session
         """Its name in the store."""
         self.about: dict[str, Any] = {"kind": "session"}
-        """What the store's list of sessions shows of it, beside its status."""
+        """What the store's list of sessions shows of it, in addition to its status."""
         self.sole_writer = False
-        """Whether messages of another writer are a `Conflict`, instead of being taken over: for a caller that has a
-        state of its own beside the log, as loops do. Pins are taken over in any case."""
+        """Whether messages from another writer raise `Conflict`: for loops, whose state is more than the log. Pins from
+        another writer are accepted."""
         self.reloads = 0
-        """How often the log was read again because another writer had written messages to it."""
+        """How often the log was read again because another writer had written to it."""
         self._lock = ProcessLock()
-        """Held while a change is made."""
+        """Held during a change."""
         self._unfinished: int | None = None
-        """Messages before the change that is being made; `None` if none is."""
+        """Number of messages before the current change; `None` if there is none."""
         self._journal, self._state, self._notifier = journal, state, notifier
         self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
 
@@ -223,8 +232,8 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"a {type(self).__name__} cannot be pickled or copied, since two of them would write one log: pass its id,"
-            f" and open it there with {type(self).__name__}.open(id, store=...)"
+            f"a {type(self).__name__} cannot be pickled or copied, because two copies would write to one log: pass its"
+            f" id, and open it there with {type(self).__name__}.open(id, store=...)"
         )
 
     def _begin_log(self, also: Lines) -> None:
@@ -260,7 +269,7 @@ class Session:
 
     @property
     def store(self) -> Store | None:
-        """Where everything is kept; `None` if it lives in memory."""
+        """Where everything is kept; `None` if that is in memory."""
         return self._journal.store
 
     @property
@@ -270,12 +279,12 @@ class Session:
 
     @property
     def calibration(self) -> Calibration | None:
-        """What is known of how the model counts; `None` if the meter is exact."""
+        """The learned correction of the meter; `None` if the meter is exact."""
         return self._state.model_meter.calibration
 
     @property
     def logs_cuts(self) -> bool:
-        """Whether its log has only cuts and what was dropped."""
+        """Whether its log has only cuts and what they dropped."""
         return self._journal.kinds is not None
 
     @property
@@ -290,7 +299,7 @@ class Session:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages of the next prompt, if everything fits."""
+        """The messages of the next prompt, before it is fitted."""
         with self._lock:
             return list(self._state.context.messages)
 
@@ -316,7 +325,7 @@ class Session:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a tool call waits for its result, so this is no place to stop."""
+        """Whether a tool call still waits for its result."""
         return self._state.context.history.turns.unfinished
 
     @property
@@ -327,7 +336,7 @@ class Session:
 
     @property
     def unread(self) -> int:
-        """How many messages at the end the model has not answered: results of its calls, or words of the user."""
+        """How many messages at the end the model has not answered: tool results or user messages."""
         return self._state.context.unread
 
     def add(self, messages: Any, *, also: Lines = ()) -> None:
@@ -337,13 +346,13 @@ class Session:
 
         Args:
             messages: one message or a list of them, in the format of any provider that brim knows.
-            also: entries of the caller's own that are written to the log with them, or not at all.
+            also: the caller's own entries, written to the log in the same transaction.
 
         Raises:
             InvalidValue: a message is invalid; nothing is added then.
             StoreError: the store cannot be written; nothing is added then.
         """
-        # Copies: what is logged and counted now is what will be sent, whatever becomes of the caller's objects.
+        # Copies, since the caller may change its objects after they were counted and logged.
         given = copied(list(messages) if isinstance(messages, list | tuple) else [messages])
 
         def change(step: SessionStep) -> None:
@@ -367,14 +376,14 @@ class Session:
         At the warning line it warns, and over the compaction line the history is compacted first.
 
         Args:
-            system: the system prompt. In OpenAI chat it comes first among the messages; in the other formats it is
-                sent apart from them, and counted.
-            tools: the tool definitions that are sent along.
-            memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It stands at the end,
-                where it may change without changing the cached prefix.
+            system: the system prompt. In OpenAI chat it becomes the first message; in the other formats it is counted,
+                and you send it separately.
+            tools: the tool definitions of the request.
+            memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It comes last in the
+                prompt, so that a change does not affect the cached prefix.
             query: selects older turns by relevance, in a session that is not stable.
-            budget: tokens that this one prompt may take, if fewer than the session's.
-            fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
+            budget: a limit in tokens for this prompt alone, if below the session's.
+            fields: the other fields of the request, such as `response_format`; those that the model sees are counted.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -389,7 +398,7 @@ class Session:
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
-            step.let_go(lifetime(self.settings.model, tools, system, fields, step.state.context.messages))
+            step.drop_expired_cut(lifetime(self.settings.model, tools, system, fields, step.state.context.messages))
             fitted = step.prompt(parts, most, query=query, capture=self._capture)
             apart = None if self.format == "openai" else system
             step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
@@ -405,17 +414,21 @@ class Session:
         *,
         fields: Mapping[str, Any] | None = None,
     ) -> int:
-        """Return the tokens of the next prompt, with its memory, if nothing more is cut."""
+        """Return the tokens of the next prompt with its memory, if nothing more is cut."""
         return self._state.estimate(self.parts(system, tools, memory, fields))
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
-        """Return what a summary should replace now, for a caller who makes it; `None` if it would save nothing."""
+        """Return the plan of a summary that the caller writes; `None` if a summary would save nothing."""
         state = self._state
         room = state.budget - self.parts(system, tools).units(state.context)
         return state.plan_summary(room)
 
     def compact(self, plan: CompactionPlan | None = None, summary: str | None = None) -> bool:
-        """Compact now, by a plan and its summary or by the session's own; return whether anything was replaced.
+        """Replace older turns by a summary now, and return whether anything was replaced.
+
+        Args:
+            plan: what to replace; by default the session plans it.
+            summary: its text; by default the session's summariser writes it.
 
         Raises:
             NoProgress: the summary is not smaller than what it replaces.
@@ -439,13 +452,13 @@ class Session:
         also: Lines = (),
         event: dict[str, Any] | None = None,
     ) -> None:
-        """Continue in a fresh context that begins with these messages; what was there is dropped and can be recalled.
+        """Continue in a fresh context with these messages; the old ones are dropped and can be recalled.
 
         Args:
             messages: the first messages.
-            trigger: why; `sub_tick` is counted.
-            used: the use that led to it, which may cross the warning line.
-            also: entries of the caller's own that are written to the log with it.
+            trigger: the reason; `sub_tick` is counted.
+            used: the tokens that led to it, which may cross the warning line.
+            also: the caller's own entries, written to the log in the same transaction.
             event: the fields of the `sub_tick` event.
 
         Raises:
@@ -468,10 +481,10 @@ class Session:
         output_tokens: int | None = None,
         cached_tokens: int | None = None,
     ) -> ReportedUsage:
-        """Take the reported usage of the last prompt: it corrects an estimate, and the status shows it.
+        """Record the reported usage of the last prompt: it corrects an estimate, and the status shows it.
 
-        `usage` is that of an answer of Chat Completions, Responses or Messages, or the whole answer; without it, the
-        numbers are passed by name, `input_tokens` with the cached ones included.
+        `usage` is the `usage` of an answer of Chat Completions, Responses or Messages, or the whole answer. Without it,
+        pass the numbers by name; `input_tokens` includes cached tokens.
 
         Raises:
             InvalidValue: it is none of these.
@@ -479,12 +492,12 @@ class Session:
         told = reported(usage, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
 
         if self.make(lambda step: step.learn(told)):
-            with suppress(StoreError):  # The log has it; other sessions learn it with the next recount.
+            with suppress(StoreError):  # It is in the log; other sessions learn it at the next recount.
                 save_calibration(self._journal.store, self.settings.model, self._state.model_meter.calibration)
         return told
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
-        """Note that the last prompt was refused as too long, and return the smaller budget from now on."""
+        """Record that the last prompt was refused as too long, and return the smaller budget of later prompts."""
         self.make(lambda step: step.refuse(overflow, retried=retried))
         return self.budget
 
@@ -500,7 +513,7 @@ class Session:
         """Return a dropped text by its handle, or by the start of it; a turn as a transcript of its messages.
 
         Raises:
-            UnknownName: this session keeps no such text.
+            UnknownName: no such text was dropped from this session.
         """
         return self._journal.dropped.text(handle)
 
@@ -513,7 +526,7 @@ class Session:
         return recall_tool.tool(format or self.format)
 
     def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
-        """Return the result of a call of that tool, in at most `budget` tokens."""
+        """Return the result of a call of the recall tool, in at most `budget` tokens."""
         limit = (self.settings.longest_result or self.settings.budget) if budget is None else budget
         return recall_tool.answered(arguments, self._journal.dropped, limit, self.meter)
 
@@ -521,7 +534,7 @@ class Session:
         """Add a dropped text as the newest message, which the next prompt always includes.
 
         Raises:
-            UnknownName: this session keeps no such text.
+            UnknownName: no such text was dropped from this session.
             InvalidValue: a tool call has no result yet, so no message can follow it.
             StoreError: the store cannot be written; nothing is added then.
         """
@@ -539,14 +552,14 @@ class Session:
 
     @property
     def pins(self) -> dict[str, str]:
-        """Texts that every prompt holds until they are unpinned, by their handles."""
+        """Texts that are in every prompt until they are unpinned, by their handles."""
         return dict(self._state.pins)
 
     def pin(self, handle: str) -> None:
-        """Put a dropped text, whole, at the end of every prompt from now on.
+        """Keep a dropped text whole at the end of every prompt.
 
         Raises:
-            UnknownName: this session keeps no such text.
+            UnknownName: no such text was dropped from this session.
             InvalidValue: the pins would take more than a quarter of the budget.
             StoreError: the store cannot be written; nothing is pinned then.
         """
@@ -581,34 +594,36 @@ class Session:
         return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields, pinned=pinned)
 
     def make(self, change: Callable[[SessionStep], T]) -> T:
-        """Make a change on a copy of the state, write it, and go on from there; return what the change returns.
+        """Make a change on a copy of the state, write it and keep the copy; return the result of the change.
 
-        If another writer was faster, what it wrote is taken over and the change is made again: a pin of the studio, a
-        message of another process.
+        If another writer was faster, its entries are read and the change is repeated.
 
         Raises:
-            Conflict: others were faster each time, or wrote messages where this must be the only writer.
+            Conflict: others were faster each time, or wrote messages although this is the sole writer.
             SessionPurged: the session was purged.
             StoreError: the store cannot be written; the session is as it was then.
         """
         with self._lock:
-            store = None if self.sole_writer or self._summarise is not None else self._journal.store
-            for _ in range(_TRIES if store is None else _TRIES_BEFORE_ALONE):
+            for _ in range(_TRIES):
                 try:
                     return self._try(change)
-                except Conflict:
+                except Conflict as error:
+                    conflict = error
                     self._follow()
-            return self._try(change) if store is None else self._try_alone(store, change)
+            store = self._journal.store
+            if store is None or self.sole_writer or self._summarise is not None:  # A model may take long.
+                raise conflict
+            return self._try_alone(store, change)
 
     def _try_alone(self, store: Store, change: Callable[[SessionStep], T]) -> T:
-        """Make a change while other writers wait: one that writes all the time would be faster each time."""
+        """Make a change while other writers wait."""
         state, number = self._state, self._journal.number
         try:
             with store.transaction():
-                store.append(self.id, [("note", {})])  # From here on they wait.
+                store.append(self.id, [("note", {})])  # Others wait from here.
                 self.reload()
                 return self._try(change)
-        except BaseException:  # What was written is rolled back, and so is what follows from it.
+        except BaseException:  # The transaction was rolled back, so the state is too.
             self._state, self._journal.number = state, number
             raise
 
@@ -619,7 +634,7 @@ class Session:
             Conflict: another writer was faster; nothing has changed then.
         """
         journal = self._journal
-        self._undo()  # What a thread of the parent had begun, in a child that was forked.
+        self._undo()  # In a forked child, a change that a thread of the parent had begun.
         self._unfinished = len(self._state.context.messages)
         step = SessionStep(
             state=self._state.copy(),
@@ -632,7 +647,7 @@ class Session:
             made = change(step)
             meta = None if journal.store is None or self.logs_cuts else self._meta(step.state)
             journal.write([*step.lines, *step.dropped], step.meta or meta)
-        except BaseException:  # Whatever ended it, what was not written is not there.
+        except BaseException:  # Whatever the error, nothing of the change stays.
             self._undo()
             raise
         self._state, self._unfinished = step.state, None
@@ -640,18 +655,18 @@ class Session:
         return made
 
     def _undo(self) -> None:
-        """Take out messages that were added by a change that did not come to its end."""
+        """Remove messages that an unfinished change added."""
         had, context = self._unfinished, self._state.context
         if had is not None and len(context.messages) > had:
             self._state.context = context.shortened(had)
         self._unfinished = None
 
     def _meta(self, state: SessionState) -> dict[str, Any]:
-        """Return what the store's list of sessions shows of it."""
+        """Return what the store's list of sessions shows."""
         return {**self.about, "status": state.status(self.id).to_dict(), "counts": state.counts.to_dict()}
 
     def count_by(self, meter: BaseMeter) -> None:
-        """Count by another meter from now on, for a caller who learns how the model counts."""
+        """Count with another meter, for a caller who learns how the model counts."""
         with self._lock:
             if meter is not self.meter:
                 state = self._state.copy()
@@ -660,24 +675,24 @@ class Session:
                 self._state = state
 
     def tolerate(self, on_failure: Callable[[StoreError], object]) -> None:
-        """Go on while the store fails: failures are passed on, and what was not written is written later.
+        """Continue while the store fails: pass failures to a function, and write later what was not written.
 
-        For a caller that brings everything again: what could not be written gives way to what others wrote.
+        For a caller that passes the whole history again: if others write meanwhile, their entries win.
         """
         self._journal.on_failure = on_failure
 
     def note_failure(self, error: StoreError) -> None:
-        """Pass on a failure of the store.
+        """Report a failure of the store.
 
         Raises:
-            StoreError: it, if failures are not tolerated.
+            StoreError: the failure, if failures are not tolerated.
         """
         if self._journal.on_failure is None:
             raise error
         self._journal.on_failure(error)
 
     def refresh(self) -> None:
-        """Take over what others have written to its log.
+        """Read what others have written to the log.
 
         Raises:
             StoreError: the store cannot be read, and its failures are not tolerated.
@@ -686,10 +701,10 @@ class Session:
             self._follow(behind=False)
 
     def reload(self) -> None:
-        """Read the log again, and continue as it says.
+        """Replace the state by what the log says.
 
         Raises:
-            SessionPurged: there is no log any more.
+            SessionPurged: the log is gone.
             StoreError: the store cannot be read.
         """
         journal = self._journal
@@ -707,7 +722,7 @@ class Session:
         self.reloads += 1
 
     def _reload_cut(self, store: Store) -> None:
-        """Hold the cut that a log of cuts has."""
+        """Restore the cut from a log of cuts."""
         row, record = store.session(self.id), None
         for entry in store.entries(self.id, kinds=[cut_record.KIND]) if row is not None else ():
             if row is not None and entry.number <= row.entries:
@@ -722,10 +737,10 @@ class Session:
             self._journal.number, self._journal.since = row.entries, row.created
 
     def _follow(self, *, behind: bool = True) -> None:
-        """Take over what another writer has written; `behind` if there is something, or the log is gone.
+        """Read what another writer has written; `behind` means that something was, or that the log is gone.
 
         Raises:
-            Conflict: it wrote messages, and this must be the only writer.
+            Conflict: it wrote messages, and this is the sole writer.
             SessionPurged: it purged the session.
             StoreError: the store cannot be read, and its failures are not tolerated.
         """
@@ -738,7 +753,7 @@ class Session:
             row = journal.store.session(self.id)
             if row is None or (journal.since is not None and row.created != journal.since):
                 raise journal.purged()
-            if entries and not any(map(self._shapes, entries)):
+            if entries and all(map(self._is_note, entries)):
                 self._take_notes(entries)
                 return
             if self.sole_writer:
@@ -752,38 +767,15 @@ class Session:
         except StoreError as error:
             self.note_failure(error)
 
-    def _changed_state(self, settings: Mapping[str, Any]) -> SessionState:
-        """Return the state that the log describes, with other settings."""
-        store = self._journal.store
-        assert store is not None
-        saved = read(store, self.id)
-        if saved is None:
-            raise self._journal.purged()
-        saved.change(settings, store)
-        return saved.state(self._meter)
-
-    def _shapes(self, entry: LogEntry) -> bool:
-        """Return whether an entry changes what the next prompt is made of, beside its pins."""
+    def _is_note(self, entry: LogEntry) -> bool:
+        """Return whether an entry changes nothing in the next prompt but pins."""
         if self.logs_cuts:
-            return entry.kind == cut_record.KIND
-        return entry.kind != "note" or not entry.body.keys() <= {"pins"}
+            return entry.kind != cut_record.KIND
+        return entry.kind == "note" and entry.body.keys() <= {"pins"}
 
     def _take_notes(self, entries: Sequence[LogEntry]) -> None:
-        """Take over pins, which are all that such entries change."""
+        """Adopt the pins in such entries; reading the whole log again would take longer than others take to pin."""
         pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
         if pinned:
             self._state.pins = pinned[-1]
         self._journal.number = entries[-1].number
-
-    def _change_settings(self, settings: Mapping[str, Any], before: SessionSettings) -> None:
-        """Write settings that were changed when the session was opened; `before` are those that it had."""
-
-        def change(step: SessionStep) -> None:
-            if self.reloads:  # Another writer was faster, and its log has the settings before.
-                step.state = self._changed_state(settings)
-            if step.state.settings.model == before.model:
-                step.lines.append(("note", {"settings": step.state.settings.to_dict()}))
-            else:
-                step.lines.append(("compaction", compaction_entry(step.state, ANOTHER_MODEL)))
-
-        self.make(change)

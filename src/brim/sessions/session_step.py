@@ -1,7 +1,7 @@
-"""One step of a session: its messages, a prompt, a compaction, a usage, a refusal.
+"""One step of a session: adding messages, building a prompt, a compaction, a usage report, a refusal.
 
-A step works on a copy of the state and gathers what is to be logged and told; nothing of the session changes before
-that is written. Messages are added to the context itself, so `Session` takes them out again if the step fails.
+A step works on a copy of the state and collects log entries and events; the session changes only once the entries are
+written. Messages are added to the context itself, so `Session` removes them again if the step fails.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from brim.errors import NoProgress
 from brim.history.compact.lines import said_in
@@ -21,9 +21,11 @@ from brim.sessions import compaction
 from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.usage import ReportedUsage
+from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
 from brim.sessions.log.cut_record import folded, storable
 from brim.sessions.log.dropped_texts import Line
+from brim.sessions.settings import SessionSettings
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle
 from brim.truncate import shortened
@@ -33,46 +35,34 @@ from brim.wire.message import Message, Path
 from brim.wire.overflow import Overflow
 
 NOTE = "\n[cut from {size:,} {unit}; the whole is {handle}]"
-"""Stands at the end of a shortened result; the handle recalls the whole."""
+"""The end of a shortened result; the handle recalls the whole."""
 
 
-class BoundedResult(NamedTuple):
-    """A message whose results are within the limit."""
-
-    raw: Any
-    """The message; the caller's own object if nothing was shortened."""
-    texts: dict[str, str]
-    """The whole results that were shortened, by handle."""
-
-
-def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> BoundedResult:
-    """Return a message in which each text of a result counts at most `limit`.
+def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> Any:
+    """Return a message in which each text of a result counts at most `limit`; itself if nothing was shortened.
 
     Raises:
         InvalidValue: the message is invalid.
     """
     message: Message = wire.read(raw, index)
     edits: dict[Path, Any] = {}
-    texts: dict[str, str] = {}
     for piece in message.pieces if message.results else ():
-        if piece.kind == "output" and meter.count(piece.text) > limit and message.answers(piece):
-            name = handle(piece.text)
-            note = NOTE.format(size=meter.count(piece.text), unit=meter.unit, handle=name)
+        if piece.kind == "output" and (size := meter.count(piece.text)) > limit and message.answers(piece):
+            note = NOTE.format(size=size, unit=meter.unit, handle=handle(piece.text))
             edits[piece.at] = wire.value(piece, shortened(piece.text, limit, meter, "shape", note))
-            texts[name] = piece.text
-    return BoundedResult(changed(raw, edits), texts) if edits else BoundedResult(raw, {})
+    return changed(raw, edits) if edits else raw
 
 
 CUT = "cut"
-"""The trigger of an entry by which the history continues as it was last sent."""
+"""The trigger of a compaction after which the history continues as it was last sent."""
+ANOTHER_MODEL = "another model"
+"""The trigger of one after which the history is counted for another model."""
 PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False, "cut": None, "held": None}
-"""The fields of a prompt's entry that are not written, and their values then."""
+"""Values of a prompt's entry that are not written; most prompts have them."""
 _HELD = 64
-"""How many times the budget the history may take before what was cut off leaves memory."""
-_REFUSED = 256
-"""Tokens from which on a refusal is believed to be one of length; a shorter prompt has another fault."""
+"""Size of the history, in budgets, above which its cut part is removed from memory. Receipts then count from there."""
 _GROWTH = 20
-"""The part of the room, one in so many, by which a conversation has to grow before compaction is tried again."""
+"""A twentieth: growth of the history, as a share of its room, before a summary is tried again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,29 +71,29 @@ class SessionStep:
 
     state: SessionState
     number: int | None
-    """The number of the first entry that it writes; `None` if messages are not kept in the log."""
+    """The number of its first entry; `None` if the log does not keep messages."""
     logged: bool = True
-    """Whether prompts are written to a store; otherwise these, which are many, gather no entry."""
+    """Whether prompts are written to a store."""
     recalls: bool = True
-    """Whether what leaves the prompt is kept, so that it can be recalled."""
+    """Whether dropped text is kept, so that it can be recalled."""
     summarise: Any = None
     now: float = 0.0
     """The time in seconds."""
     lines: list[Line] = field(default_factory=list)
     """Entries for the log."""
     dropped: list[Line] = field(default_factory=list)
-    """Entries that follow them: what left the prompt."""
+    """Entries that follow them: what was dropped."""
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """Events that are emitted once the entries are written."""
     meta: Mapping[str, Any] | None = None
-    """What the store's list of sessions shows, in place of the status."""
+    """What the store's list of sessions shows instead of the status."""
 
     def add(
         self, given: Sequence[Any], marks: Mapping[str, str] = MappingProxyType({}), *, limited: bool = True
     ) -> None:
-        """Add messages at the end, before anything else is written; `marks` are fields of their entries.
+        """Add messages at the end, before other entries of the step; `marks` are added to their entries.
 
-        A tool result over the limit is shortened by its kind, if results are `limited`.
+        With `limited`, tool results over the limit are shortened by their kind.
         """
         state, context = self.state, self.state.context
         had = len(context.messages)
@@ -111,9 +101,9 @@ class SessionStep:
         cap, meter = state.settings.longest_result, state.model_meter.meter
         sent = list(given)
         if limited and cap is not None:
-            sent = [bounded(raw, had + i, format, cap, meter).raw for i, raw in enumerate(given)]
+            sent = [bounded(raw, had + i, format, cap, meter) for i, raw in enumerate(given)]
         if state.taken is None:
-            state.take_held_results()
+            state.record_results_removed_before()
         first = len(context.history.turns)
         context.extend(sent)
         self.events += [("regret", charged) for charged in state.charge(first)]
@@ -128,20 +118,20 @@ class SessionStep:
             self.lines.append((DROPPED, {"results": whole}))
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
-    def let_go(self, lifetime: int | None) -> None:
-        """Let go of the cut that is held if the provider's cache has expired.
+    def drop_expired_cut(self, lifetime: int | None) -> None:
+        """Drop the kept cut if the provider's cache has expired.
 
-        However the prompt begins, it costs the same then, so the cut is made anew of the whole history.
+        Every beginning of the prompt costs the same then, so a new cut is made from the whole history.
 
         Args:
-            lifetime: the seconds for which the provider caches a prompt; `None` if that is not known.
+            lifetime: the seconds for which the provider caches a prompt; `None` if unknown.
         """
         state = self.state
         last, fit, held = state.last, state.last_fit, state.last_fit.held
         if lifetime is None or last is None or last.at is None or fit.stable is None or held is None or not held.budget:
             return
         if (gap := self.now - last.at) > lifetime:
-            why = f"the last prompt was {gap:,.0f} seconds ago and is cached for {lifetime:,}, so the cut was made anew"
+            why = f"the cache had expired: the last prompt was {gap:,.0f} seconds ago and is cached for {lifetime:,}"
             state.last_fit = fit._replace(stable=replace(fit.stable, held=None), anew=why)
             state.counts.saved = 0
 
@@ -185,20 +175,20 @@ class SessionStep:
         if left and self.recalls:
             self._drop(fitted.messages)
         placed = parts.placed(fitted, context, budget)
-        cut = self._tell_cut(placed, parts, budget, anew, left=left)
+        cut = self._report_cut(placed, parts, budget, anew, left=left)
         if cut is not None:
-            state.take_results(fitted.messages)
-        self._note_saved(whole - placed.used, fitted, moved=cut is not None)
+            state.record_removed_results(fitted.messages)
+        self._record_saved(whole - placed.used, fitted, moved=cut is not None)
         state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
         state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1], self.now)
-        self._report(placed, left=left, cut=cut, capture=capture)
+        self._report_prompt(placed, left=left, cut=cut, capture=capture)
         return placed
 
     def _continue_as_sent(self) -> None:
-        """Continue with the messages as the last prompt had them, and with what has come since."""
+        """Continue with the messages as the last prompt had them, and with those added since."""
         state = self.state
         made = state.context.as_sent(state.last_fit)
         if made is not None:
@@ -208,7 +198,7 @@ class SessionStep:
             self.lines.append(("compaction", compaction_entry(state, CUT)))
 
     def warn(self, estimate: int) -> None:
-        """Note the use, and warn if it crosses the warning line from below."""
+        """Warn if the use crosses the warning line from below."""
         window = self.state.settings.window
         if self.state.counts.crosses(estimate, window.warning):
             fields = {"used_tokens": estimate, "warning_tokens": window.warning, "window_tokens": window.size}
@@ -216,7 +206,7 @@ class SessionStep:
             self.events.append(("warning", fields))
 
     def _summarise(self, parts: FixedParts, budget: int) -> None:
-        """Replace older turns by a summary, if that saves tokens; if not, wait until there is more to replace."""
+        """Replace older turns by a summary; if that saves nothing, wait until the history has grown."""
         state = self.state
         if state.context.units < state.counts.wait:
             return
@@ -243,13 +233,13 @@ class SessionStep:
         self.dropped += [("text", {"text": text}) for text in index]
         state.compacted, state.last = compacted, None
         state.counts.compactions += 1
-        state.take_results(compacted.messages)
+        state.record_removed_results(compacted.messages)
         state.show(compacted.messages)
         state.counts.wait = 0
         self.lines.append(("compaction", compaction_entry(state, trigger)))
-        self._tell(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
+        self._report_compaction(trigger, compacted.before, compacted.after, compacted.replaced, compacted.reason)
 
-    def _tell(self, trigger: str, before: int, after: int, replaced: int, reason: str) -> None:
+    def _report_compaction(self, trigger: str, before: int, after: int, replaced: int, reason: str) -> None:
         """Report a compaction."""
         fields = {"trigger": trigger, "before_tokens": before, "after_tokens": after, "freed": before - after}
         self.events.append(
@@ -257,7 +247,7 @@ class SessionStep:
         )
 
     def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None = None) -> None:
-        """Continue with other messages; all that was there is dropped."""
+        """Continue with other messages, and drop the old ones."""
         state = self.state
         if self.recalls:
             self._drop([])
@@ -297,10 +287,10 @@ class SessionStep:
         return recount
 
     def refuse(self, overflow: Overflow, *, retried: bool) -> None:
-        """Note a refusal: from now on prompts are smaller than the refused one."""
+        """Record a refusal: later prompts are smaller than the refused one."""
         state = self.state
         last = state.last.used if state.last is not None else state.budget
-        if last >= _REFUSED:
+        if last >= LEAST_WINDOW:
             state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1
         fields = {
@@ -313,28 +303,36 @@ class SessionStep:
         self.lines.append(("event", {"event": "overflow", **fields}))
         self.events.append(("overflow", fields))
 
+    def change_settings(self, before: SessionSettings) -> None:
+        """Log settings that replace others; for another model the history is counted anew."""
+        settings = self.state.settings
+        if settings.model == before.model:
+            self.lines.append(("note", {"settings": settings.to_dict()}))
+        else:
+            self.lines.append(("compaction", compaction_entry(self.state, ANOTHER_MODEL)))
+
     def pin(self, pins: Mapping[str, str]) -> None:
-        """Hold these texts in every prompt from now on."""
+        """Keep these texts in every prompt."""
         self.state.pins = pins
         self.lines.append(("note", {"pins": dict(pins)}))
 
     def _drop(self, sent: Sequence[Any]) -> None:
-        """Note the turns that are not sent as they came: which messages they are, and those that the log has not."""
+        """Record the turns that are not sent unchanged."""
         turns, self.state.noted = self.state.context.left_out(sent, self.state.noted)
         self.dropped += dropped_lines(turns)
 
-    def _note_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
-        """Note by how much the cut makes the prompt shorter, without calls that only wait for their results."""
+    def _record_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
+        """Record how many tokens the cut saves, unless it only waits for the results of calls."""
         counts, held = self.state.counts, fitted.held
         if held is None or not counts.cut:
             counts.saved = 0
         elif moved or not held.unanswered:
             counts.saved = max(0, saved)
 
-    def _tell_cut(
+    def _report_cut(
         self, placed: Fitted, parts: FixedParts, budget: int, anew: str, *, left: bool
     ) -> dict[str, Any] | None:
-        """Return what the cut did before this prompt, and report it; `None` if there was none, or `never` one."""
+        """Report the cut of this prompt and return its numbers; `None` if it made none, or cuts are not counted."""
         state, held = self.state, placed.held
         cut, before = int(left) if held is None else held.seen, state.estimate(parts)
         moved, state.counts.cut = left and cut != state.counts.cut, cut
@@ -343,13 +341,13 @@ class SessionStep:
         state.counts.compactions += 1
         replaced = state.noted.missing
         line, unit = state.settings.line(budget), state.model_meter.meter.unit
-        why = anew or f"{before:,} {unit} reached the line of {line:,}"
-        reason = f"{why}; excerpts stay of {replaced:,} messages"
-        self._tell("line", before, placed.used, replaced, reason)
+        why = anew or f"{before:,} {unit} reached the limit of {line:,}"
+        reason = f"{why}; {replaced:,} messages were shortened or left out"
+        self._report_compaction("line", before, placed.used, replaced, reason)
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 
-    def _report(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None, capture: bool) -> None:
-        """Gather the log entries and the event of a prompt."""
+    def _report_prompt(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None, capture: bool) -> None:
+        """Add the log entries and the event of a prompt."""
         state = self.state
         categories = dict(state.last.categories) if state.last is not None else {}
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
@@ -361,7 +359,7 @@ class SessionStep:
         self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
 
     def log_cut(self) -> None:
-        """Gather the log entry of the cut that is held, if it is another than the log has."""
+        """Add the log entry of the cut, if it differs from the logged one."""
         state = self.state
         held = state.last_fit.held
         if held is None:
@@ -374,10 +372,7 @@ class SessionStep:
     def _entry(
         self, placed: Fitted, fields: Mapping[str, Any], cut: Mapping[str, Any] | None, *, capture: bool
     ) -> dict[str, Any]:
-        """Return the log entry of a prompt; it has the receipt only if prompts are captured.
-
-        There is one for each prompt, so what is as in most of them is left out: see `PROMPT`.
-        """
+        """Return the log entry of a prompt, without the usual values of `PROMPT`; captured ones have the receipt."""
         state = self.state
         body: dict[str, Any] = {
             "used": placed.used,
@@ -398,7 +393,7 @@ class SessionStep:
 
 
 def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedParts:
-    """Return the parts beside which the essential fits: memory gives way to it."""
+    """Return the parts with as much memory as leaves room for the essential messages."""
     context = state.context
     if not parts.sections:
         return parts
@@ -409,12 +404,12 @@ def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedPart
 
 
 def prompt_body(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a prompt's entry with the fields that were not written."""
+    """Return the body of a prompt's entry with the values that were not written."""
     return {**PROMPT, **body}
 
 
 def dropped_lines(turns: Sequence[DroppedTurn]) -> list[Line]:
-    """Return the entries of turns that left the prompt: which messages they are, and those that the log has not."""
+    """Return the entries of dropped turns: the numbers of their messages, and messages that the log does not have."""
     if not turns:
         return []
     unknown: list[Line] = [("turn", {"messages": storable(turn.messages)}) for turn in turns if not turn.numbers]
@@ -422,7 +417,7 @@ def dropped_lines(turns: Sequence[DroppedTurn]) -> list[Line]:
 
 
 def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
-    """Return the log entry of a history that begins anew: all that it continues with."""
+    """Return the log entry of a compaction: everything that the history continues with."""
     state.logged_cut = None
     return {
         "trigger": trigger,

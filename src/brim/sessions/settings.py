@@ -1,7 +1,7 @@
-"""The settings of a session, and the options by which a caller sets them, each declared once.
+"""The settings of a session, and the options that set them, each declared once.
 
-Settings are logged, so opening a session again needs none of them. Signatures take options by `Unpack`, so editors and
-type checkers know them; `brim.yaml`, its schema and the reference pages read the rest from `OPTIONS`.
+Settings are logged, so opening a session needs none of them. Signatures take options by `Unpack`, so editors and type
+checkers know them; `brim.yaml`, its schema and the reference pages read the rest from `OPTIONS`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from brim.sessions.learning.windows import WindowLimits
 from brim.wire.base import Format
 
 _ARGUMENTS = ("window", "model", "meter", "store", "id", "summarise")
-"""The arguments with names of their own, which the message about an unknown option suggests too."""
+"""Other arguments that the message about an unknown option may suggest."""
 LINES = ("cap", "warning", "never")
-"""Where compaction begins: when a prompt would be over the budget, at the warning line, or never."""
+"""Where compaction starts: over the budget, at the warning line, or never."""
 
 
 class Option(NamedTuple):
@@ -36,11 +36,11 @@ class Option(NamedTuple):
     default: Any
     doc: str
     check: Callable[[str, Any], object] | None = None
-    """Raises `InvalidValue` for a value that is not accepted; `None` for one that the log does not keep."""
+    """Raises `InvalidValue` for an invalid value; `None` if the option is not logged."""
 
 
 def _line(name: str, value: Any) -> None:
-    """Check where compaction begins."""
+    """Check where compaction starts."""
     if value in LINES:
         return
     try:
@@ -119,7 +119,7 @@ class SessionOptions(TypedDict, total=False):
         bool, Option("session.capture", False, "Whether the store keeps what is needed to replay each prompt.")
     ]
     format: Format | None
-    """The format of the messages; without it, it is detected."""
+    """The format of the messages; by default it is detected."""
     clock: Callable[[], float]
     """Returns the time in seconds."""
 
@@ -133,7 +133,7 @@ OPTIONS: Mapping[str, Option] = {
 
 
 class OpenOptions(SessionOptions, total=False):
-    """What may be changed when a session is opened, and the other arguments of a new one."""
+    """Settings that may be changed when a session is opened, and the other arguments of a new one."""
 
     window: Window | int | None
     model: str | None
@@ -149,7 +149,7 @@ class ConversationOptions(SessionOptions, total=False):
     summarise: Summariser | None
     observers: Iterable[Observer]
     on_notice: Callable[[str], Any] | None
-    most: int
+    most: int | None
     memory: int | None
     log: bool
     limits: WindowLimits | None
@@ -158,7 +158,7 @@ class ConversationOptions(SessionOptions, total=False):
 
 
 def check_options(given: Mapping[str, Any], known: type) -> None:
-    """Check the names of options that came as keyword arguments.
+    """Check the names of options.
 
     Raises:
         InvalidValue: one is unknown; the message lists the options and suggests the nearest.
@@ -171,14 +171,14 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
             raise InvalidValue("option", name, f"one of {', '.join(names)}{hint}")
 
 
-_MEMORY_SHARE = 4
-"""The part of the budget, one in so many, that memory may take."""
+MEMORY_SHARE = 4
+"""A quarter of the budget: the most that memory may take, and so may pins."""
 _BELOW_WARNING = 0.95
 """The share of the warning line below which a cut ends."""
 _LEAST_RESULT = 64
-"""Tokens that a tool result is never cut below."""
+"""The lowest limit of a tool result in tokens."""
 _KEPT = {name: option for name, option in OPTIONS.items() if option.check is not None}
-"""The options that are kept in the log."""
+"""The options that are logged."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -190,15 +190,15 @@ class SessionSettings:
     meter: str | None = None
     """The name of the meter, if one was chosen by name."""
     own_meter: bool = False
-    """Whether the meter is the caller's own, so it has to be passed again."""
+    """Whether the meter is the caller's own, so it must be passed again."""
     format: Format | None = None
-    """The format of the messages; without it, it is detected."""
+    """The format of the messages; by default it is detected."""
     options: SessionOptions = field(default_factory=SessionOptions)
-    """All options that the log keeps."""
+    """All logged options."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
-            raise InvalidType("window", self.window, "a Window, its size, or left out where a model is named")
+            raise InvalidType("window", self.window, "a Window or its size, or omitted if a model is named")
         given: Mapping[str, Any] = self.options
         made = {name: given.get(name, option.default) for name, option in _KEPT.items()}
         for name, value in made.items():
@@ -223,7 +223,7 @@ class SessionSettings:
             UnknownName: there is no such model.
         """
         if window is None and model is None:
-            raise InvalidType("window", window, "a Window or its size, where no model is named")
+            raise InvalidType("window", window, "a Window or its size, unless a model is named")
         if window is None and model is not None:
             window = Window.of(model)
         elif isinstance(window, int) and not isinstance(window, bool):
@@ -233,9 +233,9 @@ class SessionSettings:
         return cls(**given, format=told.get("format"), options=cast("SessionOptions", told))
 
     def changed(self, given: Mapping[str, Any]) -> SessionSettings:
-        """Return the settings with those that are given in their place; the format stays.
+        """Return the settings with some of them replaced; the format stays.
 
-        A window that was that of the model becomes that of the new model; any other stays.
+        If the window is the one of the model, a new model brings its own window.
 
         Raises:
             InvalidValue: a setting is invalid.
@@ -263,7 +263,7 @@ class SessionSettings:
         return self.window.budget
 
     def line(self, budget: int) -> int | None:
-        """Return the use at which the history is compacted, for a prompt of this budget."""
+        """Return the size at which the history is compacted, for a prompt of this budget."""
         at = self.options["compact_at"]
         if at == "never":
             return None
@@ -281,7 +281,7 @@ class SessionSettings:
 
     @property
     def low(self) -> float:
-        """The share of the budget that a cut leaves: less than the warning line, so that it does not warn at once."""
+        """The share of the budget that a cut leaves, below the warning line so that it does not warn at once."""
         return min(Stable().low, _BELOW_WARNING * self.window.warning / max(1, self.budget))
 
     @property
@@ -295,7 +295,7 @@ class SessionSettings:
     @property
     def most_memory(self) -> int:
         """The most tokens of memory in a prompt."""
-        return min(self.options["memory_limit"], self.budget // _MEMORY_SHARE)
+        return min(self.options["memory_limit"], self.budget // MEMORY_SHARE)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""

@@ -1,4 +1,4 @@
-"""The state of a session at one moment. A step makes the next one, which replaces it once it is logged."""
+"""The state of a session. A step makes the next state, which replaces it once it is logged."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from brim.sessions.status import CATEGORIES, Status
 
 @dataclass(slots=True)
 class Counts:
-    """The counters of a session, which are part of its log."""
+    """The counters of a session, as the log has them."""
 
     prompts: int = 0
     messages: int = 0
-    """Messages that were added, including those no longer in the prompt."""
+    """All messages that were added."""
     peak: int = 0
     """The most tokens of any prompt."""
     warnings: int = 0
@@ -44,11 +44,11 @@ class Counts:
     drift: int = 0
     """Tokens by which that exceeds our count."""
     wait: int = 0
-    """Tokens of the history below which compaction is not tried again, since it saved nothing."""
+    """Size of the history from which a summary is tried again after one that saved nothing."""
     cut: int = 0
-    """Messages that there were when the history was last cut; 1 for a cut that is not held."""
+    """Number of messages when the history was last cut; 1 for a cut that is not kept."""
     saved: int = 0
-    """Tokens by which the cut that is held makes the prompt shorter than the history."""
+    """Tokens that the kept cut saves."""
     ceiling: int | None = None
     """The most tokens of a prompt after a provider refused one."""
     cleared: int = 0
@@ -56,27 +56,27 @@ class Counts:
     compacted: int = 0
     """How often the provider has compacted the conversation."""
     regret: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """By the number of a cut: calls made again because it had taken their results, and the tokens of these."""
+    """For each cut by number: calls that were repeated because it had removed their results, and their tokens."""
 
     def regrets(self) -> dict[str, Any]:
-        """Return what the cuts have cost: calls made again, their tokens, and both by the number of the cut."""
+        """Return the cost of the cuts: repeated calls, their tokens, and both by the number of the cut."""
         cuts = {cut: dict(zip(("calls", "tokens"), each, strict=True)) for cut, each in self.regret.items()}
         return {name: sum(each[name] for each in cuts.values()) for name in ("calls", "tokens")} | {"cuts": cuts}
 
     def charge(self, cut: int, tokens: int) -> None:
-        """Charge a cut with a call that was made again."""
+        """Count a repeated call for a cut."""
         calls, before = self.regret.get(str(cut), (0, 0))
         self.regret = {**self.regret, str(cut): [calls + 1, before + tokens]}
 
     def crosses(self, units: int, line: int) -> bool:
-        """Return whether the warning line is crossed from below, and note where the use is now."""
+        """Return whether the use crosses the warning line from below, and record on which side it is."""
         crossed = units >= line and not self.above
         self.above = units >= line
         self.warnings += crossed
         return crossed
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counters as JSON values, without those that are as in the beginning."""
+        """Return the counters as JSON values, without zeros."""
         return {name: value for name in _NAMES if (value := getattr(self, name))}
 
     @classmethod
@@ -93,10 +93,10 @@ class LastPrompt(NamedTuple):
 
     used: int
     units: int
-    """Tokens of the whole history then."""
+    """Tokens of the whole history at that time."""
     categories: Mapping[str, int]
     exact: bool = True
-    """Whether the parts outside the history, above all the tools, were counted and not estimated."""
+    """Whether the count of the parts outside the history, such as tools, is exact."""
     at: float | None = None
     """When it was made, in seconds."""
 
@@ -112,15 +112,15 @@ class SessionState:
     compacted: Compacted | None = None
     last: LastPrompt | None = None
     last_fit: LastFit = field(default_factory=LastFit)
-    """What the last fit left to the next: above all the cut that is held."""
+    """The result of the last fit, with the kept cut."""
     logged_cut: HeldCut | None = None
-    """The cut that the log has: only what changes is written."""
+    """The cut as logged; only changes are written."""
     noted: NotedTurns = field(default_factory=NotedTurns)
-    """The turns that the log has as dropped."""
+    """The turns that are logged as dropped."""
     pins: Mapping[str, str] = field(default_factory=dict)
-    """Texts that every prompt holds, by their handles."""
+    """Texts that are in every prompt, by their handles."""
     taken: Mapping[str, int] | None = None
-    """The calls whose results a cut has taken, and the number of the cut; `None` if that is not known yet."""
+    """The calls whose results a cut has removed, and the number of the cut; `None` before it is needed."""
 
     @classmethod
     def new(
@@ -153,31 +153,31 @@ class SessionState:
 
     @property
     def budget(self) -> int:
-        """Tokens that a prompt may take: the window's budget, or less once a prompt was refused as too long."""
+        """Tokens that a prompt may take: the window's budget, or less after a refusal."""
         ceiling = self.counts.ceiling
         return self.settings.budget if ceiling is None else min(self.settings.budget, ceiling)
 
     @property
     def exact(self) -> bool:
-        """Whether the prompt is counted exactly; not if its maker does not publish what the chat format adds."""
+        """Whether prompts are counted exactly, with the chat format, which not all providers publish."""
         known = not self.context.history.turns.chat.estimated
         return self.model_meter.meter.exact and known and (self.last is None or self.last.exact)
 
     def plan_summary(self, room: int) -> CompactionPlan | None:
-        """Return what a summary should replace, in so many tokens; `None` if it would save nothing."""
+        """Return what a summary should replace within `room` tokens; `None` if it would save nothing."""
         options = self.settings.options
         chosen: dict[str, Any] = {name: options[name] for name in ("keep_turns", "summary_share", "pin")}
         return planned(self.context, room, self.compacted, **chosen)
 
     def show(self, messages: list[Any]) -> None:
-        """Continue with other messages, counted by what is known by now; a cut is held if it fits them."""
+        """Continue with other messages and the current correction of the meter; a matching cut is kept."""
         self.model_meter.recount()
         summary = None if self.compacted is None else self.compacted.marked
         self.counts.saved = 0 if messages is not self.context.messages else self.counts.saved
         self.replace_context(self.context.anew(self.model_meter.meter, messages, summary), self.last_fit)
 
     def replace_context(self, context: Context, last_fit: LastFit) -> None:
-        """Continue with another context, of which nothing was sent yet."""
+        """Continue with another context, of which nothing was sent."""
         self.context, self.noted, self.last_fit = context, NotedTurns(), LastFit(last_fit.stable)
 
     def estimate(self, parts: FixedParts) -> int:
@@ -191,7 +191,7 @@ class SessionState:
         return max(0, self.last.used + self.context.units - self.last.units)
 
     def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, *, whole: bool) -> dict[str, int]:
-        """Return the tokens of a prompt by category; they add up to all of it."""
+        """Return the tokens of a prompt by category; they add up to its size."""
         context = self.context
         beside, _ = parts.extra(context)
         sums = context.categories(None if whole else fitted.messages)
@@ -201,23 +201,23 @@ class SessionState:
         sums["framing"] = placed.used - sum(units for name, units in sums.items() if name != "framing")
         return {name: sums[name] for name in CATEGORIES if sums.get(name)}
 
-    def take_results(self, sent: Sequence[Any]) -> None:
-        """Note which results are not sent any more since the newest cut: whoever asks for one again regrets the cut."""
+    def record_removed_results(self, sent: Sequence[Any]) -> None:
+        """Record which results the newest cut removed, to notice calls that ask for one again."""
         shown, taken = shown_results(self.context.history.turns, sent)
         known = {key: cut for key, cut in (self.taken or {}).items() if key not in shown}
         self.taken = known | {key: known.get(key, self.counts.compactions) for key in taken}
 
-    def take_held_results(self) -> None:
-        """Note the results that the cut has taken which an opened session holds."""
+    def record_results_removed_before(self) -> None:
+        """Record the results that the cut of an opened session removed."""
         turns, held = self.context.history.turns, self.last_fit.held
         self.taken = {}
         if held is not None and held.budget and held.length <= len(turns):
-            self.take_results(sent_messages(turns, held.kept, held.edits, held.note, held.length).messages)
+            self.record_removed_results(sent_messages(turns, held.kept, held.edits, held.note, held.length).messages)
 
     def charge(self, first: int) -> list[dict[str, Any]]:
-        """Charge the cuts with the calls that messages from a position on have made again; return what was charged.
+        """Count calls in new messages that repeat a removed one, and return the fields of their events.
 
-        A call that recalls a dropped text is charged to the newest cut.
+        Recalling a dropped text counts for the newest cut.
         """
         charged: list[dict[str, Any]] = []
         if not self.counts.compactions or self.taken is None:
@@ -261,18 +261,18 @@ class SessionState:
 
 
 def lines_of(settings: SessionSettings) -> Stable | None:
-    """Return the lines between which a session holds its cut; `None` if it holds none."""
+    """Return the lines between which a session keeps its cut; `None` if it keeps none."""
     return Stable(high=settings.high, low=settings.low) if settings.options["stable"] else None
 
 
 def meter_of(settings: SessionSettings, meter: Any, calibration: Mapping[str, Any] | None) -> ModelMeter:
-    """Return the meter of a session that is opened, with what its log knows of the model.
+    """Return the meter of an opened session, with the correction in its log.
 
     Raises:
-        InvalidType: the session was begun with a meter of the caller's own, and none is passed.
+        InvalidType: the session was created with a caller's own meter, and none is passed.
     """
     given = settings.meter if meter is None else meter
     if given is None and settings.own_meter:
-        raise InvalidType("meter", meter, "passed again: the session was begun with a meter of the caller's own")
+        raise InvalidType("meter", meter, "passed again, because this session was created with your own meter")
     known = Calibration.from_dict(calibration) if calibration is not None else None
     return ModelMeter(given, settings.model, known)

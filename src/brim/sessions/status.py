@@ -1,4 +1,4 @@
-"""How full a session is, and what its tokens are spent on."""
+"""The status of a session: its size, and its tokens by category."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 CATEGORIES = ("system", "tools", "fields", "memory", "summary", "user", "assistant", "tool results", "framing")
-"""What the tokens of a prompt are spent on, in the order in which they are shown."""
+"""The categories of a prompt's tokens, in the order in which they are shown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Status:
-    """How full a session is."""
+    """The size of a session and its counters."""
 
     session: str
     model: str | None
     unit: str
     exact: bool
-    """Whether the numbers are exact; otherwise they are estimates."""
+    """Whether the numbers are exact, not estimates."""
     used: int
-    """Tokens of the last prompt, and of what was added since."""
+    """Tokens of the last prompt and of messages added since."""
     budget: int
     """Tokens that a prompt may take."""
     window: int
-    """Tokens that the model holds."""
+    """The size of the context window in tokens."""
     warning: int
-    """The use from which to warn."""
+    """The size from which it warns."""
     peak: int
     """The most tokens of any prompt."""
     reported: int | None
-    """Tokens of the last prompt as the provider counted them; unknown is `None`."""
+    """Tokens of the last prompt as the provider counted them; `None` if unknown."""
     warnings: int
     """How often the warning line was crossed from below."""
     compactions: int
     sub_ticks: int
-    """How often a loop went on in a fresh context."""
+    """How often a loop continued in a fresh context."""
     overflows: int
     """How often a provider refused a prompt as too long."""
     prompts: int
     messages: int
-    """Messages of the whole session, including those no longer in the prompt."""
+    """All messages of the session."""
     cleared: int = 0
     """Tokens of the last prompt that the provider cleared before the model read it."""
     compacted: int = 0
@@ -48,7 +48,7 @@ class Status:
     regret: Mapping[str, Any] = field(default_factory=dict)
     """Calls that were repeated because a cut had removed their results, their tokens, and both by cut."""
     categories: Mapping[str, int] = field(default_factory=dict)
-    """What the used tokens are spent on; they add up to `used`."""
+    """Tokens by category; they add up to `used`."""
 
     @property
     def utilization(self) -> float:

@@ -1,4 +1,4 @@
-"""Stores of sessions: SQLite, or PostgreSQL if several machines share one."""
+"""Stores of sessions: SQLite, or PostgreSQL if several machines share the store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
 
 
 def opened_store(store: Store | str | None) -> tuple[Store | None, Store | None]:
-    """Return a store that is given as itself or by its address, and once more if it was opened here.
+    """Return a store and, if it was opened here from its address, the same store again to close; otherwise `None`.
 
     Raises:
         InvalidValue: the address is invalid.

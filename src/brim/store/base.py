@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 Body = Mapping[str, Any]
-"""A JSON object, which may also hold bytes. Every value in it comes back as it was, whatever its characters."""
+"""A JSON object, which may also have bytes. Every value is returned unchanged, whatever its characters."""
 
 
 class LogEntry(NamedTuple):
@@ -19,9 +19,9 @@ class LogEntry(NamedTuple):
 
     session: str
     number: int
-    """1, 2, 3 and so on within the session, without gaps."""
+    """Counted from 1 within the session, without gaps."""
     kind: str
-    """What the body is: message, prompt, usage, warning, compaction, dropped, turn, text, event or note."""
+    """The kind of the body, such as message, prompt, usage, warning, compaction, dropped, turn, text, event or note."""
     at: float
     """When it was written, in seconds since 1970."""
     body: Body
@@ -34,9 +34,9 @@ class SessionRow(NamedTuple):
     created: float
     updated: float
     entries: int
-    """How many entries its log has; the number of the last one."""
+    """The number of entries in its log."""
     meta: Body
-    """What was last written about it; empty if nothing was."""
+    """The last `meta` of `append`; empty if there was none."""
 
 
 class SearchHit(NamedTuple):
@@ -49,7 +49,7 @@ class SearchHit(NamedTuple):
     kind: str
     """`message`, `turn` or `text`."""
     excerpt: str
-    """The excerpt that has most words of the query, on one line."""
+    """The excerpt with the most words of the query, on one line."""
     rank: float
     """How well it matches: higher is better. Ranks of two searches are not comparable."""
 
@@ -60,7 +60,7 @@ class Saved(NamedTuple):
     kind: str
     id: str
     version: int
-    """1 when it was first saved, and one more each time since."""
+    """Counted from 1, one more with each save."""
     at: float
     body: Body
 
@@ -93,15 +93,15 @@ class Store(Protocol):
         at: float | None = None,
         meta: Body | None = None,
     ) -> int:
-        """Write entries of a kind and a body at the end of a session's log, all or none, and return the last number.
+        """Append entries of a kind and a body to a session's log, all or none, and return the last number.
 
-        With `after` they are written only if that is the last number so far; 0 is a session without entries. With
-        `since` only if the session was created then, and not purged and begun anew. `at` is the time of the entries, in
-        seconds since 1970, if they were recorded earlier. `meta` replaces what `sessions`
-        shows of the session. Messages, turns and texts are indexed by their words and hashes.
+        With `after` they are written only if that is the last number so far, which is 0 for a new session. With `since`
+        only if the session was created then, so not if it was purged and begun anew. `at` is the time of the entries in
+        seconds since 1970, if they were recorded earlier. `meta` replaces what `sessions` shows of the session.
+        Messages, turns and texts are indexed by their words and hashes.
 
         Raises:
-            Conflict: `after` is not the last number, or the session is another one.
+            Conflict: `after` is not the last number, or `since` not the time of creation.
             InvalidValue: a name or a body is invalid.
             StoreError: the store cannot be written.
         """
@@ -121,7 +121,7 @@ class Store(Protocol):
         """
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
-        """Return sessions, the last written first; only those written before a time, or those after a row."""
+        """Return sessions, the last written first; with `before`, those before a time, or the next after a row."""
 
     def session(self, session: str) -> SessionRow | None:
         """Return one session, or `None`."""
@@ -168,9 +168,9 @@ class Store(Protocol):
         """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Return a context in which all writes of this thread are written together, or none.
+        """Return a context manager: all writes of this thread inside it are written together, or none.
 
-        Another task of the same thread cannot write or read meanwhile: await nothing inside.
+        Another task of the same thread cannot use the store meanwhile, so do not await inside.
         """
 
     def close(self) -> None:

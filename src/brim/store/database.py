@@ -1,6 +1,6 @@
 """The connection of a store: its tables, statements and transactions.
 
-`Sqlite` and `Postgres` implement the abstract methods; everything above them is the same for both.
+`Sqlite` and `Postgres` implement the abstract methods; all other code is shared.
 """
 
 from __future__ import annotations
@@ -24,20 +24,16 @@ Row = tuple[Any, ...]
 BUSY_SECONDS = 10.0
 """Seconds that a call waits for another program."""
 _POLL_SECONDS = 0.002
-"""Seconds between two tries. SQLite itself tries ever less often, and next to a program that writes without a pause it
-may never get the lock."""
-
-_FORK_SECONDS = 30.0
-"""Seconds that a fork waits for the transactions of other threads, each of which may wait for another program."""
+"""Seconds between two attempts. SQLite itself waits ever longer, and may never get the lock next to a busy writer."""
 
 _open: ContextVar[tuple[object, ...]] = ContextVar("brim_open_transactions", default=())
-"""The transactions that this task has opened. The tasks of a thread share its lock, but not this."""
+"""The open transactions of this task. The tasks of a thread share its lock, but not this."""
 
 
 _stores: WeakValueDictionary[int, Database] = WeakValueDictionary()
 """The stores of this process."""
 _forking = Lock()
-"""Held during a fork: no store is opened meanwhile."""
+"""Held during a fork, so that no store is opened."""
 _waiting: list[Database] = []
 """The stores that wait for a fork to end."""
 
@@ -45,11 +41,11 @@ _waiting: list[Database] = []
 def _before_fork() -> None:
     """Wait until no thread uses a store.
 
-    A child would have the half of a transaction, and a lock that nobody releases. And its SQLite would take the file
-    for locked by itself: it would wait for ever, or read without a lock what the parent is writing.
+    Otherwise the child would have half of a transaction, and a lock that nobody releases. Its SQLite would think that
+    it locks the file itself: it would wait for ever, or read without a lock while the parent writes.
     """
     _forking.acquire()
-    _waiting.extend(store for store in _open_stores() if store._lock.acquire(timeout=_FORK_SECONDS))
+    _waiting.extend(store for store in _open_stores() if store._lock.acquire(timeout=BUSY_SECONDS))
 
 
 def _after_fork() -> None:
@@ -91,14 +87,14 @@ class Database(ABC):
         self._depth = 0
         """How many transactions and savepoints are open; guarded by the lock."""
         self._current: object = None
-        """The open transaction, by which the task that opened it is known."""
+        """The open transaction, to identify its task."""
         self._no_wait_until = 0.0
-        """Until when no call waits for another program: one has waited in vain, and the next would too."""
+        """Until this time no call waits for another program, since one has waited in vain."""
         self._process = os.getpid()
         self._closed = False
         with _forking:
             _stores[id(self)] = self
-        with self._lock:  # A fork waits for it: SQLite has locks of its own, which the child would never see released.
+        with self._lock:  # A fork waits for it, because SQLite's own locks would stay locked in the child.
             self._connection: Any = self._connect()
         try:
             self._acquire(self._set_up)
@@ -111,7 +107,7 @@ class Database(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write everything inside together, or nothing of it. Other threads wait."""
+        """Write everything inside together, or nothing. Other threads wait."""
         with self._lock:
             self._ready()
             if self._depth:
@@ -198,7 +194,7 @@ class Database(ABC):
         self._check_process()
         if self._depth:
             if self._current not in _open.get():
-                problem = "another task of this thread is in a transaction: await nothing inside of `transaction()`"
+                problem = "another task of this thread is in a transaction: do not await inside `transaction()`"
                 raise StoreError(self.url, problem)
             return
         if self._closed:
@@ -207,7 +203,7 @@ class Database(ABC):
             self._rows("ROLLBACK")
 
     def _check_process(self) -> None:
-        """Check that this process has opened the connection; two of one connection damage what it writes.
+        """Check that this process opened the connection; two processes on one connection would damage the data.
 
         Raises:
             StoreError: it belongs to the parent.
@@ -227,7 +223,7 @@ class Database(ABC):
             self._lock.release()
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows of one reading statement, which may be outside of a transaction."""
+        """Return the rows of one reading statement, inside a transaction or not."""
         rows: list[Row] = []
         self._acquire(lambda: rows.extend(self._rows(statement, values)))
         self._lock.release()
@@ -262,14 +258,14 @@ class Database(ABC):
         if found[0]:
             return
         with self._transaction(alone=True):
-            if not self._has_tables():  # Another process may have made them while this one waited.
+            if not self._has_tables():  # Another process may have created them meanwhile.
                 for statement in statements(self._kind):
                     self._rows(statement)
 
     def _has_tables(self) -> bool:
         found = self._version()
         if found not in (0, VERSION):
-            problem = f"it was written by another brim (tables of version {found}; this one knows {VERSION})"
+            problem = f"it was written by another version of brim (tables of version {found}; this one reads {VERSION})"
             raise StoreError(self.url, f"{problem}: update brim, or open another store")
         return found > 0
 
@@ -365,10 +361,10 @@ class Database(ABC):
 VERSION = 1
 
 LOG = 1 << 32
-"""Places of one log: that of an entry is its number and the key of its session times this."""
+"""The size of a log's range of places: the place of an entry is its session's key times this, plus its number."""
 
 RARE = "kind NOT IN ('message', 'prompt', 'usage')"
-"""The entries that are indexed by their kind: most of a log are of the others."""
+"""The entries that are indexed by kind; most entries of a log are not."""
 
 _TABLES = (
     "CREATE TABLE brim_store (version {whole} NOT NULL)",

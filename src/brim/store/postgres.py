@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import StoreError
-from brim.store.database import Row
+from brim.store.database import BUSY_SECONDS, Row
 from brim.store.sql import Range, SqlStore
 from brim.store.values import shown_url, without_secrets
 
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     import psycopg
 
 _GUARD = 0x6272696D
-"""The number of the lock that purges and migrations take exclusively."""
+"""The number of the advisory lock that a purge takes exclusively."""
 _WORDS_BYTES = 500_000
-"""Bytes of the different words of one text. PostgreSQL accepts at most a megabyte."""
-_CONNECT_SECONDS = 10
+"""Bytes of the different words of one text that are indexed. PostgreSQL accepts at most a megabyte."""
 _TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
@@ -45,7 +44,7 @@ class Postgres(SqlStore):
         """Return a new connection, on which a commit is acknowledged when it is on the server's disk."""
         try:
             connection = self._library.connect(
-                self._address, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="brim"
+                self._address, autocommit=True, connect_timeout=int(BUSY_SECONDS), application_name="brim"
             )
             connection.execute("SET synchronous_commit = on")
         except self._library.Error as error:
@@ -71,7 +70,7 @@ class Postgres(SqlStore):
 
     def _commit(self) -> None:
         if self._run("COMMIT", ()).statusmessage != "COMMIT":
-            raise StoreError(self.url, "nothing was written, since a statement before had failed: try again")
+            raise StoreError(self.url, "nothing was written, because an earlier statement failed: try again")
 
     def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values, all of them sent together."""
@@ -133,9 +132,9 @@ class Postgres(SqlStore):
         if isinstance(error, errors.DiskFull):
             return StoreError(self.url, f"the server's disk is full ({reason}): nothing was written")
         if isinstance(error, errors.InsufficientPrivilege):
-            return StoreError(self.url, f"the user may not do this ({reason}): grant it the rights on the schema")
+            return StoreError(self.url, f"permission denied ({reason}): grant the user rights on the schema")
         if isinstance(error, errors.DeadlockDetected | errors.LockNotAvailable | errors.SerializationFailure):
-            return StoreError(self.url, f"another program was in the way ({reason}): try again")
+            return StoreError(self.url, f"another program locked the rows ({reason}): try again")
         if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
             return StoreError(self.url, f"it is not a brim store, or tables were removed ({reason})")
         return StoreError(self.url, f"PostgreSQL says: {reason}")

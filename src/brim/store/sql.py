@@ -1,7 +1,6 @@
-"""The store that SQLite and PostgreSQL share: what is written, and what is refused.
+"""The methods of a store, in SQL that SQLite and PostgreSQL share.
 
-Each method is one transaction, and inside of `transaction()` a savepoint of it, so that a refused call leaves nothing
-behind.
+Each method is one transaction, or a savepoint inside `transaction()`, so a rejected call leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -19,20 +18,19 @@ from brim.store.texts import (
     INDEXED,
     SHORTEST,
     SHOWN,
-    entry_handle,
+    best_hits,
     handle_of,
     index_words,
-    said,
     sent_message,
     texts_of,
     turn_text,
 )
 from brim.store.values import check_name, check_time, check_whole, decode_body
-from brim.store.words import RANKED, excerpt, query_words, ranked, rarest
+from brim.store.words import RANKED, query_words, rarest
 
 _ALL = 2**62
 _ROWS = 500
-"""Entries that one statement reads; SQLite has at most 999 values in one in old versions."""
+"""Entries that one statement reads; databases limit the number of values in a statement."""
 
 _FREQUENT = frozenset(("message", "prompt", "usage"))
 
@@ -85,8 +83,8 @@ class SqlStore(Database):
             return last
 
     def _touch(self, session: str, now: float) -> tuple[int, int, float]:
-        """Create a session if needed and lock its row, so that others wait; return its key, last number, beginning."""
-        # An INSERT that meets a row takes a new key in PostgreSQL, and gives it up.
+        """Create a session if needed and lock its row; return its key, last number and time of creation."""
+        # UPDATE first: in PostgreSQL, an INSERT on conflict wastes a key.
         told = "RETURNING key, last, created"
         found = self._rows(f"UPDATE brim_sessions SET updated = ? WHERE id = ? {told}", (now, session))
         if not found:
@@ -129,7 +127,7 @@ class SqlStore(Database):
         among = f" AND kind IN ({_marks(chosen)})" if chosen else ""
         if chosen and _FREQUENT.isdisjoint(chosen):
             among += f" AND {RARE}"  # Then the index of kinds is used.
-        # Subqueries, and no join: PostgreSQL then reads in the order of places, and ends at the limit.
+        # Subqueries instead of a join, so that PostgreSQL reads in the order of places and stops at the limit.
         rows = self._read(
             "WITH s AS (SELECT key FROM brim_sessions WHERE id = ?) SELECT place, kind, at, body FROM brim_entries "
             f"WHERE place > (SELECT key * {LOG} FROM s) + ? AND place < (SELECT (key + 1) * {LOG} FROM s)"
@@ -206,7 +204,7 @@ class SqlStore(Database):
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the messages and texts that share words with a query, the best first.
 
-        Entries are chosen by which words they have, rare ones first, and ranked by how often they have them.
+        Entries are chosen by the rarity of the words that they have, and ranked by BM25.
         """
         if session is not None:
             check_name("session", session)
@@ -222,16 +220,8 @@ class SqlStore(Database):
             chosen, rarity = rarest(having, total, max(limit, RANKED))
             rows = self._at(chosen)
             names: dict[int, str] = dict(self._rows(*_names({row[0] // LOG for row in rows}))) if rows else {}
-        found = [(names[row[0] // LOG], self._entry("", row)) for row in rows]
-        texts = [said(entry.kind, entry.body) for _, entry in found]
-        hits = {
-            name: SearchHit(name, owner, entry.number, entry.kind, excerpt(text, words), rank)
-            for (owner, entry), text, rank in sorted(
-                zip(found, texts, ranked(texts, rarity), strict=True), key=lambda each: (each[0][1].at, each[0][0])
-            )
-            if rank > 0 and (name := entry_handle(entry.kind, entry.body))
-        }
-        return sorted(hits.values(), key=lambda hit: (-hit.rank, hit.handle))[:limit]
+        found = [self._entry(names[row[0] // LOG], row) for row in rows]
+        return best_hits(sorted(found, key=lambda entry: (entry.at, entry.session)), rarity, limit)
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
         """Write a document that was at `version`, 0 for a new one, and return its new version."""

@@ -1,9 +1,8 @@
 """A store in one SQLite file.
 
-Every commit reaches the disk before it is acknowledged. The file is kept in a rollback journal, not in a write-ahead
-log: SQLite before 3.51.3 can lose pages of a log when two connections write and checkpoint at the same moment, and a
-log cannot be read by whoever may not write. The journal stays on the disk with its head wiped, so that a commit needs
-the fewest syncs.
+Every commit reaches the disk before it is acknowledged. The file uses a rollback journal, not a write-ahead log: SQLite
+before 3.51.3 can lose pages in WAL mode when two connections write and checkpoint at the same moment, and reading a WAL
+needs write access. The journal file is kept with its header wiped, which needs the fewest syncs.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from brim.store.texts import DROPPED, INDEXED, index_words
 from brim.store.values import decode_body
 
 _OLDEST = (3, 35, 0)
-"""The first version that has everything the store uses."""
+"""The first version of SQLite with everything that the store uses."""
 _PAGE_BYTES = 2_048
-"""Bytes of a page of a new file. A table without rows takes a page, and rows of some hundred bytes have to fit into it:
-200 short turns take 5.0 times what was said, with pages of 4,096 bytes 5.9."""
+"""Bytes of a page of a new file. An empty table takes one page, and rows of some hundred bytes must fit into it. 200
+short turns take 5.0 times the size of their text, and 5.9 times with pages of 4,096 bytes."""
 _LONG = 1_024
-"""Bytes of a body from which on it is compressed. Recorded runs of agents take 1.2 to 1.6 times what was said; at half
-of it 1.2 to 1.4, at double 1.4 to 1.7, and more of the store can be read as it is."""
+"""Bytes above which a body is compressed. Recorded agent runs take 1.2 to 1.6 times the size of their text; at half of
+this limit 1.2 to 1.4, at double 1.4 to 1.7, with more readable bodies."""
 _JOURNAL_BYTES = 4_000_000
-"""Bytes of a journal that stay on the disk after a big transaction."""
+"""Bytes of the journal that are kept after a big transaction."""
 _READ_ONLY = "it is read-only: you need the right to write the file and its folder"
 
 _ADVICE = {
@@ -60,10 +59,10 @@ class Sqlite(SqlStore):
     def __init__(self, path: str, clock: Callable[[], float] | None = None) -> None:
         self._path = path
         self._place = os.path.abspath(path)
-        """The path for a program that changes its folder."""
+        """The absolute path, since the program may change its folder."""
         self._read_only = False
         self._file: tuple[int, int] | None = None
-        """The device and the number of the file that is open; `None` in memory."""
+        """The device and inode of the open file; `None` in memory."""
         super().__init__(f"sqlite:///{path}", clock)
 
     def _connect(self) -> sqlite3.Connection:
@@ -112,7 +111,7 @@ class Sqlite(SqlStore):
                 raise self._error(error) from error
 
     def _found(self) -> tuple[int, int] | None:
-        """Return the device and the number of the file at the path of the store; `None` if there is none."""
+        """Return the device and inode of the file at the path of the store; `None` if there is none."""
         try:
             found = os.stat(self._place)
         except (OSError, ValueError):
@@ -125,14 +124,14 @@ class Sqlite(SqlStore):
         if self._file != self._found():
             raise StoreError(self.url, _MOVED)
         self._rows("BEGIN IMMEDIATE")
-        self._wait_for_others(database.BUSY_SECONDS)  # A commit waits for those who read.
+        self._wait_for_others(database.BUSY_SECONDS)  # A commit waits for readers.
 
     def _begin_reading(self) -> None:
         self._rows("BEGIN")
         self._rows("SELECT version FROM brim_store")  # From here on nobody else can commit.
 
     def _wait_for_others(self, seconds: float) -> None:
-        """Let each statement wait so long for a lock; outside of a transaction `Database` waits itself."""
+        """Set how long each statement waits for a lock; outside a transaction `Database` waits itself."""
         self._connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
 
     def _commit(self) -> None:
@@ -142,9 +141,9 @@ class Sqlite(SqlStore):
         self._wait_for_others(0)
 
     def _column(self, text: str) -> str | bytes:
-        """Return a text as it is, so that people can read it; compressed if it is long.
+        """Return a text unchanged, so that people can read it, or compressed if it is long.
 
-        SQLite takes no text that holds half of a surrogate pair: such a text is written as bytes.
+        SQLite rejects half of a surrogate pair in a text, so such a text is written as bytes.
         """
         content = text.encode("utf-8", "surrogatepass")
         if len(content) > _LONG:
@@ -185,7 +184,7 @@ class Sqlite(SqlStore):
         return [row[0] for row in self._rows(statement, (quoted, *within))]
 
     def _remove_words(self, first: int, last: int) -> None:
-        """Tell the index the words of entries: it has no copy of the text to find them in."""
+        """Remove entries from the index, which needs their words because it has no copy of the text."""
         kinds = ", ".join(repr(kind) for kind in (*INDEXED, DROPPED))
         statement = f"SELECT place, kind, body FROM brim_entries WHERE place > ? AND place < ? AND kind IN ({kinds})"
         rows = self._run(statement, (first, last))
@@ -195,18 +194,18 @@ class Sqlite(SqlStore):
         )
 
     def _merge_words(self) -> None:
-        """Merge the index, which forgets a word only then; before, the word can be read in the file."""
+        """Merge the index; until then, removed words are still in the file."""
         self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
 
     def _tidy(self) -> None:
-        """Empty the journal, which has the deleted pages."""
+        """Empty the journal, which contains the deleted pages."""
         self._wait_for_others(database.BUSY_SECONDS)
         self._try_mode("delete")
         self._try_mode("persist")
         self._wait_for_others(0)
 
     def _disconnect(self) -> None:
-        """Close the file, without its journal: whoever may only read the file might not be allowed to read that."""
+        """Close the file and remove its journal, which a user with read access might not be allowed to read."""
         if not self._read_only and self._path != ":memory:" and not self._inside():
             with suppress(sqlite3.Error, StoreError):
                 self._try_mode("delete")
@@ -220,7 +219,7 @@ class Sqlite(SqlStore):
 
 
 class MemoryStore(Sqlite):
-    """A store in the memory of the process, for tests; it is gone when it is closed."""
+    """A store in memory, for tests."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """Open an empty store.
@@ -232,12 +231,12 @@ class MemoryStore(Sqlite):
 
 
 def _line(words: Iterable[str]) -> str:
-    """Return words as they are indexed: each once, since only which entries have a word is."""
+    """Return the text that is indexed: each word once, since frequencies are not indexed."""
     return " ".join(dict.fromkeys(words))
 
 
 def _name(error: Exception) -> str:
-    """Return the name of an error, without its extended code."""
+    """Return the name of an error without its extended code."""
     return "_".join(str(getattr(error, "sqlite_errorname", "")).split("_")[:2])
 
 

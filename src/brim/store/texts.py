@@ -1,30 +1,30 @@
-"""What an entry says: the texts by whose hashes and words it is found.
+"""The texts of an entry, by whose hashes and words it is found.
 
-Everything here follows from the body of the entry, so the index holds nothing that the log does not.
+They all follow from the body of the entry, so the index has nothing that the log does not have.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from brim.errors import BrimError
 from brim.files.text_digest import text_digest
-from brim.store.base import Body
-from brim.store.words import text_words
+from brim.store.base import Body, LogEntry, SearchHit
+from brim.store.words import excerpt, ranked, text_words
 from brim.wire import format_of, wire
 
 INDEXED = ("message", "turn", "text")
 """The kinds of entries that a search finds."""
 DROPPED = "dropped"
-"""The kind of entries that say what left the prompt: `{"turns": {handle: [numbers of its messages]}}`, and `results`,
-the handles of messages with a result that was shortened when it came. Handles have `SHOWN` characters here."""
+"""The kind of entries that name dropped texts: `{"turns": {handle: [numbers of its messages]}}`, and `results`, the
+handles of messages with a result that was shortened when it was added. Handles have `SHOWN` characters here."""
 HANDLE = "b2:"
 SHOWN = 11
-"""Characters of a handle that are indexed; prompts show as many."""
+"""Characters of a handle that are indexed, and shown in prompts."""
 SHORTEST = 8
-"""Characters by which a handle is found."""
+"""Characters of a handle that a lookup needs."""
 
 
 def handle_of(text: str) -> str:
@@ -33,17 +33,17 @@ def handle_of(text: str) -> str:
 
 
 def turn_text(messages: Sequence[Any]) -> str:
-    """Return the messages of a turn as the JSON whose hash a receipt names."""
+    """Return the messages of a turn as JSON, whose hash is the handle in receipts."""
     return json.dumps(messages, ensure_ascii=True, separators=(",", ":"), default=str)
 
 
 def sent_message(body: Body) -> Any:
-    """Return a message of the log as prompts have it: shorter than it came, if a result was over its limit."""
+    """Return a logged message as in prompts: shortened if a result was over the limit."""
     return body.get("sent", body.get("message", body))
 
 
 def said(kind: str, body: Body) -> str:
-    """Return what an entry says, for a search and for people; empty if it says nothing."""
+    """Return the text of an entry for search and display; empty if it has none."""
     if kind == "text":
         return str(body.get("text", ""))
     raws = [body.get("message", body)] if kind == "message" else body.get("messages", ()) if kind == "turn" else ()
@@ -51,12 +51,12 @@ def said(kind: str, body: Body) -> str:
 
 
 def entry_handle(kind: str, body: Body) -> str:
-    """Return the handle by which an entry is recalled as a whole: a turn as the JSON of its messages."""
+    """Return the handle of a whole entry; a turn is the JSON of its messages."""
     return handle_of(turn_text(body.get("messages", ())) if kind == "turn" else said(kind, body))
 
 
 def texts_of(kind: str, body: Body) -> Iterator[str]:
-    """Yield the texts of an entry that have handles; those of dropped turns stand in other entries."""
+    """Yield the texts of an entry that have handles; the texts of dropped turns are in other entries."""
     if kind == "text":
         yield str(body.get("text", ""))
     elif kind == "message":
@@ -68,22 +68,37 @@ def texts_of(kind: str, body: Body) -> Iterator[str]:
 
 
 def handles_of(kind: str, body: Body) -> set[str]:
-    """Return the handles by which an entry is found, as prompts show them."""
+    """Return the handles by which an entry is found, as shown in prompts."""
     if kind == DROPPED:
         return {name[:SHOWN] for name in body.get("turns", {}) if name.startswith(HANDLE)}
     return {handle_of(text)[:SHOWN] for text in texts_of(kind, body) if text}
 
 
 def index_words(kind: str, body: Body) -> list[str]:
-    """Return the handles and the words by which an entry is found; of too many, a database leaves out the last."""
+    """Return the handles and the words by which an entry is found; a database may omit the last of too many."""
     return [*sorted(handles_of(kind, body)), *text_words(said(kind, body))]
 
 
+def best_hits(entries: Iterable[LogEntry], rarity: Mapping[str, float], limit: int) -> list[SearchHit]:
+    """Return the entries that match words best; of several with the same text, the last. `rarity` weighs the words."""
+    texts = [(entry, said(entry.kind, entry.body)) for entry in entries]
+    ranks = ranked([text for _, text in texts], rarity)
+    best = {
+        name: (rank, name, entry, text)
+        for (entry, text), rank in zip(texts, ranks, strict=True)
+        if rank > 0 and (name := entry_handle(entry.kind, entry.body))
+    }
+    return [
+        SearchHit(name, entry.session, entry.number, entry.kind, excerpt(text, [*rarity]), rank)
+        for rank, name, entry, text in sorted(best.values(), key=lambda hit: (-hit[0], hit[1]))[:limit]
+    ]
+
+
 def _message_texts(raw: Any) -> list[str]:
-    """Return what a message says as a whole, then the text of each of its results, and of each part of these."""
+    """Return the whole text of a message, then the text of each result, and of each part of a result."""
     try:
         message = wire(format_of([raw]) or "openai").read(raw, 0)
-    except BrimError:  # Not a message that brim knows: whatever texts it has.
+    except BrimError:  # An unknown format: take all strings.
         return ["\n".join(_strings(raw))]
     outputs = message.outputs()
     parts = [text for texts in outputs if len(texts) > 1 for text in texts]

@@ -1,7 +1,7 @@
-"""The values of a store: its address, its names and times, checked, and bodies as JSON.
+"""Checks and converts the values of a store: addresses, names, times, and bodies as JSON.
 
-Bytes, which messages of Bedrock hold, are written as `{"$bytes": "<base64>"}`. A key of the caller's own that looks
-like that mark gets one more `$`.
+Bytes, as in messages of Bedrock, are written as `{"$bytes": "<base64>"}`. A caller's own key of that form gets one more
+`$`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from brim.errors import InvalidType, InvalidValue, StoreError, shown
 
 _LONGEST_NAME = 500
-"""Characters of an id, a kind or a handle. They are keys of an index, and are shown to people."""
+"""Characters of an id, a kind or a handle, which are keys of an index."""
 _BYTES = "$bytes"
 _MARK = re.compile(r"\$+bytes")
 
@@ -54,7 +54,7 @@ def decode_body(place: str, content: str | bytes) -> dict[str, Any]:
 
 
 def _text_of(content: bytes) -> str:
-    """Return the text of bytes: JSON begins with a brace, and what zlib writes does not."""
+    """Return the text of bytes: JSON begins with a brace, zlib data does not."""
     plain = content if content.startswith(b"{") else zlib.decompress(content)
     return plain.decode("utf-8", "surrogatepass")
 
@@ -69,7 +69,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def _marked(value: Any) -> Any:
-    """Return JSON values in which no key of the caller's own is the mark of bytes."""
+    """Return JSON values with one more `$` before keys that look like the mark of bytes."""
     if isinstance(value, Mapping):
         return {f"${key}" if _is_mark(key) else key: _marked(each) for key, each in value.items()}
     return [_marked(each) for each in value] if isinstance(value, list | tuple) else value
@@ -87,15 +87,15 @@ def _is_mark(key: object) -> bool:
 
 
 def check_name(place: str, value: object) -> str:
-    """Return a name, if every database can store it.
+    """Return a name that every database can store.
 
     Raises:
-        InvalidValue: it is empty, too long, or has characters that a database refuses.
+        InvalidValue: it is empty, too long, or has characters that a database rejects.
     """
     if not isinstance(value, str):
         raise InvalidType(place, value, "a string")
     if not 0 < len(value) <= _LONGEST_NAME:
-        raise InvalidValue(place, value, f"a text of 1 to {_LONGEST_NAME} characters")
+        raise InvalidValue(place, value, f"a string of 1 to {_LONGEST_NAME} characters")
     if "\0" in value or (not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value)):
         raise InvalidValue(place, value, "a string without NUL and without halves of surrogate pairs")
     return value
@@ -105,7 +105,7 @@ def check_whole(place: str, value: object) -> int:
     """Return a whole number, 0 or more.
 
     Raises:
-        InvalidValue: it is something else.
+        InvalidValue: it is not one.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidType(place, value, "a whole number")
@@ -147,7 +147,7 @@ def check_url(url: object) -> None:
 
 
 def shown_url(url: str) -> str:
-    """Return an address without the password, and without the options, which may contain one."""
+    """Return an address without its password and its options, which may contain one."""
     if url.startswith(FILE):
         return url
     try:
@@ -160,7 +160,7 @@ def shown_url(url: str) -> str:
 
 
 def without_secrets(text: str, url: str) -> str:
-    """Return what a server or its library says, without the password and the options of an address."""
+    """Return an error message without the password and the options of an address."""
     try:
         parts = urlsplit(url)
         options = [value for _, value in parse_qsl(parts.query)]

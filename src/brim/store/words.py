@@ -1,7 +1,7 @@
 """The words by which a text is found, and the excerpt that shows them.
 
-All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script, and
-`ranked` orders what they found.
+All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script;
+`ranked` orders the results.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _INDEXED = 1_000_000
 _QUERY_WORDS = 64
 """Words of a query, from its start, that are searched."""
 _REPEATED, _LENGTH = 1.2, 0.75
-"""The usual parameters of BM25: what a word counts that is repeated, and how much less in a long text."""
+"""The usual parameters of BM25: for repeated words, and for the length of a text."""
 RANKED = 100
-"""Texts of a search that are read to be ranked, at the least."""
+"""The least number of texts that a search reads and ranks."""
 _EXCERPT = 200
 """Characters of an excerpt."""
 
@@ -42,12 +42,12 @@ def query_words(query: str) -> list[str]:
 
 
 def rarest(having: Mapping[str, Sequence[int]], total: int, most: int) -> tuple[list[int], dict[str, float]]:
-    """Return which of the texts to rank, at most so many, and how rare each word is.
+    """Return which texts to rank, and how rare each word is.
 
     Args:
-        having: the texts that have each word, by their places.
-        total: how many texts there are.
-        most: of more, those with the rarest words are returned, the newest among equals.
+        having: the places of the texts with each word.
+        total: the number of texts.
+        most: the largest number of texts to return: those with the rarest words, and the newest among equals.
     """
     rarity = {word: log(1 + (total - len(places) + 0.5) / (len(places) + 0.5)) for word, places in having.items()}
     scores: dict[int, float] = {}
@@ -58,7 +58,7 @@ def rarest(having: Mapping[str, Sequence[int]], total: int, most: int) -> tuple[
 
 
 def ranked(texts: Sequence[str], rarity: Mapping[str, float]) -> list[float]:
-    """Return how well each of some texts matches words, by BM25; `rarity` is the weight of each word."""
+    """Return the BM25 rank of each text; `rarity` is the weight of each word."""
     words = [text_words(text) for text in texts]
     usual = sum(map(len, words)) / max(1, len(words))
     found = []
@@ -70,7 +70,7 @@ def ranked(texts: Sequence[str], rarity: Mapping[str, float]) -> list[float]:
 
 
 def excerpt(text: str, wanted: list[str]) -> str:
-    """Return the excerpt of a text that has most of the wanted words, on one line."""
+    """Return the excerpt of a text with the most wanted words, on one line."""
     named = _naming(text[:_INDEXED], frozenset(wanted))
     all_there = len(frozenset().union(*named.values()))
     best, most = 0, 0
@@ -93,13 +93,13 @@ def excerpt(text: str, wanted: list[str]) -> str:
 
 
 def _naming(text: str, wanted: frozenset[str]) -> dict[str, frozenset[str]]:
-    """Return the pieces of a text that have wanted words, each with those words."""
+    """Return the pieces of a text with wanted words, each with its wanted words."""
     pieces = {piece for piece in text.split() if len(piece) <= _EXCERPT}
     return {piece: words for piece in pieces if (words := wanted.intersection(terms(piece)))}
 
 
 def _line(text: str, start: int) -> str:
-    """Return the text around a place as one line, with a mark where it is cut off."""
+    """Return the text around a place on one line, with an ellipsis where it is cut."""
     if start > 0:
         start = max(0, start - _EXCERPT // 5)
         blank = _BLANK.search(text, start, start + _EXCERPT // 5)

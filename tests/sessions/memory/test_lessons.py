@@ -6,6 +6,7 @@ import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.sessions.memory import Attempt, EpisodicMemory, Lesson, distilled
 from brim.sessions.memory.lessons import NO_ATTEMPTS, NO_LESSON
+from properties import examples
 
 SENTENCE = "Edit of /etc/aide.conf failed because the db needs --init; run `aide --init` after it."
 
@@ -60,6 +61,7 @@ def test_without_a_named_lesson_the_first_sentence_serves(reply, text):
 
 
 @pytest.mark.requirement("S0.13")
+@examples(30)
 @given(st.text(max_size=60), st.text(max_size=3_000))
 def test_a_lesson_is_one_bounded_line_and_never_the_whole_text(before, after):
     for reply in (before + after, f"{before}DISTILLED_LESSON: {after}", before + "word " * 900):

@@ -38,8 +38,6 @@ _FILES = re.compile(
     r'|"(?:inlineData|inline_data|fileData|file_data|image|audio|video|document)"\s*:\s*\{'
 )
 """Parts of messages that take other tokens than those of their JSON."""
-_EACH_VALUE = 400
-"""Bytes that a value of an object takes in memory, beside its text: many short messages take more than a long one."""
 _LONGEST_MODEL, _LONGEST_LABEL = 512, 100
 """Characters of the name of a model, which is looked up and counted by (the longest in use has about 150), and those
 that are shown of it."""
@@ -90,11 +88,6 @@ class Parsed:
         """Whether the provider stores some of the conversation, which nobody else sees."""
         return is_stateful(self.values, self.format)
 
-    @property
-    def size(self) -> int:
-        """About the bytes that its values take in memory."""
-        return len(self.body) + _EACH_VALUE * (self.body.count(b'":') - self.body.count(b'\\":'))
-
     def most_tokens(self, scale: BaseMeter) -> int | None:
         """Return an upper bound of its tokens that needs no message: those of its JSON as text.
 
@@ -123,7 +116,6 @@ class Parsed:
             answer=self.answer,
             pin=pin,
             recall=recall,
-            size=self.size,
             owner=owner,
         )
 

@@ -78,6 +78,6 @@ def learns(engine: Conversations, fitted: FittedBody, usage: ReportedUsage) -> b
     if request is None or planned is None:
         return False
     if fitted.method == "exact" and not planned.engine.over(request):
-        engine.windows.took(planned.engine.scope, fitted.after or 0)
+        engine.windows.record_accepted(planned.engine.scope, fitted.after or 0)
         return False
     return usage.sent is not None

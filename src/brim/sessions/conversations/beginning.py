@@ -1,4 +1,4 @@
-"""How the messages of a request begin: what is the same in the next one, whatever moves from request to request."""
+"""How the messages of a request begin: what stays the same in the next request, apart from moving cache marks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SYSTEM = ("system", "developer")
 
 
 def leading(messages: Sequence[Any]) -> int:
-    """Return how many system messages stand before all others: they may tell another time in each request."""
+    """Return the number of leading system messages; they may differ in each request, as with a clock."""
     read = (plain(raw) for raw in messages)
     roles = (raw.get("role") if isinstance(raw, Mapping) else None for raw in read)
     return next((at for at, role in enumerate(roles) if role not in _SYSTEM), len(messages))
 
 
 def fingerprints(messages: Sequence[Any], format: str | None = None, before: str = "") -> list[str]:
-    """Return the fingerprint after each message; `before` is that of the messages before them.
+    """Return the fingerprint after each message; `before` is the fingerprint of the messages before them.
 
     Raises:
         InvalidValue: a message is invalid.
@@ -34,16 +34,16 @@ def fingerprints(messages: Sequence[Any], format: str | None = None, before: str
 
 
 def says_same(one: Any, other: Any, format: str | None = None) -> bool:
-    """Return whether two messages say the same; those of a log are JSON, and marks for the cache say nothing."""
+    """Return whether two messages say the same; logged ones are JSON, and cache marks are ignored."""
     if one == other or jsonable(one) == jsonable(other):
         return True
     return fingerprints([one], format) == fingerprints([other], format)
 
 
 def bare(raw: Any) -> Any:
-    """Return a message without the marks by which a client tells the provider what to cache.
+    """Return a message without cache marks.
 
-    They move from request to request, and a provider takes only a few, so a message that brim has changed does without.
+    They move from request to request, and a provider accepts only a few, so messages that brim changed have none.
     """
     if not isinstance(raw, dict):
         return raw

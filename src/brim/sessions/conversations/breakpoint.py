@@ -1,8 +1,8 @@
-"""A breakpoint for the provider's cache at the end of what a cut leaves as it is.
+"""Adds a breakpoint for the provider's cache at the end of what a cut leaves unchanged.
 
-Anthropic stores a prompt where the client marks it, and looks for it at each mark and up to 20 blocks before. Clients
-mark the newest message, so after a cut nothing but the system prompt would be found. The mark stands at the same place
-before the cut, so that what the cut leaves is stored.
+Anthropic stores a prompt where the client marks it, and looks it up at each mark and up to 20 blocks before. Clients
+mark the newest message, so after a cut only the system prompt would be found. The mark is set at the same place in the
+prompts before the cut, so that the part which the cut leaves is stored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_breakpoint(made: FittedRequest) -> None:
     before = [*block_marks(request.tools), *block_marks(request.system), *marks_of(sent[:at])]
     if not after or len(before) + len(after) >= _MOST or any(marks_of(sent[at : at + 1])):
         return
-    # As long as the mark that follows: what is stored for longer has to come first.
+    # With the lifetime of the next mark: longer lifetimes must come first.
     message = _with_mark(bare(made.messages[at]), after[0])
     if message is not None:
         made.messages[at] = message
@@ -45,7 +45,7 @@ def add_breakpoint(made: FittedRequest) -> None:
 
 
 def _with_mark(message: Any, mark: Any) -> dict[str, Any] | None:
-    """Return a copy of a message with a mark at its end, before a note; `None` if that block cannot have one."""
+    """Return a copy of a message with a mark on its last block before a note; `None` if that block cannot have one."""
     content = message.get("content") if isinstance(message, Mapping) else None
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else _listed(content)
     end = len(blocks) - 1
@@ -62,6 +62,6 @@ def _listed(blocks: Any) -> list[Any]:
 
 
 def _text(block: Any) -> str:
-    """Return the text of a block; that of one without a text is not empty."""
+    """Return the text of a block; a placeholder if it has none."""
     text = block.get("text", "…") if isinstance(block, Mapping) else block
     return text if isinstance(text, str) else ""

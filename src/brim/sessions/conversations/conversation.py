@@ -1,4 +1,4 @@
-"""One conversation, of which every request brings the whole history: a session, to which only what is new is added.
+"""One conversation whose requests each carry the whole history: a session to which only new messages are added.
 
 The session logs every message and prompt, or only its cuts, so that the next prompt begins like the last one.
 """
@@ -36,29 +36,25 @@ from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
-"""Why a session began anew: the messages of a request do not continue those that it has."""
-_READS = 3
-"""How often the log is read before the session begins anew without it."""
-_CHUNK = 256
-"""Messages that are compared at once: what differs is then looked for among these."""
+"""The trigger of a session that began anew: the messages of a request do not continue those that it has."""
 _EACH_VALUE = 150
-"""Bytes of a value of a message, beside its text; each is counted and indexed too."""
+"""Bytes of a value of a message in addition to its text; each is counted and indexed too."""
 _EACH_SESSION = 40_000
 """Bytes of a session without messages."""
 _TAIL = 2
 """Messages at the end that a client may have changed since its last request."""
 _MOST_CAPTURED = 4_000_000
-"""Characters of a captured prompt in the log of cuts; a longer one has its sums alone."""
+"""Characters of a captured prompt in a log of cuts; of a longer one only the sums are kept."""
 
 
 class ConversationKey(NamedTuple):
-    """What requests of one conversation have in common, beside how their messages begin."""
+    """What the requests of a conversation have in common besides their first messages."""
 
     model: str
     format: Format | None
     owner: tuple[str, ...] = ()
-    """Whose it is; different owners share nothing. For a gateway: the name of the client's key there, the route, and a
-    tag of any other key that the client sends."""
+    """The owner; different owners share nothing. For a gateway: the name of the client's key, the route, and a tag of
+    any other key that the client sends."""
 
 
 class Conversation:
@@ -72,39 +68,39 @@ class Conversation:
         Args:
             session: the session, new or opened again.
             key: what its requests have in common.
-            known: the messages that its requests brought so far, as the log of an opened session has them.
-            capture: whether the log of cuts has the texts of each prompt.
+            known: the messages of its requests so far, from the log of an opened session.
+            capture: whether a log of cuts keeps the text of each prompt.
         """
         self.session = session
         self.name = session.id
         self.key = key
         self.lock = ProcessLock()
-        """Held during a fit: one at a time."""
+        """Held during a fit."""
         self.size = 0
-        """About the bytes of its newest request."""
+        """Bytes of its newest request, approximately."""
         self.reported: ReportedSize | None = None
         """The size of its newest prompt, if the provider reported it."""
         self.auto = False
-        """Whether it has no name of its own, and is found by how its messages begin."""
+        """Whether it has no name from the caller, and is found by its first messages."""
         self.found_by = ""
         """The fingerprint by which the store finds it."""
         self._capture = capture
         self._newest: Fitted | None = None
-        self._know(known, session.reloads)
+        self._set_known(known, session.reloads)
 
-    def _know(self, known: Sequence[Any], reloads: int) -> None:
-        """Take the messages of its newest request as the log has them, which the session may have in part."""
+    def _set_known(self, known: Sequence[Any], reloads: int) -> None:
+        """Set the messages of its newest request; the session may have only a part of them."""
         self.known = list(known)
         """The messages of its newest request."""
         self._reloads = reloads
         self._marked: tuple[int, str] = (0, "")
-        """How many of the known messages have a fingerprint, and which."""
+        """The number of known messages with a fingerprint, and the fingerprint."""
         self._weighed: tuple[int, int] = (0, _EACH_SESSION)
-        """How many of the known messages are in the weight, and the weight."""
+        """The number of known messages in the weight, and the weight."""
         self._units: tuple[BaseMeter | None, int] = (None, 0)
         """The tokens of the known messages, and the meter that counted them."""
         self._places = _paired(self.session.messages, self.known)
-        """The indexes of the messages that are known, by their ids."""
+        """The indexes of the known messages by their object ids."""
 
     @property
     def meter(self) -> BaseMeter:
@@ -113,12 +109,12 @@ class Conversation:
 
     @property
     def logged(self) -> bool:
-        """Whether its messages are logged, and not only its cuts."""
+        """Whether its messages are logged, not only its cuts."""
         return not self.session.logs_cuts
 
     @property
     def weight(self) -> int:
-        """About the bytes that it takes in memory."""
+        """The bytes that it takes in memory, approximately."""
         length, weight = self._weighed
         weight += sum(map(weight_of, self.known[length:]))
         self._weighed = len(self.known), weight
@@ -131,7 +127,7 @@ class Conversation:
         return self._marked[1]
 
     def marks(self, messages: Sequence[Any]) -> list[str]:
-        """Return the fingerprints of beginnings of messages which continue its own; shorter beginnings may be left out.
+        """Return the fingerprints of the beginnings of messages that continue its own, perhaps without the shortest.
 
         Raises:
             InvalidValue: a message is invalid.
@@ -142,37 +138,32 @@ class Conversation:
         return fingerprints(messages[length:], self.key.format, last)
 
     def shared(self, messages: Sequence[Any]) -> int:
-        """Return with how many of its messages these begin; a system prompt before them may tell another time."""
+        """Return the number of its messages that these begin with; the text of a leading system prompt may differ."""
         known, given = self.known, listed(messages)
         first, end = leading(known), min(len(known), len(given))
         if leading(given) != first:
             return 0
-        for at in range(first, end, _CHUNK):
-            stop = min(at + _CHUNK, end)
-            if known[at:stop] == given[at:stop]:  # The interpreter compares many at once.
-                continue
-            for each in range(at, stop):
-                if not says_same(known[each], given[each], self.key.format):
-                    return each
-        return end
+        same = known[first:end] == given[first:end]  # Almost always.
+        format, places = self.key.format, range(first, end)
+        return end if same else next((at for at in places if not says_same(known[at], given[at], format)), end)
 
     def continues(self, messages: Sequence[Any]) -> int | None:
-        """Return how many messages are known, if these begin with them; else `None`."""
+        """Return the number of known messages if these begin with them, else `None`."""
         return len(self.known) if self.shared(messages) == len(self.known) else None
 
     def resembles(self, messages: Sequence[Any]) -> int | None:
-        """Return how many messages are the same, if only the last known ones were changed; else `None`."""
+        """Return the number of equal messages if only the last known ones were changed, else `None`."""
         shared, known, first = self.shared(messages), len(self.known), leading(self.known)
         return shared if shared < known <= min(shared + _TAIL, 2 * shared - first) else None
 
     def fit(self, request: RequestInput, room: Room, scale: BaseMeter, most: int | None = None) -> FittedRequest:
-        """Return the request that fits: what is new is added to the session, and its prompt is sent.
+        """Add new messages to the session and return its prompt as the request that fits.
 
         Args:
-            request: what the caller is about to send.
+            request: the request.
             room: how many tokens it may take.
-            scale: the meter that counts it, if only cuts are logged; otherwise the session counts and learns itself.
-            most: a lower ceiling, after a refusal.
+            scale: the meter that counts it if only cuts are logged; otherwise the session's own meter counts.
+            most: a lower limit after a refusal.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -182,27 +173,27 @@ class Conversation:
         if not self.logged:
             self.session.count_by(scale)
             self.session.refresh()  # Another process may have cut it since.
-        made, brought = self.session.make(lambda step: self._fit(step, request, room, most))
-        if not brought.had:
-            self._know((), self.session.reloads)
-        self._places.update((id(raw), place) for place, raw in enumerate(brought.new, start=brought.had))
-        self.known += brought.new
-        self._units, self._newest = (self.meter, brought.units), made.fitted
+        made, added = self.session.make(lambda step: self._fit(step, request, room, most))
+        if not added.had:
+            self._set_known((), self.session.reloads)
+        self._places.update((id(raw), place) for place, raw in enumerate(added.new, start=added.had))
+        self.known += added.new
+        self._units, self._newest = (self.meter, added.units), made.fitted
         return made
 
     def _fit(
         self, step: SessionStep, request: RequestInput, room: Room, most: int | None
-    ) -> tuple[FittedRequest, _Brought]:
-        """Return the request that fits, and what it brought."""
+    ) -> tuple[FittedRequest, _NewMessages]:
+        """Return the request that fits, and which of its messages are new."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
-            self._know(self._read_log(), self.session.reloads)
+            self._set_known(self._read_log(), self.session.reloads)
         had = step.state.counts.regrets()
-        brought, state = self._add(step, request), step.state
-        step.let_go(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
-        start = self._start_change(state, request.messages, brought)
+        added, state = self._add(step, request), step.state
+        step.drop_expired_cut(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
+        start = self._start_change(state, request.messages, added)
         parts = self.session.parts(request.system, request.tools, fields=request.fields)
         beside, exact = parts.extra(state.context)
-        count = brought.units + sum(beside.values()) + request.extra + start
+        count = added.units + sum(beside.values()) + request.extra + start
         expected = state.estimate(parts) + request.extra + start
         fits = most is None and not state.context.history.has_surplus_media
         fits = fits and expected + self.correction(expected) <= room.fits
@@ -220,20 +211,19 @@ class Conversation:
         made.before, made.exact = count + made.correction, exact and state.exact and not made.correction
         if self.logged or not fits or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
-            self._cut(step, made, parts, brought, target)
-        return made, brought
+            self._cut(step, made, parts, added, target)
+        return made, added
 
     def _read_log(self) -> list[Any]:
-        """Return the messages that the log has; none if the store fails each time: then the session begins anew."""
-        for _ in range(_READS):
-            try:
-                return logged_messages(self.session.store, self.name)
-            except StoreError as error:
-                self.session.note_failure(error)
-        return []
+        """Return the messages that the log has; none if the store fails: then the session begins anew."""
+        try:
+            return logged_messages(self.session.store, self.name)
+        except StoreError as error:
+            self.session.note_failure(error)
+            return []
 
-    def _add(self, step: SessionStep, request: RequestInput) -> _Brought:
-        """Add what a request brings to the session, or begin anew with all of it."""
+    def _add(self, step: SessionStep, request: RequestInput) -> _NewMessages:
+        """Add the new messages of a request to the session, or begin anew with all of them."""
         context, messages, had = step.state.context, request.messages, self.continues(request.messages)
         if not self.known and len(context.messages):
             had = None
@@ -251,12 +241,12 @@ class Conversation:
             units = context.units
         elif units is not None:
             units += context.units - before
-        else:  # It is counted by another meter now, and its session has only a part of it.
+        else:  # The meter has changed, and the session has only a part of the messages.
             units = sum(turns.chat.units(turns.wire.read(raw, i)) for i, raw in enumerate([*self.known, *new]))
-        return _Brought(had or 0, new, units)
+        return _NewMessages(had or 0, new, units)
 
-    def _cut(self, step: SessionStep, made: FittedRequest, parts: FixedParts, brought: _Brought, target: int) -> None:
-        """Make the prompt of a request, in `target` tokens by the provider's count."""
+    def _cut(self, step: SessionStep, made: FittedRequest, parts: FixedParts, added: _NewMessages, target: int) -> None:
+        """Build the prompt of a request within `target` tokens by the provider's count."""
         session, state, request = self.session, step.state, made.input
         turns, cuts = state.context.history.turns, state.counts.compactions
         if request.recall:
@@ -269,14 +259,14 @@ class Conversation:
             budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
         step.recalls = self.logged or request.recall
-        has_all = len(state.context.messages) == brought.had + len(brought.new)
+        has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
         fitted = step.prompt(parts, budget, pin=pin, capture=self._capture)
         made.fitted, made.recalls, made.dropped = fitted, request.recall, None if self.logged else session.dropped
         sent = fitted.messages
         if request.system and session.format == "openai":
-            sent = sent[1:]  # The caller sends it apart.
-        self._place(made, sent, brought)
+            sent = sent[1:]  # The caller sends it separately.
+        self._place(made, sent, added)
         whole = (made.before or 0) - made.correction
         made.correction = self.correction(fitted.used + request.extra + made.start)
         made.before = whole + made.correction
@@ -291,14 +281,14 @@ class Conversation:
         else:
             self._log_cut(step, made)
 
-    def _place(self, made: FittedRequest, sent: Sequence[Any], brought: _Brought) -> None:
-        """Take what is sent: messages of the caller as they came now, and those that brim made.
+    def _place(self, made: FittedRequest, sent: Sequence[Any], added: _NewMessages) -> None:
+        """Set the messages to send: the caller's own where unchanged, and those that brim made.
 
-        A message that is known may have another mark for the cache, or be an earlier system prompt; copies are sent if
-        the caller may change its own later.
+        A known message may have had another cache mark, so the newest version is sent; or a copy of it, if the caller
+        may change its own later.
         """
-        places, new = self._places if brought.had else {}, {id(raw): at for at, raw in enumerate(brought.new)}
-        found = [places.get(key) if (at := new.get(key)) is None else brought.had + at for key in map(id, sent)]
+        places, new = self._places if added.had else {}, {id(raw): at for at, raw in enumerate(added.new)}
+        found = [places.get(key) if (at := new.get(key)) is None else added.had + at for key in map(id, sent)]
         given, pairs = made.input.messages, zip(sent, found, strict=True)
         made.places, made.changed = found, found != list(range(len(given)))
         if made.input.changes:
@@ -307,9 +297,9 @@ class Conversation:
         else:
             made.messages = [bare(raw) if at is None else given[at] for raw, at in pairs]
 
-    def _start_change(self, state: SessionState, messages: Sequence[Any], brought: _Brought) -> int:
+    def _start_change(self, state: SessionState, messages: Sequence[Any], added: _NewMessages) -> int:
         """Return by how many tokens the leading system messages are longer than those that the session has."""
-        if not brought.had:
+        if not added.had:
             return 0
         pairs = zip(messages[: leading(messages)], self.known, strict=False)
         changed = [pair for pair in pairs if not says_same(*pair, self.key.format)]
@@ -318,10 +308,10 @@ class Conversation:
         return sum(new - old for new, old in sizes)
 
     def _log_cut(self, step: SessionStep, made: FittedRequest) -> None:
-        """Gather what a log of cuts has of a prompt: the cut, its sums, and the receipt of a new cut."""
+        """Add the entries of a prompt to a log of cuts: the cut, the sums, and the receipt of a new cut."""
         fitted, state, room = made.fitted, step.state, made.room
         assert fitted is not None
-        step.events.clear()  # The caller tells of its requests itself.
+        step.events.clear()  # The caller reports its requests itself.
         step.log_cut()
         status = {
             "used": made.used,
@@ -341,7 +331,7 @@ class Conversation:
         receipt: dict[str, Any] = {}
         if told is not None:
             replaced = len(made.input.messages) - sum(at is not None for at in made.places)
-            reason = f"{made.before:,} tokens are more than fit; excerpts stay of {replaced:,} messages"
+            reason = f"{made.before:,} tokens do not fit; {replaced:,} messages were shortened or left out"
             cut = {"before": made.before, "after": made.used, "replaced": replaced, "reason": reason}
             receipt = {"cut": cut, "receipt": {**told.to_dict(), "capture": None}}
         if self._capture:
@@ -354,14 +344,14 @@ class Conversation:
         return 0 if self.reported is None else self.reported.correction(tokens)
 
     def report(self, request: FittedRequest, tokens: int, cleared: int) -> None:
-        """Take the tokens that the provider reported for the newest prompt, and those that it cleared before."""
+        """Record the tokens that the provider reported for the newest prompt, and those that it cleared before."""
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
         size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=self.meter)
         self.reported = size if size.plausible else None
 
     def charge(self, recalled: Sequence[int]) -> None:
-        """Charge the newest cut with recalls that no message of the client has, each by its tokens."""
+        """Count recalls that are not in the client's messages as regret of the newest cut, with the tokens of each."""
 
         def change(step: SessionStep) -> None:
             for tokens in recalled:
@@ -371,21 +361,21 @@ class Conversation:
             self.session.make(change)
 
     def refused(self, overflow: Overflow) -> None:
-        """Note in the log that the newest prompt was refused as too long: later ones stay below its size."""
+        """Log that the newest prompt was refused as too long; later ones stay below its size."""
         if self.logged:
             with suppress(SessionPurged):  # The next request begins anew.
                 self.session.refused(overflow, retried=True)
 
     def answered(self, request: FittedRequest, usage: Any) -> bool:
-        """Take the usage of an answer, and return whether the session has learned from it itself."""
+        """Record the usage of an answer; return whether the session itself learns from usage."""
         if self.logged and self._newest is request.fitted:
             with suppress(SessionPurged):
                 self.session.record_usage(usage)
         return self.logged
 
 
-class _Brought(NamedTuple):
-    """What a request brought: how many messages were known, which are new, and the tokens of all of them."""
+class _NewMessages(NamedTuple):
+    """The messages of a request: how many were known, the new ones, and the tokens of all."""
 
     had: int
     new: list[Any]
@@ -393,9 +383,7 @@ class _Brought(NamedTuple):
 
 
 def beginnings(messages: Sequence[Any], key: ConversationKey) -> list[str]:
-    """Return the fingerprint of each beginning of a conversation: its first message, its first two, and so on.
-
-    A system prompt before them is left out.
+    """Return the fingerprint of each beginning of a conversation without its system prompt: one message, two, ...
 
     Raises:
         InvalidValue: a message is invalid.
@@ -405,7 +393,7 @@ def beginnings(messages: Sequence[Any], key: ConversationKey) -> list[str]:
 
 
 def logged_messages(store: Store | None, session: str) -> list[Any]:
-    """Return the messages that the requests of a conversation brought, since it last began anew."""
+    """Return the messages in the requests of a conversation since it last began anew."""
     known: list[Any] = []
     for entry in store.entries(session, kinds=["message", "compaction"]) if store is not None else ():
         if entry.kind == "message" and RESTORED not in entry.body:
@@ -416,12 +404,12 @@ def logged_messages(store: Store | None, session: str) -> list[Any]:
 
 
 def listed(messages: Sequence[Any]) -> list[Any]:
-    """Return messages as a list: themselves, if they are one."""
+    """Return messages as a list, without a copy if they are one."""
     return messages if type(messages) is list else list(messages)
 
 
 def weight_of(value: Any) -> int:
-    """Return about the bytes that a message takes in memory."""
+    """Return the bytes that a message takes in memory, approximately."""
     if isinstance(value, str):
         return _EACH_VALUE + len(value)
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -429,7 +417,7 @@ def weight_of(value: Any) -> int:
 
 
 def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:
-    """Return the index of each object among the known messages; the objects take the places of their equals."""
+    """Return the index of each object among the known messages, in which it replaces its equal."""
     found, stop = {}, len(known)
     for raw in reversed(raws):
         place = next((at for at in range(stop - 1, -1, -1) if known[at] == raw), None)
@@ -439,7 +427,7 @@ def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:
 
 
 def _captured(fitted: Fitted, history: Sequence[Any]) -> dict[str, Any]:
-    """Return a prompt with its texts, secrets masked; empty if it is too long to be kept."""
+    """Return a prompt with its text, secrets masked; empty if it is too long to be kept."""
     values = {"receipt": fitted.receipt.to_dict(), "sent": folded(fitted.messages, history)}
     if len(json.dumps(values)) > _MOST_CAPTURED:
         return {}

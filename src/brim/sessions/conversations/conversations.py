@@ -1,12 +1,11 @@
-"""The engine behind requests that each bring their whole history, as clients and frameworks send them.
+"""The engine for requests that each carry their whole history, as clients and frameworks send them.
 
 It decides which conversation a request continues, which meter counts it, how many tokens it may take, which cut is
-kept, and what a refusal or a reported usage teaches. `brim.wrap`, the frameworks and the gateway all use it.
+kept, and what a refusal or reported usage teaches. `brim.wrap`, the frameworks and the gateway use it.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -41,18 +40,12 @@ from brim.wire import format_of, wire
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
-_MOST = 100_000
-"""Conversations that are remembered; the longest unused is forgotten first, and first their memory is a limit."""
-_OPENINGS = 3
-"""How often a log is opened before a request goes on without it; the next request tries again."""
-_PATIENCE = 1.0
-"""Seconds after which it is not: a store that is locked has kept the request waiting already."""
 _ENDLESS = 1 << 62
-"""Tokens of a window that is unknown: without a log such a request is counted as the next one of its conversation."""
+"""The size of an unknown window: without a log such a request is counted as the next one of its conversation."""
 
 
 class Conversations:
-    """The conversations of one program. Safe for threads. They can be used in a `with` block, which closes them."""
+    """The conversations of one program. Safe for threads. A `with` block closes them."""
 
     def __init__(
         self,
@@ -64,7 +57,7 @@ class Conversations:
         summarise: Summariser | None = None,
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
-        most: int = _MOST,
+        most: int | None = None,
         memory: int | None = None,
         log: bool = True,
         limits: WindowLimits | None = None,
@@ -75,20 +68,21 @@ class Conversations:
         """Begin with none.
 
         Args:
-            window: what the models hold and how much of it a prompt may use; without it, the window of each model.
+            window: the context window and how much of it a prompt may use; by default the window of each model.
             model: the model of requests that name none.
-            meter: the meter, or its name; without it, the meter of each model.
-            store: where the sessions are kept, or its URL; without one they live in memory.
-            summarise: makes the summary that replaces older turns; without it, excerpts of them stay in their place.
-            observers: receive events, beside those that observe the process.
+            meter: the meter, or its name; by default the meter of each model.
+            store: where the sessions are kept, or its URL; by default memory.
+            summarise: makes the summary that replaces older turns; without it, they are shortened in place.
+            observers: receive events, in addition to the observers of the process.
             on_notice: called with a notice for the user, once for each compaction.
-            most: how many conversations are kept in memory; with a store, others are found there.
-            memory: about the bytes that these may take; by default 64 MB.
+            most: how many conversations are kept in memory, by default as many as `memory` allows; with a store,
+                others are found there.
+            memory: bytes that these may take, approximately; by default 64 MB.
             log: whether each conversation is a session, with a log, summaries and a status; without it, only the cut
                 of each is kept, so that the next prompt begins like the last one.
-            limits: what holds for the window of each model, without `window`.
+            limits: the limits for the window of each model, if there is no `window`.
             margin: the share of the budget that is left free if the count is an estimate.
-            lower_answer: whether a request may ask for a shorter answer, if the server checks it with the prompt.
+            lower_answer: whether the answer limit may be lowered, if the server checks it together with the prompt.
             settings: further arguments of a `Session`: see `SessionOptions`.
 
         Raises:
@@ -100,20 +94,20 @@ class Conversations:
         self._model, self._meter = model or "", meter
         self._store, self._owned = opened_store(store)
         self.store = TolerantStore(self._store)
-        """The store as far as requests go on without it."""
+        """The store, for uses whose failure does not stop a request."""
         self.windows = Windows(self.store)
-        """What is known of the windows of models."""
+        """The learned windows of models."""
         self.meters = Meters(self._store)
-        """What is known of how models count."""
+        """The learned meters of models."""
         given: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
         self._settings, self._log = {**given, **settings}, log
         self.stable = bool(settings.get("stable", True))
-        """Whether conversations that begin from now on keep their cut."""
+        """Whether new conversations keep their cut."""
         self._prefixes = PrefixIndex(self.store, LOGGED if log else KIND)
-        self._lock, self._opening = ProcessLock(), dict[str, ProcessLock]()  # The others while a name is opened.
+        self._lock, self._opening = ProcessLock(), dict[str, ProcessLock]()  # One for each name that is being opened.
         self._known = RememberedConversations(most, memory)
         self.last: FittedRequest | None = None
-        """The newest request; none without a log."""
+        """The newest request; `None` without a log."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -165,14 +159,14 @@ class Conversations:
         Args:
             messages: the whole history, in the format of any provider that brim knows.
             model: the model that is called.
-            tools: the tool definitions that are sent along; they are counted.
-            system: a system prompt that is sent apart from the messages; it is counted.
-            fields: the other fields of the body, such as `response_format`; what the model is shown is counted.
-            format: `openai`, `responses`, `anthropic`, `gemini` or `bedrock`; without it, the format is detected.
+            tools: the tool definitions of the request; they are counted.
+            system: a system prompt outside the messages; it is counted.
+            fields: the other fields of the body, such as `response_format`; those that the model sees are counted.
+            format: `openai`, `responses`, `anthropic`, `gemini` or `bedrock`; by default it is detected.
             answer: tokens that the answer may take.
-            session: the name of the conversation; without it, the one that these messages continue.
-            extra_tokens: tokens of the request that the caller has counted itself.
-            changes: whether the messages may be changed later; they are recorded as copies then.
+            session: the name of the conversation; by default the one that these messages continue.
+            extra_tokens: tokens of the request that the caller has already counted.
+            changes: whether you may change the messages later; then brim keeps copies.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -189,7 +183,10 @@ class Conversations:
             extra=extra_tokens,
             changes=changes,
         )
-        return self.fit(request, self.plan(request), name=session).apart()
+        made = self.fit(request, self.plan(request), name=session)
+        if made.messages is messages:
+            made.messages = list(messages)
+        return made
 
     def plan(
         self, request: RequestInput, limits: WindowLimits | None = None, meter: Any = None, server: str = ""
@@ -197,8 +194,8 @@ class Conversations:
         """Return how a request is counted and how many tokens it may take.
 
         Args:
-            request: what the caller is about to send.
-            limits: limits for this request, in place of those of the window of all.
+            request: the request.
+            limits: limits for this request, instead of the program's.
             meter: a meter for this request, or its name.
             server: the address of the server, if it was asked for its windows.
 
@@ -213,7 +210,7 @@ class Conversations:
         return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, scope=scope)
 
     def count(self, request: RequestInput, plan: RequestPlan) -> RequestSize:
-        """Return the tokens of a request as it came, without its conversation.
+        """Return the tokens of a request by itself, before it is cut.
 
         Raises:
             InvalidValue: a message or a tool is invalid.
@@ -231,10 +228,10 @@ class Conversations:
         """Return a planned request that fits.
 
         Args:
-            request: what the caller is about to send.
+            request: the request.
             plan: how it is counted and how many tokens it may take.
-            name: the name of the conversation; without it, the one that the messages continue.
-            most: a lower ceiling, after a refusal.
+            name: the name of the conversation; by default the one that the messages continue.
+            most: a lower limit after a refusal.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -243,12 +240,12 @@ class Conversations:
         room, conversation = plan.room, None
         if room is None and (most is not None or not self._log):
             room = Room.of(_ENDLESS if most is None else most)
-        if room is None or not request.messages:  # Nobody knows what the model holds; a refusal may teach it.
+        if room is None or not request.messages:  # The window is unknown; a refusal may teach it.
             made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
             key = ConversationKey(request.model, request.format, request.owner)
             agent = _compacting_agent(request)
-            if agent:  # A summary makes a loss final: it is of as much of the past as there is room for.
+            if agent:  # A summary makes losses final, so it reads as much of the history as fits.
                 request, name = replace(request, recall=False), uuid4().hex
                 conversation = self._open_cut(name, key, plan, room, stored=False, stable=False)
             else:
@@ -267,7 +264,7 @@ class Conversations:
             made.answer = plan.lowered(made)
             add_breakpoint(made)
             if not agent:
-                self._note_newest(conversation, request, changed=made.changed)
+                self._note_newest(conversation, changed=made.changed)
         if request.changes and made.fitted is None:
             made.messages = [jsonable(raw) for raw in made.messages]
 
@@ -284,10 +281,10 @@ class Conversations:
     def _fit_in(
         self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
     ) -> FittedRequest:
-        """Return a request of a conversation that fits; with less room for the answer, if it does not otherwise.
+        """Return a request of a conversation that fits, if necessary with less room for the answer.
 
         Raises:
-            DoesNotFit: what has to stay is larger than the budget, and not only by a bound.
+            DoesNotFit: what has to stay is larger than the budget, even by the estimate of an unknown model.
         """
         with conversation.lock:
             self._recount(conversation, plan)
@@ -296,24 +293,24 @@ class Conversations:
             except DoesNotFit:
                 if most is not None:
                     raise
-            try:  # Better less room for the answer than no request.
+            try:  # With less room for the answer.
                 return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
             except DoesNotFit:
                 doubt = self.meters.doubt(plan.scope, plan.chosen, request)
                 if doubt <= 1:
                     raise
-                # Only the bound of a model forbids it that nobody has counted yet: its answer, or its refusal, tells.
+                # It is only the upper bound of an unknown model that does not fit. The answer or a refusal will tell.
                 allowed = int(room.most * doubt)
                 return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
 
     def learn(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
-        """Learn how a model counts from the usage that its provider reported for a request that it accepted."""
+        """Learn how a model counts from the reported usage of an accepted request."""
         if usage.sent is not None:
             self._accepted(request, plan, usage)
             self._calibrate(request, plan, usage.sent)
 
     def charge(self, request: FittedRequest, recalled: Sequence[int]) -> None:
-        """Charge the newest cut of a conversation with recalls that its messages do not show, each by its tokens."""
+        """Count recalls that are not in a request's messages as regret of the newest cut, with the tokens of each."""
         with self._lock:
             known = self._known.get(request.conversation)
         if known is not None:
@@ -329,9 +326,9 @@ class Conversations:
         tokens = usage.read or 0
         if request.report is not None:
             request.report(request, tokens, usage.cleared)
-        self.windows.took(plan.scope, request.used or 0, tokens)
+        self.windows.record_accepted(plan.scope, request.used or 0, tokens)
         if request.room is not None and request.answer is None:
-            self.windows.accepted(plan.scope, tokens, request.input.answer, request.room.window)
+            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
 
     def _calibrate(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         sent, used = request.input, request.used
@@ -354,7 +351,7 @@ class Conversations:
     def _shrunk(
         self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None
     ) -> FittedRequest | None:
-        """Learn from a refusal, and return a smaller request; `None` if there is nothing to make smaller."""
+        """Learn from a refusal, and return a smaller request; `None` if there are no messages to shorten."""
         if request.used is None:
             request.before = self.count(request.input, plan).tokens if request.input.messages else None
         if request.used is None:
@@ -383,7 +380,7 @@ class Conversations:
     ) -> None:
         actual, logged = reported(usage), False
         if actual.sent is not None:
-            self._accepted(request, plan, actual)  # Before the session learns from it, and counts by another meter.
+            self._accepted(request, plan, actual)  # Before the session learns from it and its meter changes.
         if conversation is not None:
             with conversation.lock:
                 logged = conversation.answered(request, usage)
@@ -395,7 +392,7 @@ class Conversations:
     def _find(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
     ) -> Conversation:
-        """Return the conversation of a name, or the one that the messages continue furthest, or a new one."""
+        """Return the conversation of a name, or the longest that the messages continue, or a new one."""
         auto = name is None
         name = name or self._continued_name(request, key)
         found = self._get(name, key, plan, room)
@@ -406,9 +403,9 @@ class Conversations:
         return found
 
     def _get(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
-        """Return a conversation that is remembered as the newest, or one that the store has, or a new one.
+        """Return a conversation from memory or the store, or a new one, and remember it as the newest.
 
-        A store may take long to answer. Whoever wants the same conversation waits for it, and nobody else.
+        While a slow store answers, only requests of the same conversation wait.
         """
         with self._lock:
             opening = self._opening.setdefault(name, ProcessLock())
@@ -423,28 +420,27 @@ class Conversations:
             return found
 
     def _continued_name(self, request: RequestInput, key: ConversationKey) -> str:
-        """Return the name of the conversation that the messages continue furthest, or that of a new one."""
+        """Return the name of the longest conversation that the messages continue, or a new name."""
         messages = request.messages
         with self._lock:
             name = self._known.continued(messages, key)
             known = None if name is None else self._known.get(name)
         if self._store is None or (name is not None and self._log):
             return name or uuid4().hex
-        # One in memory may be old: another process may have cut the conversation since.
+        # Another process may have cut the conversation since it was kept in memory.
         marks = beginnings(messages, key) if known is None else known.marks(messages)
         found = self._prefixes.find(marks, take=self._log)
         return found or name or (uuid4().hex if self._log else f"auto.{marks[-1]}")
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
-        """Return a conversation that the store has, or a new one; one that is not stored while the store fails."""
-        until = time.monotonic() + _PATIENCE
-        for _ in range(_OPENINGS):
-            try:
-                return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
-            except StoreError as error:
-                self.store.failed(error)
-            if time.monotonic() > until:
-                break
+        """Return a conversation that the store has, or a new one; if the store fails, one that is not stored.
+
+        The next request opens the log of that one again.
+        """
+        try:
+            return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
+        except StoreError as error:
+            self.store.failed(error)
         return self._open_cut(name, key, plan, room, stored=False)
 
     def _open_cut(
@@ -457,7 +453,7 @@ class Conversations:
         stored: bool = True,
         stable: bool | None = None,
     ) -> Conversation:
-        """Return a conversation of which only the cut is kept."""
+        """Return a conversation that keeps only its cut."""
         store, window = self._store if stored else None, self._limits.window(room.window)
         given: dict[str, Any] = {"stable": self.stable if stable is None else stable, "format": key.format}
         given |= {name: self._settings[name] for name in ("clock",) if name in self._settings}
@@ -475,7 +471,7 @@ class Conversations:
             own = {"meter": meter, "format": key.format, "calibration": learned, **self._settings}
             try:
                 session = Session(window, model=key.model or None, store=store, id=name, **own)
-            except SessionExists:  # Another process has begun it since it was looked for.
+            except SessionExists:  # Another process was faster.
                 return self._open_logged(name, key, plan, room)
             session.tolerate(self.store.failed)
             return Conversation(session, key, capture=bool(self._settings.get("capture")))
@@ -488,18 +484,18 @@ class Conversations:
         said, capture = logged_messages(store, name), bool(self._settings.get("capture"))
         return Conversation(session, opened, said, capture=capture)
 
-    def _note_newest(self, conversation: Conversation, request: RequestInput, *, changed: bool) -> None:
-        """Note the newest request of a conversation, and forget those that are too many."""
+    def _note_newest(self, conversation: Conversation, *, changed: bool) -> None:
+        """Record the newest request of a conversation, and evict conversations from memory."""
         if changed and conversation.auto and not self._log and self._store is not None:
             self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
             conversation.found_by = conversation.mark
         with self._lock:
-            gone = self._known.forget(conversation, request.size, logged=self._log)
-        for each in gone if self._log and self._store is not None else ():  # Its next request finds it in the store.
+            gone = self._known.forget(conversation, logged=self._log)
+        for each in gone if self._log and self._store is not None else ():  # The next request finds it in the store.
             self._prefixes.move(each.name, "", each.mark)
 
 
 def _compacting_agent(request: RequestInput) -> str:
-    """Return the agent whose last message asks for a summary of its conversation; empty if it does not."""
+    """Return the agent whose last message asks for a summary of its conversation; empty if there is none."""
     last = wire(request.format or format_of(request.messages) or "openai").read(request.messages[-1], 0)
     return compacting_agent(last.said()) if last.role == "user" else ""

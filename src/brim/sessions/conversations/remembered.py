@@ -1,8 +1,8 @@
-"""Which conversations are remembered, and which of them a request continues.
+"""The conversations in memory, and which of them a request continues.
 
-The newest are remembered, as many as their number and their memory allow. They are found by their first messages: a
-request is compared only with those that begin as it does. A store finds the others by the fingerprint of the messages
-of their newest request.
+The newest are kept, within limits on number and memory. They are found by their first messages, so a request is
+compared only with conversations that begin like it. Others are found in the store by the fingerprint of their newest
+request.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from math import inf
 from typing import Any
 
 from brim.sessions.conversations.beginning import leading
@@ -18,7 +19,7 @@ from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-prefix"
 LOGGED = "conversation-prefix"
-"""The kind of document for conversations with a log: written when one leaves memory."""
+"""The kind of document for conversations with a log, written when one is evicted from memory."""
 _LOOKED = 12
 """Beginnings that are looked up, the longest first."""
 
@@ -35,7 +36,7 @@ class PrefixIndex:
 
         Args:
             marks: the fingerprints of the beginnings, the shortest first.
-            take: whether that beginning is forgotten: the conversation goes on, and others may begin so.
+            take: whether to remove that beginning, since the conversation is in memory from now on.
         """
         for mark in list(reversed(marks))[:_LOOKED]:
             if (saved := self._store.load(self._kind, mark)) is not None:
@@ -45,39 +46,39 @@ class PrefixIndex:
         return None
 
     def move(self, name: str, before: str, mark: str) -> None:
-        """Write how a conversation begins now, in place of how it began before."""
+        """Replace the stored beginning of a conversation."""
         if mark != before and self._store.save(self._kind, mark, {"talk": name}, 0) is not None and before:
             self._store.forget(self._kind, before)
 
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""About the memory of the newest requests of all conversations that are remembered, unless a setting says other."""
+"""The memory that all conversations may take, unless a setting says otherwise."""
 
-_NEW, _GROWN = 2 / 4, 3 / 4
-"""The part of it that one of them may take, unless it has a log: with its first request, or once it has grown."""
+_LARGEST = 1 / 2
+"""The share of it that one conversation without a log may take."""
 _DEPTH = 3
-"""First messages that a conversation is found by; the system prompt may tell another time, so it is not one of them."""
+"""First messages that a conversation is found by, without the system prompt, which may change."""
 _CANDIDATES = 64
-"""Conversations with the same first messages that a request is compared with, the newest first."""
+"""Conversations with the same first messages that a request is compared with."""
 
 
 class RememberedConversations:
     """Conversations by name, the longest unused first."""
 
-    def __init__(self, most: int, memory: int | None = None) -> None:
+    def __init__(self, most: int | None = None, memory: int | None = None) -> None:
         """Begin with none.
 
         Args:
-            most: how many are remembered.
-            memory: about the bytes that they may take.
+            most: the largest number; `None` for no limit.
+            memory: the bytes that they may take, approximately.
         """
-        self.most = most
+        self._most = inf if most is None else most
         self._memory = memory
         self._known: OrderedDict[str, Conversation] = OrderedDict()
         self._total = 0
         self._openings: dict[str, OrderedDict[str, None]] = {}
         self._marks: dict[str, tuple[str, ...]] = {}
-        """The openings under which each conversation is found."""
+        """The openings of each conversation."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -90,7 +91,7 @@ class RememberedConversations:
         return self._known.get(name)
 
     def put(self, name: str, conversation: Conversation) -> None:
-        """Remember a conversation as the newest."""
+        """Add a conversation as the newest."""
         before = self._known.get(name)
         if before is not conversation:
             self._total += conversation.size - (before.size if before is not None else 0)
@@ -100,7 +101,7 @@ class RememberedConversations:
             self._find_by(name, openings(conversation.key, conversation.known))
 
     def continued(self, messages: Sequence[Any], key: ConversationKey) -> str | None:
-        """Return the name of the conversation that messages continue furthest; `None` if there is none."""
+        """Return the name of the longest conversation that messages continue; `None` if there is none."""
         marks = openings(key, messages)
         for way in ("continues", "resembles"):
             for mark in marks:
@@ -113,28 +114,25 @@ class RememberedConversations:
         names = islice(reversed(self._openings.get(mark, {})), _CANDIDATES)
         lengths = {name: length for name in names if (length := getattr(self._known[name], way)(messages))}
         best = max(lengths.values(), default=None)
-        # Of several that are equally long, the longest unused.
+        # Among equals, the one unused for the longest time.
         return None if best is None else [name for name, length in lengths.items() if length == best][-1]
 
-    def forget(self, newest: Conversation, size: int, *, logged: bool) -> list[Conversation]:
-        """Note the size of the newest, and return those that are forgotten, since there are too many.
+    def forget(self, newest: Conversation, *, logged: bool) -> list[Conversation]:
+        """Note the size of the newest conversation, and return those that are forgotten because there are too many.
 
-        Without a log, one that is too large is forgotten too. A size of 0 is not known, and is added up here.
+        Without a log, a conversation that is too large is forgotten too.
         """
-        size = size or newest.weight
-        own = self._known.get(newest.name) is newest
-        self._total += size - newest.size if own else 0
-        share = _GROWN if newest.size else _NEW
-        newest.size = size
-        gone = []
-        if own:
-            self._find_by(newest.name, openings(newest.key, newest.known))
         most = _MOST_BYTES if self._memory is None else self._memory
-        if size > most * share and not logged and own:
-            self.drop(newest.name)
-        if len(self) > self.most or self._total > most:
+        if self._known.get(newest.name) is newest:
+            self._total += newest.weight - newest.size
+            newest.size = newest.weight
+            self._find_by(newest.name, openings(newest.key, newest.known))
+            if newest.size > most * _LARGEST and not logged:
+                self.drop(newest.name)
+        gone = []
+        if len(self) > self._most or self._total > most:
             for name in list(self._known):
-                if len(self) <= self.most and self._total <= most:
+                if len(self) <= self._most and self._total <= most:
                     break
                 each = self._known[name]
                 if each is not newest and not each.lock.held:
@@ -142,14 +140,14 @@ class RememberedConversations:
         return gone
 
     def drop(self, name: str) -> Conversation:
-        """Forget a conversation, and return it."""
+        """Remove a conversation, and return it."""
         dropped = self._known.pop(name)
         self._total -= dropped.size
         self._find_by(name, ())
         return dropped
 
     def _find_by(self, name: str, marks: tuple[str, ...]) -> None:
-        """Have a conversation found by these openings from now on, as the newest of them."""
+        """Index a conversation by these openings, as the newest of each."""
         for mark in self._marks.pop(name, ()):
             bucket = self._openings[mark]
             del bucket[name]
@@ -163,9 +161,9 @@ class RememberedConversations:
 
 
 def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[str, ...]:
-    """Return what conversations that begin alike have in common, the longest beginning first.
+    """Return the keys by which conversations with the same beginning are found, the longest beginning first.
 
-    The last one is that of a system prompt alone, which whatever comes after it continues.
+    The last key is for a system prompt alone, which any first message continues.
     """
     first = leading(messages)
     return (*reversed(beginnings(messages[first : first + _DEPTH], key)), repr(key))

@@ -1,8 +1,8 @@
-"""What a provider reported for the newest prompt of a conversation, by which the count of the next one is corrected.
+"""Corrects the count of the next prompt by the size that the provider reported for the last one.
 
-Most of the next prompt was in the last one, whose size is known. So only what is new is as uncertain as the meter. A
-little that the provider counts more than the meter is structure, such as tools, ids and metadata: a cut may leave all
-of it. A larger difference is one of the texts.
+Most of the next prompt was in the last one, so only its new part is as uncertain as the meter. A small excess of the
+provider's count is structure, such as tools, ids and metadata, and a cut may keep all of it. A larger one is in the
+texts.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from brim.meter import BaseMeter
 from brim.sessions.learning.request_input import RequestInput
 
 _SHORTER = 50
-"""The part of a shorter prompt, one in so many, that is added: the reported tokens may be unevenly distributed."""
+"""A fiftieth of a shorter prompt is added: the reported tokens may be unevenly distributed."""
 _NEW = 8
-"""The part of what is new, one in so many, that is added: it may be of another kind."""
+"""An eighth of the new part is added: it may be text of another kind."""
 _STRUCTURE = 8
-"""The part of a prompt, one in so many, that tools, ids and metadata take at most."""
-_PLAUSIBLE = 3
-"""A report that differs by a larger factor counts something else."""
+"""An eighth of a prompt is the most that tools, ids and metadata take."""
+PLAUSIBLE = 3
+"""The largest factor between a provider's number and our count of the same prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,19 +34,19 @@ class ReportedSize:
     scale: BaseMeter
     """The meter that counted it."""
     cleared: int = 0
-    """Tokens that the provider cleared of it before it counted; it will clear them of the next one too."""
+    """Tokens that the provider cleared before it counted; it will clear them from the next prompt too."""
 
     @property
     def plausible(self) -> bool:
-        """Whether both numbers can mean the same prompt."""
+        """Whether both numbers can be of the same prompt."""
         reported = self.reported + self.cleared
-        return 0 < self.counted <= reported * _PLAUSIBLE and reported <= self.counted * _PLAUSIBLE
+        return 0 < self.counted <= reported * PLAUSIBLE and reported <= self.counted * PLAUSIBLE
 
     @property
     def _agrees(self) -> bool:
-        """Whether no correction is needed: the meter has the model's own vocabulary, and the report is not above it.
+        """Whether no correction is needed: the meter has the model's vocabulary, and the report is not above its count.
 
-        A report below such a count leaves something out, as a proxy may with what was cached.
+        A report below such a count omits something, as a proxy may omit cached tokens.
         """
         return self.scale.exact and self.reported <= self.counted and not self.cleared
 
@@ -55,7 +55,7 @@ class ReportedSize:
         return replace(self, counted=count(self.sent), scale=scale)
 
     def correction(self, tokens: int) -> int:
-        """Return the tokens to add to the count of a prompt that has most of its content in common with this one."""
+        """Return the tokens to add to the count of a prompt that shares most of its content with this one."""
         excess, new = self.reported - self.counted, tokens - self.counted
         if self._agrees:
             return 0
@@ -64,7 +64,7 @@ class ReportedSize:
         return excess if self._is_structure else min(self._share(tokens), self.reported) - tokens
 
     def budget(self, tokens: int) -> int:
-        """Return how many counted tokens a prompt may take, so that its corrected count is at most `tokens`."""
+        """Return the largest count whose corrected value is at most `tokens`."""
         excess, new = self.reported - self.counted, tokens - self.reported
         if self._agrees:
             return tokens
@@ -76,9 +76,9 @@ class ReportedSize:
 
     @property
     def _is_structure(self) -> bool:
-        """Whether the difference can be one of structure."""
+        """Whether structure explains the difference."""
         return 0 <= self.reported - self.counted <= self.counted // _STRUCTURE
 
     def _share(self, tokens: int) -> int:
-        """Return a bound for the size of a shorter prompt, by its share of this one."""
+        """Return an upper bound for the size of a shorter prompt, by its share of this one."""
         return -(-tokens * (self.reported * _SHORTER + self.counted) // (self.counted * _SHORTER))

@@ -1,4 +1,4 @@
-"""One request on its way to a model: how it is counted, how many tokens it may take, what to send, what came of it."""
+"""A fitted request and its plan: how it is counted, how many tokens it may take, and what to send."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from brim.files.json_strings import map_strings
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.receipts.receipt import Receipt, losses
+from brim.sessions.conversations.reported_size import PLAUSIBLE
 from brim.sessions.learning.model_meter import TOKENS
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
@@ -28,44 +29,43 @@ class FittedRequest:
     """A request that fits."""
 
     messages: list[Any]
-    """What to send. A message that was not changed is the caller's own object, or a copy if the caller may change it
-    later; so is the list, out of `fit`."""
+    """What to send. An unchanged message is the caller's own object, or a copy if the caller may change it later."""
     places: Sequence[int | None]
-    """For each message its index among the caller's; `None` for one that brim made: cut, summarised, or a note."""
+    """For each message its index among the caller's; `None` for one that brim made: shortened, a summary, or a note."""
     input: RequestInput = field(repr=False)
     changed: bool = False
-    """Whether anything else is sent than what the caller brought."""
+    """Whether `messages` differs from the caller's messages."""
     before: int | None = None
-    """Tokens of the request as it came; `None` if the window of the model is unknown."""
+    """Tokens of the request before it was cut; `None` if the window of the model is unknown."""
     room: Room | None = None
     """How many tokens it may take; `None` if the window of the model is unknown."""
     correction: int = 0
-    """Tokens that the numbers of this request have more than the meter counts, as the last report showed."""
+    """Tokens added to the meter's count of this request, by the last report of the provider."""
     start: int = 0
-    """Tokens by which its system messages are longer than those that the session has."""
+    """Tokens by which its system messages are longer than the session's."""
     exact: bool = True
     """Whether the tokens are an exact count."""
     dropped: DroppedTexts | None = field(default=None, repr=False)
-    """The texts that were dropped from the conversation, if the model can recall them."""
+    """The dropped texts of the conversation, if the model can recall them."""
     conversation: str = ""
-    """The name of its conversation; empty if it continues none."""
+    """The name of its conversation; empty if it has none."""
     cut: int = 0
-    """The number of the cut that it made in its conversation, from 1; 0 if it is whole, or cut as the one before."""
+    """The number of its new cut in the conversation, from 1; 0 if it is whole or keeps the last cut."""
     summary_of: str = ""
-    """The agent that asks for a summary of its conversation with this request; empty if it is another one."""
+    """The agent that asks for a summary of its conversation with this request; empty for other requests."""
     regret: tuple[int, int] = (0, 0)
-    """Calls that it brings which were made again because a cut had taken their results, and the tokens of these."""
+    """Its new calls that were repeated because a cut had removed their results, and the tokens of these."""
     session: Session | None = None
     """The session of the conversation, if it has one."""
     fitted: Fitted | None = field(default=None, repr=False)
     recalls: bool = False
     """Whether the recall tool was offered."""
     answer: int | None = None
-    """The tokens to ask for the answer in place of those that the caller asked for; `None` leaves them as they are."""
+    """The answer limit to send instead of the caller's; `None` leaves it unchanged."""
     retried: bool = False
     """Whether an earlier form of the request was refused."""
     report: Callable[[FittedRequest, int, int], None] | None = field(default=None, repr=False)
-    """Takes the tokens that the provider reported for it, and those that it cleared, to correct the next count."""
+    """Records the tokens that the provider reported for it, and those that it cleared, to correct the next count."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
 
@@ -94,32 +94,26 @@ class FittedRequest:
 
     @property
     def used(self) -> int | None:
-        """Tokens of what is sent; `None` if nobody counted."""
+        """Tokens of what is sent; `None` if it was not counted."""
         if self.fitted is None:
             return self.before
         return self.fitted.used + self.input.extra + self.start + self.correction
 
-    def apart(self) -> FittedRequest:
-        """Return it with a list of its own, so that nobody who changes the one list changes the other."""
-        if self.messages is self.input.messages:
-            self.messages = list(self.messages)
-        return self
-
     def written(self, given: Sequence[T], make: Callable[[Any], T]) -> list[T]:
-        """Return what to send in the caller's own kind of messages.
+        """Return what to send, as the caller's own type of messages.
 
         Args:
-            given: the caller's own messages, one for each message of the request.
-            make: turns a message that brim made into one of the caller's kind.
+            given: the caller's messages, one for each message of the request.
+            make: converts a message that brim made to the caller's type.
         """
         pairs = zip(self.messages, self.places, strict=True)
         return [make(raw) if place is None else given[place] for raw, place in pairs]
 
     def answered(self, usage: Any) -> None:
-        """Learn from the usage that the answer reports: it corrects an estimate, and the status shows it.
+        """Learn from the reported usage of the answer: it corrects an estimate, and the status shows it.
 
         Args:
-            usage: the `usage` of an answer, or the whole answer; `None` if it reports none.
+            usage: the `usage` of an answer, or the whole answer; `None` if there is none.
 
         Raises:
             InvalidValue: it is not a usage as providers report it.
@@ -128,22 +122,18 @@ class FittedRequest:
             self.learn(self, usage)
 
     def refused(self, error: object) -> FittedRequest | None:
-        """Return a smaller request after a refusal; `None` if it was refused for another reason, or once before.
+        """Return a smaller request after an overflow error; `None` after another error or a second refusal.
 
         Args:
             error: the exception of a client, or the body of the answer.
 
         Raises:
-            DoesNotFit: what has to stay is larger than what the model takes.
+            DoesNotFit: what has to stay is larger than the window of the model.
         """
         overflow = is_overflow(error)
         if overflow is None or self.retried or self.shrink is None:
             return None
         return self.shrink(self, overflow)
-
-
-_PLAUSIBLE = 3
-"""The factor by which the numbers of a server and our count differ at the most, if both are of the same prompt."""
 
 
 @dataclass(kw_only=True, slots=True, eq=False)
@@ -152,20 +142,20 @@ class RequestPlan:
 
     scale: BaseMeter
     chosen: Any
-    """The meter, or its name, that was chosen in place of the model's own."""
+    """The meter, or its name, that was chosen instead of the model's own."""
     limits: WindowLimits
     room: Room | None
     """`None` if the window of the model is unknown."""
     scope: LearningScope
-    """For whom holds what the request teaches."""
+    """The scope of what the request teaches."""
 
     def over(self, request: FittedRequest) -> bool:
-        """Return whether a request and its longest answer exceed the window together."""
+        """Return whether a request and its longest answer together exceed the window."""
         answer, room = request.input.answer, request.room
         return answer is not None and room is not None and (request.used or 0) + answer > room.window
 
     def lowered(self, request: FittedRequest) -> int | None:
-        """Return the tokens to ask for the answer if they have to be lowered; `None` if not."""
+        """Return the lowered answer limit; `None` if it need not be lowered."""
         asked, room, used = request.input.answer, request.room, request.used
         if asked is None or room is None or not room.lowers or room.answer is None or used is None:
             return None
@@ -173,7 +163,7 @@ class RequestPlan:
         return left if 0 < left < asked else None
 
     def ceiling(self, request: FittedRequest, overflow: Overflow) -> int | None:
-        """Return the tokens that a refused request may take when it is sent again; `None` leaves that to its room."""
+        """Return the tokens that a refused request may take in its second attempt; `None` leaves that to its room."""
         overflow = self.believed(request, overflow)
         if overflow.reply and not overflow.accepted and self.limits.lowers(overflow.reply, overflow.limit or 0):
             return None
@@ -181,10 +171,9 @@ class RequestPlan:
         return max(1, int(refused * overflow.retry_share))
 
     def believed(self, request: FittedRequest, overflow: Overflow) -> Overflow:
-        """Return what a refusal says, without numbers that cannot be those of the refused prompt.
+        """Return a refusal without numbers that cannot be of the refused prompt.
 
-        A server may quote what the client sent, and a number may be that of something else: of the bytes, or of the
-        answer. What the client wrote itself is no word of the server.
+        A server may quote text of the client, and a number may count something else, such as bytes or the answer.
         """
         used, sent = request.used or 0, request.input
         if any(map(str.isdigit, overflow.reason)) and _wrote(sent, overflow.reason):
@@ -193,15 +182,15 @@ class RequestPlan:
         if told.accepted or told.limit is None or not used or self.scale.unit not in TOKENS:
             return told
         if told.sent is None:
-            possible = told.limit < used * _PLAUSIBLE + (sent.answer or 0)
+            possible = told.limit < used * PLAUSIBLE + (sent.answer or 0)
         else:
-            possible = told.sent <= used * _PLAUSIBLE and used <= told.sent * _PLAUSIBLE
+            possible = told.sent <= used * PLAUSIBLE and used <= told.sent * PLAUSIBLE
             possible = possible and told.limit <= told.sent + (told.reply or 0)
         return told if possible else told.without_numbers()
 
 
 def _wrote(sent: RequestInput, phrase: str) -> bool:
-    """Return whether a client wrote a phrase itself, anywhere in its request."""
+    """Return whether a phrase occurs anywhere in a client's request."""
     texts: list[str] = []
 
     def look(text: str) -> str:

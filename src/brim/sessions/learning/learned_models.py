@@ -1,4 +1,4 @@
-"""What a store knows of models from their answers and refusals, for people: shown, and forgotten by name."""
+"""Shows and removes what a store has learned about models from their answers and refusals."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from brim.sessions.learning import model_meter, windows
 from brim.store.base import Store
 
 _KINDS = (windows.KIND, model_meter.KIND)
-"""The documents in which it is kept; the two of one scope have the same id."""
+"""The kinds of documents; the two documents of a scope have the same id."""
 
 
 def learned_models(store: Store) -> list[dict[str, Any]]:
-    """Return what a store knows, a row for each model, client and server; what is not known is `None`.
+    """Return what a store has learned, a row for each model, client and server; unknown values are `None`.
 
-    `window` is what a refusal stated, `ceiling` what a prompt may take since one without numbers, `answer_counts`
-    whether prompt and answer together have to fit, and `at` when that was learned: it counts for an hour. `ratio` is
-    how many tokens are counted for each estimated one, and `answers` how many answers taught it.
+    `window` is the size that a refusal stated, `ceiling` the limit after a refusal without a size, `answer_counts`
+    whether prompt and answer must fit together, and `at` when that was learned; it applies for an hour. `ratio` is the
+    number of tokens for each estimated one, and `answers` the number of answers that it is based on.
     """
     rows = [_row(store, id_) for id_ in _ids(store)]
     return sorted(rows, key=lambda row: (row["model"], row["client"], row["server"]))
 
 
 def forget_model(store: Store, model: str) -> bool:
-    """Forget what a store knows of a model, for all clients and servers; return whether it knew anything."""
+    """Remove what a store has learned about a model, for all clients and servers; return whether there was anything."""
     found = [id_ for id_ in _ids(store) if id_.partition("#")[0] == model]
     for id_ in found:
         for kind in _KINDS:

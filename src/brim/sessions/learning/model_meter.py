@@ -1,7 +1,7 @@
-"""The meter of one model, corrected by the usage that its provider reports.
+"""The meter of one model, corrected by reported usage.
 
-Counting everything again with each call would cost too much. So a history is counted again if that changes its count by
-a twentieth, and at once if a prompt took more tokens than we counted.
+Counting everything again after each call would cost too much. So a history is counted again if that changes its count
+by a twentieth, and at once if a prompt took more tokens than were counted.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from brim.meter.calibration import Calibrated, Calibration, CallSize
 from brim.store.base import Store
 
 KIND = "calibration"
-"""The kind of document in which a store keeps what is known of a model."""
+"""The kind of document with the calibration of a model."""
 TOKENS = ("tokens", "units")
-"""Units that a provider's tokens can be compared with."""
+"""Units that are comparable with a provider's tokens."""
 _WORTH = 20
-"""A count has to change by one part in so many to be worth counting everything again."""
+"""A twentieth: the change of a count that is worth counting everything again."""
 
 
 class SentPrompt(NamedTuple):
@@ -52,26 +52,26 @@ class ModelMeter:
         """
         self._plain = meter_for(chosen, model if chosen is None else None)
         self.learns = not self._plain.exact and self._plain.unit in TOKENS
-        """Whether there is anything to learn: an exact meter has nothing to."""
+        """Whether usage corrects it; an exact meter needs no correction."""
         self.estimate = _estimate(chosen, model, self._plain)
         """The meter without its bound."""
         self.calibration = calibration or (Calibration(model=model or self.estimate.model) if self.learns else None)
-        """What is known of the model by now."""
+        """The correction so far."""
         self.meter = self._plain
         """The meter that counts the history."""
         self.sent: SentPrompt | None = None
         """The newest prompt."""
         self.bound = Calibrated(self._plain) if self.learns else self._plain
-        """The upper bound of an estimate about which nothing is known yet."""
+        """The meter with the upper bound that is used before any usage is known."""
         self.recount()
 
     def recount(self) -> None:
-        """Count by what is known by now."""
+        """Count with the current correction."""
         if self.calibration is not None and self.calibration.calls:
             self.meter = Calibrated(self.estimate, self.calibration)
 
     def sent_size(self) -> CallSize | None:
-        """Return the estimated size of the newest prompt; `None` if there is none, or it can teach nothing."""
+        """Return the estimated size of the newest prompt; `None` if there is none, or it has uncountable parts."""
         sent = self.sent
         if not self.learns or sent is None:
             return None
@@ -91,16 +91,16 @@ class ModelMeter:
         return self.calibration.calls == 1 or used is None or actual > used or abs(now - used) * _WORTH > used
 
     def copy(self) -> ModelMeter:
-        """Return one that can learn without this one."""
+        """Return a copy that learns independently."""
         return copy(self)
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return what is known as JSON values; `None` before the first call."""
+        """Return the correction as JSON values; `None` before the first call."""
         return None if self.calibration is None or not self.calibration.calls else self.calibration.to_dict()
 
 
 def load_calibration(store: Store | None, id_: str | None) -> Calibration | None:
-    """Return what a store knows from other sessions, by the id of a scope: a model, in a program of one owner."""
+    """Return the correction in a store, by the id of a scope; in a program of one owner that is the model."""
     saved = store.load(KIND, id_) if store is not None and id_ is not None else None
     return None if saved is None else Calibration.from_dict(saved.body)
 
@@ -108,7 +108,7 @@ def load_calibration(store: Store | None, id_: str | None) -> Calibration | None
 def save_calibration(
     store: Store | None, id_: str | None, known: Calibration | None, about: Mapping[str, Any] | None = None
 ) -> None:
-    """Keep what is known of a model for other sessions, and whose it is, unless the store knows more already."""
+    """Save a correction for other sessions, and its scope, unless the store has one based on more calls."""
     if store is None or id_ is None or known is None:
         return
     saved = store.load(KIND, id_)
@@ -117,7 +117,7 @@ def save_calibration(
     try:
         store.save(KIND, id_, {**known.to_dict(), **(about or {})}, version=0 if saved is None else saved.version)
     except Conflict:
-        return  # Another session was faster, and knows as much.
+        return  # Another session was faster, and has learned as much.
 
 
 def _estimate(chosen: Meter | str | None, model: str | None, plain: BaseMeter) -> BaseMeter:

@@ -1,7 +1,4 @@
-"""What the catalogue says of the models that clients name: each is looked up once.
-
-How long a provider caches a prompt depends on the marks of the request too.
-"""
+"""What the catalogue says about a model: its window, whether answers count, how long prompts are cached."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ from typing import Any
 from brim.errors import BrimError
 from brim.meter.catalogue import Model, find
 
-_MOST_NAMES = 1_024
-"""Names that are remembered: a client can send any."""
+MOST_NAMES = 1_024
+"""Model names whose lookup is kept: a client can send any."""
 _SUMMED = re.compile(r"claude-(?:[123]|instant|(?:opus|sonnet)-4(?:-[01])?$)")
-"""Models of Anthropic that refuse a prompt if the window does not hold it and the longest answer; later ones do not."""
+"""Models of Anthropic that refuse a prompt if it and the longest answer exceed the window; later ones do not."""
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=MOST_NAMES)
 def known(name: str) -> Model | None:
     """Return the model of a name; `None` if the catalogue does not list it."""
     try:
@@ -28,9 +25,9 @@ def known(name: str) -> Model | None:
         return None
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=MOST_NAMES)
 def counts_answer(name: str) -> bool | None:
-    """Return whether prompt and answer together have to fit the window of a model; `None` if that is unknown."""
+    """Return whether prompt and answer must fit the window of a model together; `None` if unknown."""
     row = known(name)
     if row is None:
         return None
@@ -41,11 +38,11 @@ def counts_answer(name: str) -> bool | None:
 
 MARK = "cache_control"
 _ASKED = ("prompt_cache_options", MARK)
-"""Fields of a request that may say for how long."""
+"""Fields of a request that may set the lifetime of the cache."""
 _TIME = re.compile(r"(\d+)([mh])")
 _SECONDS = {"m": 60, "h": 3_600}
 _NEWEST = 4
-"""Messages at the end that are looked at for marks: clients mark the newest."""
+"""Messages at the end in which cache marks are looked for: clients mark the newest."""
 
 
 def marks_of(messages: Iterable[Any]) -> Iterator[Any]:
@@ -58,7 +55,7 @@ def marks_of(messages: Iterable[Any]) -> Iterator[Any]:
 
 
 def block_marks(blocks: Any) -> list[Any]:
-    """Return the marks of some blocks; a text has none."""
+    """Return the marks of blocks; a string has none."""
     listed = blocks if isinstance(blocks, list | tuple) else ()
     return [block[MARK] for block in listed if isinstance(block, Mapping) and block.get(MARK)]
 
@@ -66,9 +63,9 @@ def block_marks(blocks: Any) -> list[Any]:
 def lifetime(
     model: str | None, tools: Any, system: Any, fields: Mapping[str, Any] | None, messages: Sequence[Any]
 ) -> int | None:
-    """Return the seconds for which the provider caches a prompt; `None` if that is not published.
+    """Return the seconds for which the provider caches a prompt; `None` if not published.
 
-    It is the longest time that a mark of the request asks for; without one, the shortest that the provider has.
+    It is the longest lifetime that a mark of the request asks for, by default the provider's shortest.
     """
     row = known(model) if model else None
     if row is None or row.cache is None or not row.cache.ttl:

@@ -1,4 +1,4 @@
-"""What a caller is about to send to a model."""
+"""A request before it is fitted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from brim.wire import Format
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class RequestInput:
-    """What a caller is about to send."""
+    """A request before it is fitted."""
 
     messages: Sequence[Any]
     """The whole history."""
     model: str = ""
-    """The model that is called; empty if the request names none."""
+    """The called model; empty if the request names none."""
     owner: tuple[str, ...] = ()
-    """Whose request it is; different owners share nothing, neither conversations nor what is learned."""
+    """The owner; different owners share neither conversations nor what is learned."""
     tools: Tools | None = None
     system: Any = None
     """The system prompt, if it is not one of the messages."""
@@ -29,16 +29,14 @@ class RequestInput:
     format: Format | None = None
     """The format of the messages; `None` if it is to be detected."""
     answer: int | None = None
-    """Tokens that the answer may take; `None` if the request does not say."""
+    """The limit of the answer in tokens; `None` if the request sets none."""
     extra: int = 0
-    """Tokens of the request that the caller has counted itself."""
+    """Tokens of the request that the caller has already counted."""
     parts: tuple[Part, ...] = ()
-    """The parts of the receipt that these tokens are."""
+    """The parts of the receipt for these tokens."""
     pin: tuple[int | str, ...] = ()
     """Indexes of messages that stay whole."""
     recall: bool = False
     """Whether the model is offered the recall tool if anything is dropped."""
     changes: bool = False
-    """Whether the caller may change its messages after the request, so that they are recorded as copies."""
-    size: int = 0
-    """About the bytes that its values take, by which the memory of conversations is bounded."""
+    """Whether the caller may change its messages later, so that copies are recorded."""

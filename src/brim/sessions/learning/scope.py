@@ -1,6 +1,6 @@
-"""For whom something that was learned holds: the owner of the requests that taught it, at one server, for one model.
+"""The scope of what was learned: one owner of requests, one server, one model.
 
-What a request teaches depends on what its client sent, so it holds for that client's requests alone.
+What a request teaches depends on what its client sent, so it applies only to that client's requests.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ V = TypeVar("V")
 STORE_INTERVAL = 60
 """Seconds after which the store is read again for what other processes learned or forgot."""
 _EACH = 64
-"""Values that are kept of one owner: a client can name any model."""
+"""Values kept for one owner: a client can name any model."""
 _OWNERS = 4_096
-"""Owners of whom any are kept. What is kept was taught by answers, so a flood of invalid keys displaces nobody."""
+"""Owners with values. Only an answer teaches one, so a flood of invalid keys displaces nobody."""
 
 
 class LearningScope(NamedTuple):
-    """For whom something that was learned holds."""
+    """Whose requests, to which server, for which model."""
 
     model: str
     """The model; empty if the requests name none."""
     owner: tuple[str, ...] = ()
-    """Whose requests they are; empty in a program that has only its own."""
+    """The client that sent the requests; empty in a program with only its own."""
     server: str = ""
     """The address of the server, if it is known."""
 
     @property
     def id(self) -> str:
-        """The id under which a store keeps it: the model, and a hash of the others if there are any."""
+        """The id of its documents in a store: the model, and a hash of owner and server if there are any."""
         model = self.model.encode("utf-8", "replace").decode().replace("\0", "?")[:200] or "?"
         if not self.owner and not self.server:
             return model
@@ -44,7 +44,7 @@ class LearningScope(NamedTuple):
 
     @property
     def about(self) -> dict[str, dict[str, str]]:
-        """Whose it is and at which server, for people who read the store; nothing in a program of one owner."""
+        """Owner and server for people who read the store; empty in a program of one owner."""
         if not self.owner and not self.server:
             return {}
         server = urlsplit(self.server).netloc.rpartition("@")[2]
@@ -52,20 +52,20 @@ class LearningScope(NamedTuple):
 
 
 class LearnedValues(Generic[V]):
-    """What was learned, by scope; each owner has so many values, whatever the others do. Safe for threads."""
+    """What was learned, by scope; the number of values is limited for each owner. Safe for threads."""
 
     def __init__(self) -> None:
         self._owners: OrderedDict[tuple[str, ...], OrderedDict[Hashable, V]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, scope: LearningScope, kind: Hashable = None) -> V | None:
-        """Return the value of a scope, or of a kind of values in it; `None` if there is none."""
+        """Return the value of a scope, of one kind if there are several; `None` if there is none."""
         with self._lock:
             own = self._owners.get(scope.owner)
             return None if own is None else own.get((scope, kind))
 
     def put(self, scope: LearningScope, value: V, kind: Hashable = None) -> None:
-        """Keep a value, and forget the oldest of its owner, and the owner that taught nothing for the longest time."""
+        """Keep a value; the oldest of its owner, and the owner unused for the longest, are forgotten."""
         with self._lock:
             own = self._owners.setdefault(scope.owner, OrderedDict())
             own[scope, kind] = value

@@ -1,7 +1,7 @@
-"""The usage that a provider reports for a call, as OpenAI, Anthropic, Gemini and Bedrock report it.
+"""Reads the reported usage of a call in the formats of OpenAI, Anthropic, Gemini and Bedrock.
 
-OpenAI and Gemini include cached tokens in the input, the others do not; here the input is the whole prompt either way.
-A provider may have cleared or compacted a part of the prompt before the model read it, and says so in its answer.
+OpenAI and Gemini include cached tokens in the input, the others do not; here the input is always the whole prompt. A
+provider may clear or compact a part of the prompt before the model reads it, and then says so in its answer.
 """
 
 from __future__ import annotations
@@ -20,31 +20,30 @@ _ANTHROPIC = ("cache_creation_input_tokens", "cache_read_input_tokens", "cache_c
 
 _KEYS = ("usage", "usageMetadata")
 _AROUND = ("message", "response", "metadata")
-"""Where an answer or an event has its usage, and what may stand around it."""
+"""The keys of the usage in an answer or an event, and the keys of objects that may contain it."""
 _EDITS, _REASON, _COMPACTED = "context_management", "stop_reason", "compaction"
-"""Where an answer lists what was cleared, where it says why it ended, and the value of both and of blocks for a
-compaction."""
+"""The key of what was cleared, the key of why an answer ended, and the value of that and of blocks for a compaction."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReportedUsage:
-    """Tokens of one call as its provider counted them; `None` if it did not say."""
+    """Tokens of one call as its provider counted them; `None` if not reported."""
 
     input: int | None = None
     """Tokens of the whole prompt, cached ones included."""
     output: int | None = None
     cached: int | None = None
-    """Tokens of the prompt that were found in the cache."""
+    """Tokens of the prompt that were read from the cache."""
     written: int | None = None
-    """Tokens of the prompt that were put into the cache."""
+    """Tokens of the prompt that were written to the cache."""
     passes: int = 1
-    """How many calls it is the sum of; with more than one it is not the size of a prompt."""
+    """Number of calls that it sums up; with more than one it is not the size of a prompt."""
     first: int | None = None
-    """Tokens of the prompt of the first of these calls, if they are listed."""
+    """Tokens of the first call's prompt, if the calls are listed."""
     edits: tuple[Mapping[str, Any], ...] = ()
     """What the provider cleared of the prompt, as it lists it."""
     compacted: bool = False
-    """Whether the provider compacted the conversation: what it read is not the prompt that was sent."""
+    """Whether the provider compacted the conversation, so it did not read the prompt that was sent."""
 
     @property
     def cleared(self) -> int:
@@ -53,14 +52,14 @@ class ReportedUsage:
 
     @property
     def read(self) -> int | None:
-        """Tokens of the prompt that the model read first; `None` if that is not known, or not what was sent."""
+        """Tokens of the prompt that the model read first; `None` if unknown, or if it was compacted."""
         if self.compacted:
             return None
         return self.input if self.passes == 1 else self.first
 
     @property
     def sent(self) -> int | None:
-        """Tokens of the prompt as it was sent; `None` if that is not known."""
+        """Tokens of the prompt as it was sent; `None` if unknown."""
         return None if self.read is None else self.read + self.cleared
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def reported(
 
 
 def _reported(values: Mapping[str, Any]) -> ReportedUsage:
-    """Return the usage of a call by its fields."""
+    """Return the usage of a call from its fields."""
     if "input" in values and "input_tokens" not in values:  # As brim's own LLM client writes it.
         return ReportedUsage(input=_count(values, "input"), output=_count(values, "output"))
     if "prompt_tokens" not in values and "input_tokens" in values and any(key in values for key in _ANTHROPIC):
@@ -139,7 +138,7 @@ def usage_in(values: Any) -> Mapping[str, Any] | None:
 
 
 def _edits(answer: Any) -> dict[str, Any]:
-    """Return what an answer, an event or a usage tells of edits of the prompt: those applied, and a compaction."""
+    """Return the edits of the prompt that an answer, an event or a usage lists, and whether there was a compaction."""
     values = _fields(answer)
     around = [values, *(inner for key in (*_AROUND, "delta") if isinstance(inner := plain(values.get(key)), Mapping))]
     told: dict[str, Any] = {}

@@ -1,15 +1,14 @@
-"""How many tokens a model takes: as set, as a refusal said, as its server says, or as the catalogue lists it.
+"""The window of a model: as set, as a refusal stated, as its server states, or as the catalogue lists it.
 
-What a refusal teaches holds for the owner of the refused request, in every process that shares the store. It can lower
-the window of the catalogue, what the program sets by half, and nothing below a prompt that the model accepted lately.
+What a refusal teaches applies to the owner of the refused request, in every process that shares the store. It can lower
+the window of the catalogue, a configured window at most by half, and never below a prompt that was accepted lately.
 """
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -24,21 +23,20 @@ from brim.wire.overflow import Overflow
 KIND = "gateway-window"
 """The kind of document in which a store keeps what refusals taught."""
 _LASTS = 3_600
-"""Seconds for which a refusal counts: a server may be started again with a larger window."""
+"""Seconds for which a refusal applies: a server may be restarted with a larger window."""
 _SERVER_INTERVAL = 600
 """Seconds after which a server is asked again."""
 _MOST = 1_000
-"""Models of a list that are read, and scopes of which it is remembered that the store or the server was read."""
-_MOST_RATIO = 20.0
+"""Models that are read from the list of a server."""
 _UNSURE = 4
-"""The part of the window, one in so many, that is reserved at most while it is unknown whether the answer counts; a
-longer answer that counts is lowered. With a third, an answer of 32,000 tokens leaves less than 64,000 of 96,000."""
-_LEAST = 256
-"""Tokens of a window at the least: a shorter prompt that is refused without numbers has another fault."""
+"""While it is unknown whether the answer counts, at most a quarter of the window is reserved; a longer answer that
+counts is lowered. With a third, an answer of 32,000 tokens leaves less than 64,000 of 96,000."""
+LEAST_WINDOW = 256
+"""The smallest window in tokens: a shorter prompt is refused for another reason than its length."""
 _LOWERED = 2
-"""The part of the window that a program sets, one in so many, below which no refusal lowers it."""
+"""No refusal lowers a configured window below its half."""
 _LEAST_LISTED = 1_024
-"""Tokens of the window of a model that the catalogue lists: llama.cpp divides 4,096 among four slots."""
+"""The smallest window of a model in the catalogue: llama.cpp divides 4,096 among four slots."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
 """Where lists of models state the window of each."""
 
@@ -48,14 +46,14 @@ Fetch = Callable[[str], Awaitable[Any]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WindowLimits:
-    """What a program sets for its requests; what is `None` is looked up or left open."""
+    """The limits that a program sets for its requests; `None` is looked up or means no limit."""
 
     size: int | None = None
-    """Tokens that the model holds."""
+    """The size of the context window in tokens."""
     yields: bool = False
-    """Whether a smaller window of the model counts instead of `size`, which is that of a profile then."""
+    """Whether a smaller window of the model is used instead of `size`, as if `size` comes from a profile."""
     reserve: int = 0
-    """Tokens kept free for the answer of a request that does not say how long it may be."""
+    """Tokens kept free for the answer if the request sets no limit for it."""
     cap: float | str | None = None
     limit: int | None = None
     warn: float | str | None = None
@@ -63,25 +61,25 @@ class WindowLimits:
     margin: float | str = 0
     """The share of the budget that is left free if the count is an estimate."""
     spare: bool = True
-    """Whether a request that has to be cut leaves room for an answer of unknown length."""
+    """Whether a request that must be cut leaves room for an answer of unknown length."""
     lower_answer: bool = False
-    """Whether the tokens that a request asks for the answer may be lowered, so that the prompt has more room."""
+    """Whether the answer limit of a request may be lowered, so that the prompt has more room."""
     lower_large: bool = False
-    """Whether they may if they are more than a quarter of the window."""
+    """Whether it may be lowered if it is more than a quarter of the window."""
 
     @classmethod
     def of(cls, window: Window | None) -> WindowLimits:
-        """Return the limits that a window sets; none without one. Its reserve is all that is left for an answer."""
+        """Return the limits of a window, which leaves no more than its reserve for an answer."""
         if window is None:
             return cls()
         return cls(size=window.size, reserve=window.reserve, cap=window.cap, limit=window.limit, spare=False)
 
     def lowers(self, answer: int, size: int) -> bool:
-        """Return whether a shorter answer is asked for than one of so many tokens, where it counts in a window."""
+        """Return whether the limit of an answer that counts in the window is lowered."""
         return self.lower_answer or (self.lower_large and answer > size // _UNSURE)
 
     def window(self, size: int) -> Window:
-        """Return the window of a model of a size; a reserve that would fill it is left out."""
+        """Return a window of this size, without the reserve if that would fill it."""
         reserve = self.reserve if self.reserve < size else 0
         return Window(size, reserve=reserve, cap=self.cap, warn=self.warn, limit=self.limit)
 
@@ -91,21 +89,21 @@ class Room:
     """How many tokens a request may take."""
 
     window: int
-    """Tokens that the model holds."""
+    """The size of the context window in tokens."""
     fits: int
     """A request of at most this many tokens is sent as it came."""
     target: int
-    """A longer one is cut to this many, so that the answer has room too."""
+    """A longer one is cut to this many, so that the answer has room."""
     most: int
-    """What has to stay may take so many, with less room for the answer than was asked."""
+    """The parts that must stay may take this many, with less room for the answer than requested."""
     answer: int | None = None
-    """Tokens of an answer that have to fit beside the prompt; `None` if the server checks the prompt alone."""
+    """Tokens of the answer if it must fit the window with the prompt; `None` if the server checks only the prompt."""
     lowers: bool = False
-    """Whether a shorter answer is asked for, if the one that was asked for does not fit beside the prompt."""
+    """Whether the limit of the answer is lowered if it does not fit."""
 
     @classmethod
     def of(cls, tokens: int) -> Room:
-        """Return the room of a window that leaves nothing to decide."""
+        """Return the room of a window without reserve and cap."""
         return cls(window=tokens, fits=tokens, target=tokens, most=tokens)
 
     def at_most(self, tokens: int) -> Room:
@@ -116,17 +114,15 @@ class Room:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearnedWindow:
-    """What refusals taught about a model."""
+    """The window of a model as refusals stated it."""
 
     size: int | None
-    """The window that a refusal stated; `None` if none did."""
-    ratio: float
-    """How many tokens the provider counts for each of ours."""
+    """The stated size; `None` if no refusal stated one."""
     at: float
     ceiling: int | None = None
-    """Tokens, by our count, that a prompt may take after a refusal without numbers; `None` if there was none."""
+    """Tokens, by our count, that a prompt may take after a refusal that no window explains; `None` without one."""
     answer_counts: bool | None = None
-    """Whether prompt and answer together have to fit the window; `None` if that is unknown."""
+    """Whether prompt and answer must fit the window together; `None` if unknown."""
 
 
 class AcceptedPrompt(NamedTuple):
@@ -140,17 +136,17 @@ class AcceptedPrompt(NamedTuple):
 
 
 class Windows:
-    """What is known of the windows of models. Safe for threads."""
+    """The windows of models. Safe for threads."""
 
     def __init__(self, store: TolerantStore, clock: Callable[[], float] = time.time) -> None:
         self._store = store
         self._clock = clock
         self._learned: LearnedValues[LearnedWindow] = LearnedValues()
-        self._looked: OrderedDict[LearningScope, float] = OrderedDict()
-        """When the store was read for a scope."""
+        self._read = LearnedValues[float]()
+        """When the store was last read for a scope."""
         self._served: LearnedValues[dict[str, int]] = LearnedValues()
-        self._asked: OrderedDict[LearningScope, float] = OrderedDict()
-        """When a server was asked, by source."""
+        self._asked = LearnedValues[float]()
+        """When a server was last asked, by source."""
         self._accepted: LearnedValues[AcceptedPrompt] = LearnedValues()
 
     def room(
@@ -159,9 +155,9 @@ class Windows:
         """Return how many tokens a request may take; `None` if the window of the model is unknown.
 
         Args:
-            scope: whose request it is, and the model.
+            scope: the owner of the request, and the model.
             limits: what the program sets.
-            answer: tokens that the request asks for the answer; `None` if it does not say.
+            answer: the answer limit of the request; `None` if it sets none.
             exact: whether the request is counted exactly.
         """
         learned = self.learned(scope)
@@ -173,8 +169,7 @@ class Windows:
             return Room.of(ceiling) if ceiling is not None else None
         size, most = found
         counts = self.answer_counts(scope) if answer is not None else False
-        ratio = learned.ratio if learned is not None else 1.0
-        room = _room(size, most, limits, answer=answer, counts=counts, ratio=ratio, exact=exact)
+        room = _room(size, most, limits, answer=answer, counts=counts, exact=exact)
         return room if ceiling is None else room.at_most(ceiling)
 
     def _size(
@@ -192,73 +187,72 @@ class Windows:
         return (min(sizes), most) if sizes else None
 
     def learned(self, scope: LearningScope) -> LearnedWindow | None:
-        """Return what refusals taught about a model, as long as they count."""
+        """Return what refusals of the last hour taught about a model."""
         now = self._clock()
-        if now - self._looked.get(scope, 0.0) > STORE_INTERVAL and self._store.store is not None:
-            _noted(self._looked, scope, now)
+        if self._store.store is not None and now - (self._read.get(scope) or 0.0) > STORE_INTERVAL:
+            self._read.put(scope, now)
             failures, saved = self._store.failures, self._store.load(KIND, scope.id)
             if saved is not None:
-                values = {name: value for name, value in saved.body.items() if name != "scope"}
+                values: dict[str, Any] = {slot.name: saved.body.get(slot.name) for slot in fields(LearnedWindow)}
                 self._learned.put(scope, LearnedWindow(**values))
-            elif self._store.failures == failures:  # Somebody made the store forget it.
+            elif self._store.failures == failures:  # It was removed from the store.
                 self._learned.drop(scope)
         found = self._learned.get(scope)
         return found if found is not None and now - found.at < _LASTS else None
 
     def answer_counts(self, scope: LearningScope) -> bool | None:
-        """Return whether prompt and answer together have to fit the window of a model; `None` if that is unknown."""
+        """Return whether prompt and answer must fit the window of a model together; `None` if unknown."""
         learned = self.learned(scope)
         return counts_answer(scope.model) if learned is None or learned.answer_counts is None else learned.answer_counts
 
-    def took(self, scope: LearningScope, counted: int, reported: int = 0) -> None:
-        """Note that a model accepted a prompt of so many tokens, by our count and as the provider reported them."""
-        before = self._taken(scope)
+    def record_accepted(self, scope: LearningScope, counted: int, reported: int = 0) -> None:
+        """Record that a model accepted a prompt, with its tokens by our count and as reported."""
+        before = self._longest_accepted(scope)
         most = AcceptedPrompt(max(counted, before.counted), max(reported, before.reported), self._clock())
         self._accepted.put(scope, most)
 
-    def _taken(self, scope: LearningScope) -> AcceptedPrompt:
+    def _longest_accepted(self, scope: LearningScope) -> AcceptedPrompt:
         found = self._accepted.get(scope)
         return found if found is not None and self._clock() - found.at < _LASTS else AcceptedPrompt(0, 0, 0.0)
 
-    def accepted(self, scope: LearningScope, used: int, answer: int | None, window: int) -> None:
-        """Learn from an answer: if prompt and answer together exceed the window, they do not have to fit together.
+    def learn_from_answer(self, scope: LearningScope, used: int, answer: int | None, window: int) -> None:
+        """Learn from an accepted request: if prompt and answer exceed the window, they need not fit together.
 
         Args:
-            scope: whose request it was, and the model that answered.
-            used: tokens of its prompt.
-            answer: tokens that the request asked for the answer.
+            scope: the owner of the request, and the model that answered.
+            used: tokens of the prompt.
+            answer: the answer limit of the request.
             window: the window that was assumed.
         """
         if answer is None or answer >= window or used + answer <= window or self.answer_counts(scope) is False:
             return
-        before = self.learned(scope) or LearnedWindow(size=None, ratio=1.0, at=0)
+        before = self.learned(scope) or LearnedWindow(size=None, at=0)
         self._write(scope, replace(before, answer_counts=False, at=self._clock()))
 
     def refused(self, scope: LearningScope, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
-        """Learn from a refusal. After one without numbers, prompts stay below the refused size.
+        """Learn from a refusal. After one that states no window, prompts stay below the refused size.
 
-        A prompt that is not longer than one that was accepted was not refused because of the window, and a limit below
-        one that was accepted is not the window.
+        A prompt no longer than an accepted one was not refused because of the window, and a limit below an accepted
+        prompt is not the window.
 
         Args:
-            scope: whose request it was, and the model that refused.
-            overflow: what the refusal says, as far as it is believed.
+            scope: the owner of the request, and the model that refused it.
+            overflow: what the refusal says, without implausible numbers.
             used: tokens of the refused prompt by our count.
             window: the window that was assumed.
-            learns: whether the meter learns from the refusal itself, so that no ratio is needed.
+            learns: whether the meter itself learns from the refusal.
         """
-        before = self.learned(scope) or LearnedWindow(size=None, ratio=1.0, at=0)
-        size, ratio, ceiling = before.size, before.ratio, before.ceiling
-        taken, least = self._taken(scope), _least(scope.model, window)
+        before = self.learned(scope) or LearnedWindow(size=None, at=0)
+        size, ceiling = before.size, before.ceiling
+        taken, least = self._longest_accepted(scope), _least(scope.model, window)
         if overflow.limit is not None and overflow.limit >= max(taken.reported, least):
             size = overflow.limit
-        if overflow.limit is None and used > (most := max(taken.counted, least)):
+        # The prompt should have fitted, so the provider counts more tokens than this meter, which learns nothing.
+        undercounted = not learns and overflow.sent and window and window <= (overflow.limit or 0)
+        if (overflow.limit is None or undercounted) and used > (most := max(taken.counted, least)):
             ceiling = min(ceiling or used, max(most, int(used * overflow.retry_share)))
-        elif not learns and used and overflow.factor and overflow.sent and window and window <= (overflow.limit or 0):
-            # It should have fitted, so the provider counts more tokens than we do.
-            ratio = min(_MOST_RATIO, max(ratio, overflow.sent / used * 1.02))
         counts = not overflow.accepted if overflow.reply else before.answer_counts
-        learned = LearnedWindow(size=size, ratio=ratio, at=self._clock(), ceiling=ceiling, answer_counts=counts)
+        learned = LearnedWindow(size=size, at=self._clock(), ceiling=ceiling, answer_counts=counts)
         if replace(learned, at=before.at) != before or (size is not None and size == overflow.limit):
             self._write(scope, learned)
 
@@ -268,21 +262,22 @@ class Windows:
         self._store.save(KIND, scope.id, asdict(learned) | scope.about, 0 if saved is None else saved.version)
 
     def served(self, scope: LearningScope) -> int | None:
-        """Return the window of a model as its server states it, to its owner or to all; `None` if it does not."""
+        """Return the window of a model as its server stated it to this owner or to all; `None` if it did not."""
         names = _names(scope.model)
         found = (self._served.get(source(scope.server, owner)) or {} for owner in (scope.owner, ()))
         return next((windows[name] for windows in found for name in names if name in windows), None)
 
     def asked(self, source: LearningScope) -> bool:
-        """Return whether a server was asked lately."""
-        return self._clock() - self._asked.get(source, -_SERVER_INTERVAL) < _SERVER_INTERVAL
+        """Return whether a server was asked in the last ten minutes."""
+        before = self._asked.get(source)
+        return before is not None and self._clock() - before < _SERVER_INTERVAL
 
     async def ask(self, source: LearningScope, fetch: Fetch) -> None:
-        """Ask a server for the windows of its models, and remember that it was asked, also without an answer.
+        """Ask a server for the windows of its models, and remember when, even without an answer.
 
-        What it does not state this time, as when it fails, stays as it was known.
+        Windows that it does not state this time stay as they were.
         """
-        _noted(self._asked, source, self._clock())
+        self._asked.put(source, self._clock())
         found, own = listed(await fetch("models")), _own_window(await fetch("/props"))
         before = self._served.get(source) or {}
         found, own = {**before, **{fold(name): size for name, size in found.items()}, **found}, own or before.get("")
@@ -293,22 +288,14 @@ class Windows:
 
 
 def source(server: str, owner: tuple[str, ...] = ()) -> LearningScope:
-    """Return who is told the windows of a server: the owner of the key that it is asked with, or all clients."""
+    """Return the scope of the windows of a server: the owner of the key that it is asked with, or all clients."""
     return LearningScope("", owner, server)
 
 
 @lru_cache(maxsize=1_024)
 def _names(model: str) -> tuple[str, ...]:
-    """Return the names under which a server may list a model; empty for one that has a single window for all."""
+    """Return the names under which a server may list a model; the empty name has the window of all its models."""
     return (model, *map(fold, spellings(model)), "")
-
-
-def _noted(times: OrderedDict[LearningScope, float], scope: LearningScope, now: float) -> None:
-    """Note a time, and forget the oldest."""
-    times.pop(scope, None)
-    times[scope] = now
-    while len(times) > _MOST:
-        times.popitem(last=False)
 
 
 @lru_cache(maxsize=1_024)
@@ -319,15 +306,12 @@ def _room(
     *,
     answer: int | None,
     counts: bool | None,
-    ratio: float,
     exact: bool,
 ) -> Room:
-    """Return the room in a window of a size, whose input may take `most` tokens."""
+    """Return the room in a window of `size` tokens whose input may take `most`."""
     share = 1.0
     if not exact and limits.margin:
         share = float(1 - fraction("safety_margin", limits.margin))
-    if ratio > 1:
-        share /= ratio
     if limits.limit is not None:
         most = limits.limit if most is None else min(limits.limit, most)
     lowers = limits.lower_answer or (bool(counts) and limits.lowers(answer or 0, size))
@@ -337,14 +321,14 @@ def _room(
 
 
 def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool | None) -> tuple[int, int, int]:
-    """Return the tokens left free for the answer: by a request as it came, by one that is cut, and at the least."""
+    """Return the tokens left free for the answer: by a request that fits, by one that is cut, and at the least."""
     spare = answer_room(size) if limits.spare else 0
     if answer is None or (answer >= size and not counts):
         return limits.reserve, limits.reserve or spare, limits.reserve
     if limits.lower_answer or counts is False:
         enough = min(answer, max(limits.reserve, answer_room(size)))
         return enough, enough, 0
-    if counts is None:  # A server that counts the answer says so once; then all of it is reserved.
+    if counts is None:  # A server that counts the answer refuses once; from then on all of it is reserved.
         answer = min(answer, size // _UNSURE)
     return answer, answer, answer if counts else 0
 
@@ -357,7 +341,7 @@ def _budget(size: int, reserve: int, cap: float | str | None, limit: int | None)
 
 
 def listed(answer: Any) -> dict[str, int]:
-    """Return the windows that a list of models states, by model."""
+    """Return the windows in a server's list of models, by model."""
     found: dict[str, int] = {}
     entries = answer.get("data") if isinstance(answer, Mapping) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -378,6 +362,6 @@ def _own_window(answer: Any) -> int | None:
 
 
 def _least(model: str, window: int | None) -> int:
-    """Return the tokens that a model takes at the least, whatever a refusal says; `window` is what was assumed."""
-    least = _LEAST_LISTED if known(model) is not None else _LEAST
+    """Return the smallest window that a refusal may state for a model; `window` is the assumed one."""
+    least = _LEAST_LISTED if known(model) is not None else LEAST_WINDOW
     return least if window is None else min(least, window // _LOWERED)

@@ -1,8 +1,7 @@
-"""What the prompts of a session hold, as entries of its log: what each cut changes of the one before.
+"""Log entries for the cuts of a session: each has only the changes from the cut before.
 
-A cut of a long history holds thousands of shortened messages, most of them those of the cut before. Written whole each
-time, they would be most of the log. Messages are written as values that a store takes; of a prompt, a message that was
-sent as it came is only its index.
+A cut of a long history has thousands of shortened messages, most of them unchanged from the cut before. Written whole
+each time, they would fill most of the log. In a captured prompt, an unchanged message is only its index.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from brim.wire.base import jsonable
 
 
 def storable(value: Any) -> Any:
-    """Return a message as values that a store takes: a client library's own objects become the fields that were set."""
+    """Return a message as JSON values: a client library's objects become their fields."""
     known = plain(value)
     if isinstance(known, Mapping):
         return {key: each if type(each) is str else storable(each) for key, each in known.items()}
@@ -28,13 +27,13 @@ def storable(value: Any) -> Any:
 
 
 def folded(sent: Sequence[Any], history: Sequence[Any]) -> list[Any]:
-    """Return the index of each message that was sent as it came, and any other message whole."""
+    """Return the index of each unchanged message, and any other message whole."""
     places = {id(raw): at for at, raw in enumerate(history)}
     return [places[id(raw)] if id(raw) in places else jsonable(raw) for raw in sent]
 
 
 def unfolded(lines: Sequence[Any], history: Sequence[Any]) -> list[tuple[int | None, Any]]:
-    """Return the messages that `folded` wrote, each with its index in the history if it was sent as it came.
+    """Return the messages that `folded` wrote, each with its index in the history if it was unchanged.
 
     Raises:
         InvalidValue: the history has no message at an index.
@@ -59,7 +58,7 @@ Record = Mapping[str, Any]
 
 
 def changes(held: HeldCut, before: HeldCut | None) -> Record | None:
-    """Return what a cut changes of the one before, as JSON values; `None` if only messages came at its end."""
+    """Return the changes from one cut to the next as JSON values; `None` if messages were only appended."""
     had = {} if before is None else before.edits
     record: dict[str, Any] = {
         name: getattr(held, name) for name in _VALUES if before is None or getattr(held, name) != getattr(before, name)
@@ -75,7 +74,7 @@ def changes(held: HeldCut, before: HeldCut | None) -> Record | None:
 
 
 def changed(before: Record | None, record: Record) -> Record:
-    """Return the record of a whole cut after changes of the one before."""
+    """Return the record of a cut after changes."""
     made = {**(before or {}), **record}
     gone = set(made.pop("gone", ()))
     if gone or "edits" in record:
@@ -85,12 +84,12 @@ def changed(before: Record | None, record: Record) -> Record:
 
 
 def grown(record: Record, length: int) -> Record:
-    """Return the record of a cut after which messages came, up to so many."""
+    """Return the record of a cut after messages were appended, up to `length`."""
     return {**record, "kept": _grown(record["kept"], length), "length": length}
 
 
 def cut_from(record: Record | None, turns: Turns | None = None) -> HeldCut | None:
-    """Return the cut of a whole record; `None` if there is none, or if it was not made of these turns."""
+    """Return the cut of a record; `None` if there is none, or if it was not made of these turns."""
     if record is None or (turns is not None and record["length"] > len(turns)):
         return None
     values = dict(record) if turns is None else {**record, "check": turns.fingerprint(record["length"])}
@@ -99,5 +98,5 @@ def cut_from(record: Record | None, turns: Turns | None = None) -> HeldCut | Non
 
 
 def _grown(kept: Sequence[Sequence[int]], length: int) -> tuple[tuple[int, ...], ...]:
-    """Return the ranges of a cut after which all messages were kept, up to so many."""
+    """Return the kept ranges of a cut with the last one extended to `length`."""
     return (*map(tuple, kept[:-1]), (kept[-1][0], length)) if kept else ()

@@ -1,8 +1,7 @@
-"""What a session writes to its log, in a store or in memory."""
+"""Writes the log of a session, in a store or in memory."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 
 from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError
@@ -13,10 +12,6 @@ from brim.store.values import encode_body
 
 Lines = Sequence[Line]
 
-_TRIES = 2
-"""How often a write that failed is tried again at once, if failures of the store are not raised."""
-_PATIENCE = 1.0
-"""Seconds after which it is not: a store that is locked has kept the request waiting already."""
 _KEPT = ("turn", "text", DROPPED)
 """The kinds of entries that hold what was dropped."""
 
@@ -24,8 +19,8 @@ _KEPT = ("turn", "text", DROPPED)
 class Journal:
     """Writes to the log of one session; without a store the log is in memory.
 
-    A write that failed may still have arrived: the store is asked, and if it does not answer, it is asked again before
-    the next write. So nothing is written twice, and nothing that was written counts as failed.
+    A write that failed may still have arrived. The journal asks the store, and if it does not answer, again before the
+    next write. So nothing is written twice, and nothing that was written counts as failed.
     """
 
     def __init__(self, store: Store | None, session: str, number: int = 0) -> None:
@@ -41,24 +36,23 @@ class Journal:
         self.number = number
         """The number of the last entry."""
         self.since: float | None = None
-        """When the session was created, so that one which was purged and begun anew is known; `None` before that."""
+        """When the session was created, to detect one that was purged and begun anew; `None` before that."""
         self.on_failure: Callable[[StoreError], object] | None = None
-        """Called with each failure of the store, which is not raised then: what could not be written is tried again at
-        once, and then written with the next entries."""
+        """Called with each failure of the store instead of raising it; unwritten entries are written with the next."""
         self.kinds: Collection[str] | None = None
         """The kinds of entries that are written; `None` for all."""
         self.owed: list[Line] = []
         """Entries that could not be written yet."""
         self._unsure: list[Line] = []
-        """Entries of a write that failed, of which it is not known whether they were written."""
+        """Entries of a failed write that may have arrived."""
         self._meta: Body | None = None
-        """What the list of sessions is to show, as last passed to `write`."""
+        """What the list of sessions shows, as last passed to `write`."""
         self._memory = MemoryLog()
-        self.dropped = DroppedTexts(store, session, lambda: MemoryLog(self.owed) if store else self._memory, self.line)
+        self.dropped = DroppedTexts(store or self._memory, session)
 
     @property
     def next(self) -> int:
-        """The number of the next entry that is written; of those that cannot be written yet, none is lost."""
+        """The number of the next entry, counting those that could not be written yet."""
         return self.number + len(self.owed) + 1
 
     def write(self, lines: Lines, meta: Body | None = None) -> None:
@@ -70,12 +64,11 @@ class Journal:
         """
         more = [line for line in lines if self.kinds is None or line[0] in self.kinds]
         if self.store is None:
-            self.number = self._memory.add(more)
+            self.number = self._memory.append(more)
             return
         self._meta = self._meta if meta is None else meta
         if not more and not self.owed:
             return
-        until = time.monotonic() + _PATIENCE
         try:
             self._write(self.store, more)
         except Conflict:
@@ -84,49 +77,23 @@ class Journal:
             if self.on_failure is None:
                 raise
             self.on_failure(error)
-            before, self.owed = self.owed, [*self.owed, *more]
-            try:
-                self._write_owed(self.store, self.on_failure, until)
-            except Conflict:  # The caller reads the log, and makes these entries again.
-                self.owed = before
-                raise
-
-    def _write_owed(self, store: Store, on_failure: Callable[[StoreError], object], until: float) -> None:
-        """Try again at once, so that little is owed if another process takes the session over, or this one ends.
-
-        Raises:
-            Conflict: another writer has written to this session.
-        """
-        for _ in range(_TRIES):
-            if not self.owed or time.monotonic() > until:
-                return
-            try:
-                self._write(store, [])
-            except Conflict:
-                raise
-            except StoreError as error:
-                on_failure(error)
-
-    def line(self, number: int) -> Body | None:
-        """Return the body of an entry that is in memory; `None` if it is in the store."""
-        lines, first = (self._memory.lines, 1) if self.store is None else (self.owed, self.number + 1)
-        return lines[number - first][1] if 0 <= number - first < len(lines) else None
+            self.owed = [*self.owed, *more]
 
     def unread(self) -> list[LogEntry]:
-        """Return the entries that others have written since the last one that is known here."""
+        """Return the entries that others have written since the last one known here."""
         return [] if self.store is None else self.store.entries(self.session, after=self.number)
 
     def forget_owed(self) -> None:
-        """Drop entries that could not be written yet, for a caller that brings them again; dropped texts stay."""
+        """Forget unwritten entries that the caller brings again; keep those with dropped texts."""
         self.owed = [line for line in self.owed if line[0] in _KEPT]
 
     def purged(self) -> SessionPurged:
-        """Return the error of a log that is gone."""
+        """Return the error for a log that was purged."""
         place = "" if self.store is None else self.store.url
         return SessionPurged(place, f"session {self.session!r} was purged: begin a new one")
 
     def _write(self, store: Store, lines: list[Line]) -> None:
-        """Write lines after those that could not be written yet, unless they have arrived."""
+        """Write the owed lines and then these, unless they have arrived."""
         if self._has_arrived(lines):
             return
         lines = [*self.owed, *lines]
@@ -142,13 +109,13 @@ class Journal:
                 self.since = None if row is None else row.created
         except (Conflict, InvalidValue):
             raise
-        except BaseException as error:  # Whatever ended it, it may have been written.
+        except BaseException as error:  # Whatever the error, it may have been written.
             self._unsure = lines
             if self.on_failure is not None or not isinstance(error, StoreError) or not self._has_arrived(lines):
                 raise
 
     def _has_arrived(self, lines: list[Line]) -> bool:
-        """Find out whether the last write that failed has arrived; return whether these lines need not be written.
+        """Find out whether the last failed write has arrived; return whether these lines are in the log already.
 
         Raises:
             Conflict: it has arrived, and other lines are to be written now.

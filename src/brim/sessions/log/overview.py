@@ -1,4 +1,4 @@
-"""The sessions of a store at a glance: how full the current one is, and the totals of the recent ones.
+"""The sessions of a store at a glance: the size of the current one, and the totals of the recent ones.
 
 The conversations of a gateway belong to its clients. All other sessions belong to the user who opens the store.
 """
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from brim.errors import UnknownName
-from brim.sessions.log.dropped_texts import DroppedTexts
+from brim.sessions.log.dropped_texts import DroppedTexts, MemoryLog
 from brim.store.base import SessionRow, Store
 
 RECENT = 20
@@ -18,7 +18,7 @@ RECENT = 20
 GATEWAY = "gateway"
 """The kind of the rows that gateways write."""
 _MOST = 1_000
-"""Sessions among which one is looked for."""
+"""The newest sessions, among which one is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,23 +51,20 @@ class GatewayUse:
     used: int
     """Tokens of the newest prompt."""
     before: int | None
-    """Tokens of the newest request as it came."""
+    """Tokens of the newest request before it was cut."""
     budget: int | None
     window: int | None
     cuts: int
-    """How often the conversation was cut; 0 if that was not recorded."""
+    """How often the conversation was cut."""
     regret: Mapping[str, Any] = field(default_factory=dict)
-    """Calls that were made again because a cut had taken their results, the tokens of these, and both by cut."""
+    """Calls that were repeated because a cut had removed their results, their tokens, and both by cut."""
 
     @classmethod
-    def of(cls, name: str, updated: float, values: Mapping[str, Any]) -> GatewayUse:
-        """Return a conversation from the values that a gateway recorded; those of older versions lack some."""
-        known: dict[str, Any] = {
-            slot.name: values.get(slot.name) for slot in fields(cls) if slot.name not in ("id", "updated")
-        }
-        known |= {"model": known["model"] or "", "key": known["key"] or "", "cuts": known["cuts"] or 0}
+    def of(cls, name: str, updated: float, status: Mapping[str, Any]) -> GatewayUse:
+        """Return a conversation from its status; without repeated calls, a status has no `regret`."""
+        known = {slot.name: status.get(slot.name) for slot in fields(cls) if slot.name not in ("id", "updated")}
         known["regret"] = known["regret"] or {"calls": 0, "tokens": 0, "cuts": {}}
-        return cls(id=name, updated=updated, **known)
+        return cls(id=name, updated=updated, **known)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -83,7 +80,7 @@ class Overview:
     recent: tuple[SessionUse, ...]
     """The most recently written first."""
     gateway: tuple[GatewayUse, ...] = ()
-    """The conversations that gateways cut, the most recently written first; the requested one alone."""
+    """The conversations that gateways cut, the most recently written first, or the requested one alone."""
 
     @property
     def peak(self) -> float:
@@ -120,10 +117,10 @@ def overview(
     recent: int = RECENT,
     may_read: Callable[[SessionRow], bool] | None = None,
 ) -> Overview:
-    """Return the overview of a store, or of those of its sessions that may be read.
+    """Return the overview of a store, or of the sessions in it that may be read.
 
     Raises:
-        UnknownName: there is no such session of this id.
+        UnknownName: there is no session of this id.
     """
     known = [row for row in store.sessions(limit=_MOST) if may_read is None or may_read(row)]
     if session is not None and all(row.id != session for row in known):
@@ -178,10 +175,10 @@ class ReadableSessions:
         rows = [row for row in (found.current, *found.gateway) if row is not None]
         newest = max(rows, key=lambda row: row.updated, default=None)
         name = session or (newest.id if newest is not None else "")
-        return DroppedTexts(self.store if name else None, name)
+        return DroppedTexts(self.store if name else MemoryLog(), name)
 
     def _may_read(self, row: SessionRow) -> bool:
         if self._names:
             return row.id in self._names
-        # A row without a status may be that of a gateway which has not written it yet.
+        # A row without a status may belong to a gateway that has not written it yet.
         return row.meta.get("kind") != GATEWAY and isinstance(row.meta.get("status"), Mapping)

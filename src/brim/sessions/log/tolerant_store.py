@@ -1,6 +1,6 @@
-"""A store that may fail: requests go on without it, and the log says so.
+"""A store whose failures are logged while requests continue without it.
 
-It holds what makes prompts kinder to the cache and counts better. No request is wrong without it.
+It improves caching and counting; no request needs it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The texts of a loop: how a context begins, the summary of one that ends, and what the user says between steps."""
+"""The texts of a loop: the first message of a context, the summary of the last one, and user messages between steps."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from brim.wire import format_of, wire
 
 
 def handover_summary(session: Session, messages: Sequence[Any], known: Continuation | None, limit: int) -> str:
-    """Return what the caller's summariser makes of a context that ends; empty without one, or if it failed.
+    """Return the summary of a context by the caller's summariser; empty if there is none, or if it failed.
 
     Args:
         session: the session of the loop.
         messages: the messages of the context.
-        known: the continuation that it began with.
-        limit: the most tokens of the whole hand-over; a summary takes half of it.
+        known: the continuation that the context began with.
+        limit: tokens of the whole hand-over; a summary takes at most half of it.
     """
     summarise: Any = session.summariser
     if summarise is None or not messages:
@@ -45,20 +45,20 @@ def handover_summary(session: Session, messages: Sequence[Any], known: Continuat
         else:
             answer = summarise(ending.reading(ending.input_limit), ending.limit)
         return model_summary.checked(ending, answer)
-    except Exception as error:  # A model or the caller's own code; the loop goes on with what was extracted.
+    except Exception as error:  # A model or the caller's own code; the loop continues with the extract.
         message = "the summariser failed (%s: %s); the context is handed over without a summary"
         logging.getLogger("brim.sessions").warning(message, type(error).__name__, redact(str(error)))
         return ""
 
 
 _RESULT = 300
-"""Characters of each result; all of them are whole in the tick."""
+"""Characters of each result in a hand-over; the tick has whole results."""
 _SHARE = 4
-"""Results may take one part in so many of a continuation's tokens."""
+"""Results may take a quarter of a continuation's tokens."""
 
 
 def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
-    """Return the first message of a fresh context: the goal, the handoff, the results."""
+    """Return the first message of a fresh context: the goal, the hand-over, the results."""
     handed = progress.continuation
     if handed is None:
         return goal
@@ -90,7 +90,7 @@ def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
 
 
 def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:
-    """Return the first message with what the user said last, and the other messages that the model has not read."""
+    """Return the first message with the user's last words added, and the other messages that the model has not read."""
     reader = wire(format)
     rest = list(unread)
     while rest:
@@ -105,7 +105,7 @@ def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, lis
 
 
 def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> list[str]:
-    """Return what the user says next, if the model has spoken last: providers expect a message of the user then."""
+    """Return the next user message if the model spoke last, since providers expect one then."""
     if progress.ended is not None or not step.messages:
         return []
     last = wire(format_of(step.messages) or session.format).read(step.messages[-1], len(step.messages) - 1)

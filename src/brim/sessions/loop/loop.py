@@ -1,9 +1,9 @@
 """Repeated work towards a goal, in contexts that never grow too large.
 
-The loop runs one step after the other. When the context reaches the tick's share of the window, it stops where no call
-waits for its result, extracts what the next context needs, and continues in a fresh one. From outside it is one loop:
-iterations, cost and results add up. Every step is durable before the next begins. If the store fails, the next run
-writes the step that was made.
+The loop runs one step after the other. When the context reaches the tick's share of the window, it waits until no tool
+call is open, extracts what the next context needs, and continues in a fresh one. Iterations, cost and results are
+counted for the whole loop. Every step is durable before the next begins. If the store fails, the next run writes the
+step.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class Loop:
         """Begin a loop; `run` runs it.
 
         Args:
-            goal: what it is for. It is the first message of every context.
-            act: makes one step: it gets a `Tick` and returns a `Step`; it may be async.
+            goal: the goal, which begins the first message of every context.
+            act: makes one step: it takes a `Tick` and returns a `Step`; it may be async.
             window: the window of the model; by default that of the catalogue.
             model: the model that is called.
             tick_cap: the share of the window at which a tick continues in a fresh context.
@@ -75,14 +75,14 @@ class Loop:
             id: its name in the store; by default a new one.
             meter: the meter; by default the model's.
             system: the system prompt of every context.
-            tools: the tool definitions that are sent.
+            tools: the tool definitions of every request.
             clock: returns the time in seconds.
-            observers: observers of its events, in addition to those of the process.
+            observers: receive events, in addition to the observers of the process.
             on_notice: called with notices for the user, if `boundary` is `visible`.
             format: the format of the messages; by default it is detected.
             tool_limit: the most tokens of one tool result, or a share of the tick's budget.
-            summarise: a model, or a function from a text and a limit to a summary, that summarises each context which
-                ends; by default what is handed over is extracted.
+            summarise: a model, or a function from a text and a limit to a summary, that summarises each context when it
+                ends; by default the hand-over is extracted.
             limits: `max_sub_ticks`, `max_steps`, `max_cost`, `max_seconds`, `boundary`, `handoff_share`: see `Limits`.
 
         Raises:
@@ -110,7 +110,7 @@ class Loop:
         self._act, self._system, self._tools = act, system, tools
         self._stopped = False
         self._made: tuple[Step, Tick, float] | None = None
-        """A step that was made and is not written yet, with the seconds that it took."""
+        """A step that is not written yet, with its duration in seconds."""
         self._usage: Any = None
         """The usage of a step that is not recorded yet."""
         self._timer = time.monotonic if session.clock is time.time else session.clock
@@ -133,10 +133,10 @@ class Loop:
         summarise: Summariser | None = None,
         **limits: Any,
     ) -> Loop:
-        """Return a loop as its last step left it: a step that is done is never repeated.
+        """Return a stored loop, to continue after its last step; finished steps are never repeated.
 
-        Its goal, system prompt, tools and limits are those that it began with. Arguments given here replace them, so
-        that a loop which ended at a limit can continue.
+        Its goal, system prompt, tools and limits are stored. Arguments replace them, so that a loop that ended at a
+        limit can continue.
 
         Raises:
             UnknownName: the store has no loop of this id.
@@ -148,7 +148,7 @@ class Loop:
         begun = first_event(kept, id)
         if begun is None:
             raise UnknownName("loop", id, [row.id for row in kept.sessions(limit=1_000) if row.id != id])
-        # Another worker may have written since the session was read; its entries are ignored.
+        # Entries that another worker wrote since the session was read are ignored.
         progress = progress_in(kept, id, begun, session.number)
         made = cls.__new__(cls)
         made._set_up(
@@ -174,7 +174,7 @@ class Loop:
 
     @property
     def unwritten(self) -> bool:
-        """Whether the store failed when a step was written: the next run writes it, and does not repeat it."""
+        """Whether the store failed while a step was written; the next run writes it without repeating it."""
         return self._made is not None or self._usage is not None
 
     def close(self) -> None:
@@ -197,7 +197,7 @@ class Loop:
         """Run to the end, or for `ticks` iterations, and return the outcome; an async `act` is awaited.
 
         Raises:
-            StoreError: the store cannot be written. Run it again: a step that was made is written, not repeated.
+            StoreError: the store cannot be written. Run it again: the finished step is written, not repeated.
             Conflict: another worker runs this loop.
             InvalidType: `act` is async and this is called inside an event loop: await `arun` there.
         """
@@ -208,14 +208,14 @@ class Loop:
             return _run_async(step, self._act)
 
         try:
-            # It never waits, so it runs to its end without an event loop.
+            # Nothing in it waits, so it runs to its end without an event loop.
             self._drive(ticks, settle, _here).send(None)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
         raise AssertionError
 
     async def arun(self, ticks: int | None = None) -> Outcome:
-        """Run to the end, or for `ticks` iterations, inside an event loop; the store is used in a thread."""
+        """Run to the end, or for `ticks` iterations, inside an event loop; a thread uses the store."""
         return await self._drive(ticks, _waited, _in_thread)
 
     async def _drive(
@@ -235,7 +235,7 @@ class Loop:
                 step: Any = self._act(found)
                 if inspect.isawaitable(step):
                     step = await settle(step)
-            except Exception as error:  # It is raised again, unless a smaller prompt helps.
+            except Exception as error:  # Raised again unless a smaller prompt helps.
                 ended, found = await work(_advance, steps.throw, error)
             else:
                 ended, found = await work(_advance, steps.send, step)
@@ -305,7 +305,7 @@ class Loop:
         )
 
     def _full(self) -> int | None:
-        """Return the tokens of a context that has reached its share and can end here; `None` for any other."""
+        """Return the tokens of a context that has reached its share and can end now; otherwise `None`."""
         session = self.session
         if session.unfinished or self.progress.fresh:
             return None
@@ -313,11 +313,11 @@ class Loop:
         return used if used >= session.budget else None
 
     def _hand_over(self, used: int) -> None:
-        """Continue in a fresh context with what the old one hands over; what the model has not read goes over whole."""
+        """Continue in a fresh context with the hand-over of the old one, and messages that the model has not read."""
         session, limits, meter = self.session, self.limits, self.session.meter
         limit = max(1, int(session.budget * fraction("handoff_share", limits.handoff_share)))
         progress = self.progress.copy()
-        # A context that was handed over begins with the message of `brief.opening`; all of it is known.
+        # After a hand-over, the first message is that of `brief.opening`, which the continuation covers.
         messages = session.messages if progress.continuation is None else session.messages[1:]
         unread = messages[len(messages) - min(session.unread, len(messages)) :]
         read = messages[: len(messages) - len(unread)]
@@ -346,7 +346,7 @@ class Loop:
             session.notify(brief.boundary(progress))
 
     def _settle(self) -> None:
-        """Write the step that was made, and record its usage; after a failure of the store they are tried again."""
+        """Write the last step and record its usage; after a failure of the store the next run tries again."""
         try:
             if self._made is not None:
                 self._record(*self._made)
@@ -354,13 +354,13 @@ class Loop:
             if self._usage is not None:
                 self.session.record_usage(self._usage)
             self._usage = None
-        except Exception as error:  # A step that cannot be written at all is not kept.
+        except Exception as error:  # Only a failure of the store can be tried again.
             if isinstance(error, Conflict) or not isinstance(error, StoreError):
                 self._made = self._usage = None
             raise
 
     def _record(self, step: Step, tick: Tick, seconds: float) -> None:
-        """Write what a step has done."""
+        """Write the progress of a step."""
         session, progress = self.session, self.progress.copy()
         progress.seconds = round(progress.seconds + seconds, 6)
         progress.steps += 1
@@ -382,7 +382,7 @@ class Loop:
             self._usage = step.usage
 
     def _write(self, progress: Progress, event: Body, messages: Sequence[Any] = (), result: Any = None) -> None:
-        """Write the progress, and messages and a result with it, and continue from there."""
+        """Write the progress with messages and a result, and continue with it."""
         self.session.about |= {"iterations": progress.iterations, "ended": progress.ended}
         body = {**event, "progress": progress.to_dict()}
         results = [] if result is None else [(RESULT, {RESULT: result})]
@@ -393,7 +393,7 @@ class Loop:
         """Make prompts smaller after a refusal, so that the step can be retried.
 
         Raises:
-            Exception: `error`, if it is no overflow or a tool call was already sent.
+            Exception: `error`, if it is not an overflow error or a tool call was already sent.
         """
         overflow = is_overflow(error)
         if overflow is None:
@@ -422,7 +422,7 @@ class Loop:
 
 
 def _advance(step: Callable[..., Any], *given: Any) -> tuple[bool, Any]:
-    """Return whether a generator has ended, and what it yields or returns; its end cannot cross a coroutine."""
+    """Return whether a generator has ended, and what it yields or returns; StopIteration cannot leave a coroutine."""
     try:
         return False, step(*given)
     except StopIteration as end:
@@ -459,9 +459,9 @@ async def _here(function: Callable[..., Any], *given: Any) -> Any:
 
 
 async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
-    """Return what a function returns that may wait for a store, while the event loop goes on.
+    """Return the result of a function that may wait for a store, in a thread.
 
-    What was begun is finished even if the task is cancelled meanwhile: a step is written, or not at all.
+    It finishes even if the task is cancelled, so a step is written whole or not at all.
     """
     work = asyncio.ensure_future(asyncio.to_thread(function, *given))
     try:

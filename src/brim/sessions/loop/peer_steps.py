@@ -1,7 +1,7 @@
-"""A loop whose steps another process makes, in any language: a JSON value a line, in both directions.
+"""A loop whose steps are made by another process in any language: JSON lines in both directions.
 
 The loop writes a tick and reads its step, one after the other. Each step is durable before the next tick is written, so
-a process that is killed on either side continues after the last step that was written.
+after a crash on either side the loop continues after the last written step.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class PeerSteps:
         """Write a tick, and return its step.
 
         Raises:
-            PeerGone: no line came.
+            PeerGone: the input ended.
             ModelError: the other process reports an error; the tick is retried if the prompt was too long.
             InvalidValue: the line is not a step.
         """
         self.write("tick", **tick_values(tick))
         line = next((each for each in self._lines if each.strip()), None)
         if line is None:
-            raise PeerGone("the input ended before the step of a tick came; run the same command to continue")
+            raise PeerGone("the input ended before the step of a tick; run the same command to continue")
         return step_of(line)
 
     def notice(self, text: str) -> None:
@@ -64,7 +64,7 @@ class PeerSteps:
 
 
 def tick_values(tick: Tick) -> dict[str, Any]:
-    """Return a tick as JSON values; the continuation is its text, as the prompt has it."""
+    """Return a tick as JSON values, with the continuation as text."""
     names = ("messages", "goal", "iteration", "sub_tick", "state", "results", "system", "tools", "used", "budget")
     values = {name: jsonable(getattr(tick, name)) for name in names}
     handed = tick.continuation

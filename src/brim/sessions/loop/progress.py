@@ -1,4 +1,4 @@
-"""The goal, the limits and the progress of a loop; they are stored, so that a resumed loop has them too."""
+"""The goal, the limits and the progress of a loop, which are stored to resume it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from brim.sessions.settings import SessionSettings
 from brim.store.base import Body, LogEntry, Store
 
 RESULT, CONTINUATION = "result", "continuation"
-"""Kinds of entries of their own: a loop that is resumed reads all of its results, and its last continuation."""
-_RECENT = 16
-"""Events that are read first for the newest progress: few others come after it."""
+"""The kinds of entries for results and continuations; a resumed loop reads all results and the last continuation."""
 _LOGGED = ("iterations", "sub_tick", "sub_ticks", "steps", "steps_here", "fresh", "cost", "seconds", "ended", "state")
 
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a loop; every step writes it to the log."""
+    """The progress of a loop, which every step writes to the log."""
 
     iterations: int = 0
     """Iterations that are finished."""
@@ -40,7 +38,7 @@ class Progress:
     ended: str | None = None
     state: dict[str, Any] = field(default_factory=dict)
     continuation: Continuation | None = None
-    """The handoff of the last context."""
+    """The hand-over of the last context."""
     results: list[Any] = field(default_factory=list)
 
     def copy(self) -> Progress:
@@ -48,7 +46,7 @@ class Progress:
         return replace(self, results=list(self.results))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values, without the results and the continuation, which have entries of their own."""
+        """Return it as JSON values, without results and continuation, which have separate entries."""
         return {name: getattr(self, name) for name in _LOGGED}
 
     def apply(self, body: Mapping[str, Any]) -> None:
@@ -59,15 +57,13 @@ class Progress:
 
 
 def first_event(store: Store, loop: str) -> Body | None:
-    """Return the event by which a loop began; `None` if there is no such loop."""
+    """Return the first event of a loop; `None` if there is no such loop."""
     found = store.entries(loop, kinds=["event"], limit=1)
-    if found and "progress" in found[0].body:
-        return found[0].body
-    return next((entry.body for entry in store.entries(loop, kinds=["event"]) if "progress" in entry.body), None)
+    return found[0].body if found and "progress" in found[0].body else None
 
 
 def progress_in(store: Store, loop: str, begun: Body, until: int) -> Progress:
-    """Return the progress of a loop as its log had it up to an entry; another worker may have written since."""
+    """Return the progress of a loop from its log up to the entry `until`; another worker may have written since."""
     made = Progress()
     made.apply(_newest(store, loop, until, "event", "progress") or begun)
     if (last := _newest(store, loop, until, CONTINUATION, CONTINUATION)) is not None:
@@ -77,8 +73,8 @@ def progress_in(store: Store, loop: str, begun: Body, until: int) -> Progress:
 
 
 def _newest(store: Store, loop: str, until: int, kind: str, name: str) -> Body | None:
-    """Return the newest entry of a kind that has a field, up to a number; `None` if there is none."""
-    for limit in (_RECENT if kind == "event" else 1, None):
+    """Return the newest entry of a kind with a field, up to the entry `until`; `None` if there is none."""
+    for limit in (1, None):  # The newest one, almost always.
         entries: list[LogEntry] = store.entries(loop, kinds=[kind], limit=limit, newest=True)
         found = [entry.body for entry in entries if entry.number <= until and name in entry.body]
         if found:
@@ -154,7 +150,7 @@ class Limits:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], changes: Mapping[str, Any]) -> Limits:
-        """Return the limits of `values`, without those that this version does not know, and with changes.
+        """Return the limits in `values` that this version knows, with changes.
 
         Raises:
             InvalidValue: a change is unknown or invalid.

@@ -1,4 +1,4 @@
-"""The values that a loop and its `act` exchange: a tick, a step, and the outcome at the end."""
+"""The values between a loop and its caller: a tick, a step, and the outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from brim.llm import Usage, cost
 from brim.sessions.learning.usage import reported
 
 ENDS = ("continue", "iteration", "goal")
-"""What a step ends: nothing, its iteration, or the loop because the goal is reached."""
+"""What a step ends: nothing, its iteration, or the loop, because the goal is reached."""
 
 ENDED = ("goal", "max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds", "stopped", "paused")
 """Why a loop ended. A loop that is paused or ended by a limit can be resumed."""
@@ -30,7 +30,7 @@ class Tick:
     sub_tick: int
     """How often this iteration continued in a fresh context; 0 in its first."""
     state: dict[str, Any]
-    """State that lasts: change it, or return another with the step."""
+    """State that is kept: change it, or return another with the step."""
     results: Sequence[Any]
     """The results of the steps so far."""
     system: Any = None
@@ -40,9 +40,9 @@ class Tick:
     """Tokens of the prompt."""
     budget: int = 0
     continuation: Continuation | None = None
-    """The handoff of the last context."""
+    """The hand-over of the last context."""
     emitted: bool = False
-    """Set it once a tool call was sent: from then on the step is not retried."""
+    """Set it once a tool call was sent, so that the step is not retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,9 @@ class Step:
     result: Any = None
     """A result as JSON values; the loop collects it."""
     state: Mapping[str, Any] | None = None
-    """State that lasts; by default that of the tick."""
+    """State that is kept; by default the state of the tick."""
     usage: Any = None
-    """The usage that the provider reported; it corrects the meter, and prices the step if `cost` is unknown."""
+    """The reported usage; it corrects the meter, and gives the cost if `cost` is `None`."""
     cost: float | None = None
     """US dollars of the step; by default computed from the usage and the model's prices."""
 
@@ -72,7 +72,7 @@ class Step:
             raise InvalidValue("Step cost", self.cost, "US dollars, 0 or more")
 
     def dollars(self, model: str | None) -> float:
-        """Return the US dollars of the step: its `cost`, or by its usage and the prices of a model; unknown is 0."""
+        """Return the US dollars of the step: its `cost`, or from its usage and the model's prices; 0 if unknown."""
         if self.cost is not None:
             return float(self.cost)
         if self.usage is None or model is None:
@@ -83,7 +83,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a loop; from outside it is one loop, whatever its sub-ticks."""
+    """The outcome of a loop."""
 
     id: str
     ended: str
@@ -91,12 +91,12 @@ class Outcome:
     iterations: int
     """Iterations that were finished."""
     sub_ticks: int
-    """How often it continued in a fresh context; that uses no iteration."""
+    """How often it continued in a fresh context, which does not count as an iteration."""
     steps: int
     results: list[Any] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     cost: float = 0.0
-    """US dollars of all steps, as far as known."""
+    """US dollars of all steps with known costs."""
     seconds: float = 0.0
     """Time that the steps took."""
 

@@ -1,7 +1,7 @@
-"""Memory that goes into prompts: lessons of attempts, advice, and an agent's own page.
+"""Memory for prompts: lessons of attempts, advice, and an agent's own page.
 
-An `EpisodicMemory` has one lesson per attempt, a `SemanticMemory` what is banned, preferred or strategic, and a
-`WorkingMemory` the page that an agent writes for itself. Each gives a `Section` with a limit on its size.
+An `EpisodicMemory` has one lesson per attempt, a `SemanticMemory` banned, preferred and strategic advice, and a
+`WorkingMemory` the page that an agent writes for itself. Each makes a `Section` with a limit on its size.
 """
 
 from __future__ import annotations

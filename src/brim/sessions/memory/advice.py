@@ -1,6 +1,6 @@
-"""Advice that is valid beyond one attempt: what is banned, preferred or strategic.
+"""Advice that is valid beyond one attempt: banned, preferred or strategic.
 
-Advice that is learned again counts once more instead of being listed twice. Pinned advice comes first.
+Repeated advice raises a count instead of being listed twice. Pinned advice comes first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class SemanticMemory:
-    """The advice that was learned, each entry once."""
+    """The learned advice, each entry once."""
 
     entries: tuple[Advice, ...] = ()
 
@@ -80,7 +80,7 @@ class SemanticMemory:
     def section(self, kind: AdviceKind, name: str | None = None, *, most: int | None = None, **options: Any) -> Section:
         """Return the entries of a kind as a section that drops the last ones first.
 
-        Strategic entries are ranked by age, the others by count.
+        Strategic entries are ordered by age, the others by count.
 
         Raises:
             InvalidValue: the kind is unknown, or an option is not one of `Section`.

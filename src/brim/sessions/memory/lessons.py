@@ -1,8 +1,8 @@
 """Lessons of earlier attempts: one sentence per attempt, taken from a reflection.
 
-A reflection is asked to end with `DISTILLED_LESSON: <one sentence>`. If a model omits that line, the first sentence is
-used, and never the whole text, which would fill the window. The raw approach, result and reflection are only in an
-event for the caller's log, so the size of a prompt does not depend on the number of attempts.
+A reflection should end with `DISTILLED_LESSON: <one sentence>`. If a model omits that line, the first sentence is used,
+never the whole text. The raw approach, result and reflection are only in an event for the caller's log, so the size of
+a prompt does not depend on the number of attempts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.receipts.section import Section
 from brim.truncate import cut
 
 FIELD = "DISTILLED_LESSON"
-"""The field of a reflection that has its lesson; `DISTILLED` is accepted too, in any case."""
+"""The field with the lesson of a reflection; `DISTILLED` is accepted too, both in any case."""
 
 DIRECTIVE = f"{FIELD}: <one sentence: what failed, and what to do instead>"
 """The line of a prompt that asks for it."""
@@ -31,9 +31,8 @@ NO_ATTEMPTS = "No prior attempts"
 
 _MOST = 200
 """Characters of a lesson. One sentence has about 100."""
-_MOST_FALLBACK = 160
 _LOOKED_AT = 20_000
-"""Characters at either end of a reply in which a lesson is searched."""
+"""Characters at either end of a reply that are searched for a lesson."""
 _LAST = 3
 """Attempts whose lessons are in a prompt."""
 
@@ -44,8 +43,6 @@ _NAMED = re.compile(
 )
 _KEY = re.compile(r"\"DISTILLED(?:[ _-]?LESSON)?\"\s{0,20}:\s{0,20}(?=\")", re.IGNORECASE)
 """The field as a key of a JSON object."""
-_AFTER = 40
-"""Characters after a value in which its object goes on or ends."""
 _OTHER_FIELD = re.compile(r"\W*[A-Z][A-Z_]{3,}\W*[:：]")
 """A line with another field."""
 _PLACEHOLDER = re.compile(r"<[^>]*>|\[[^\]]*\]|\.{3}|…")
@@ -53,7 +50,7 @@ _SENTENCE = re.compile(r".+?(?:[.!?](?=[\s*_\"')\]]|$)|[。！？]|$)")
 _NOTHING = re.compile(r"\s*+(?:#{1,6}\s.*|```.*|~~~.*|[-=*_\s]*+)")
 """A line without content: a heading, a fence, a rule."""
 _WRAPS = 40
-"""Characters of a line that may go on in the next one, unless it ends a sentence."""
+"""A line of at least this many characters continues on the next one, unless it ends a sentence."""
 _ENDS = (".", "!", "?", "。", "！", "？", "`", '"')
 
 
@@ -63,7 +60,7 @@ class Lesson:
 
     text: str
     distilled: bool
-    """Whether the reflection has it as a field; if not, it is the first sentence."""
+    """Whether it was a field of the reflection; otherwise it is the first sentence."""
 
     def __str__(self) -> str:
         return self.text
@@ -80,23 +77,22 @@ def distilled(reply: str) -> Lesson:
     if len(reply) > 2 * _LOOKED_AT:
         reply = reply[:_LOOKED_AT] + "\n" + reply[-_LOOKED_AT:]
     if (own := _in_json(reply)) is not None:
-        return Lesson(text=_bounded(own, _MOST), distilled=True)
+        return Lesson(text=_bounded(own), distilled=True)
     found = [named for match in _NAMED.finditer(reply) if (named := _named(match, reply))]
     if found:
-        return Lesson(text=_bounded(found[-1], _MOST), distilled=True)
-    return Lesson(text=_bounded(_first_sentence(reply), _MOST_FALLBACK) or NO_LESSON, distilled=False)
+        return Lesson(text=_bounded(found[-1]), distilled=True)
+    return Lesson(text=_bounded(_first_sentence(reply)) or NO_LESSON, distilled=False)
 
 
 def _in_json(reply: str) -> str | None:
-    """Return the lesson of the last JSON object of a reply that has the field as a key; `None` if none has."""
+    """Return the last lesson in a reply that is a value in JSON; `None` if there is none."""
     lesson = None
     for match in _KEY.finditer(reply):
         try:
-            value, end = json.JSONDecoder().raw_decode(reply, match.end())
+            value, _ = json.JSONDecoder().raw_decode(reply, match.end())
         except (ValueError, RecursionError):
             continue
-        closed = reply[end : end + _AFTER].lstrip()[:1]
-        if isinstance(value, str) and closed in (",", "}") and value.strip():
+        if isinstance(value, str) and value.strip():
             lesson = " ".join(value.split())
     return lesson
 
@@ -136,7 +132,7 @@ class EpisodicMemory:
     def after(
         self, *, approach: str = "", result: str = "", reflection: str = "", number: int | None = None
     ) -> tuple[EpisodicMemory, dict[str, Any]]:
-        """Return the memory with one more attempt, and the event for the log, which alone has the raw texts.
+        """Return the memory with one more attempt, and an event with the raw texts for the log.
 
         The lesson is taken from the reflection, or from the approach if there is none.
 
@@ -178,10 +174,7 @@ class EpisodicMemory:
 
 
 def _named(match: re.Match[str], reply: str) -> str:
-    """Return the value of the field, on its line or the next, with the lines over which it wraps.
-
-    A placeholder counts as empty.
-    """
+    """Return the value of the field, on its line or the next, with wrapped lines; empty for a placeholder."""
     text, below = match[1], reply[match.end() : match.end() + 2 * _MOST].split("\n")[1:]
     if not _bare(text):
         while below and not below[0].strip():
@@ -199,7 +192,7 @@ def _named(match: re.Match[str], reply: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    # An empty field is no lesson.
+    # An empty field is not a lesson.
     for line in text.splitlines():
         bare = "" if _NOTHING.fullmatch(line) or _NAMED.search(line) else _bare(line)
         if bare:
@@ -222,5 +215,5 @@ def _bare(text: str) -> str:
     return line[1:-1] if len(line) > 2 and line[0] == line[-1] == "`" and line.count("`") == 2 else line
 
 
-def _bounded(text: str, most: int) -> str:
-    return cut(text, most, "chars", marker="…").text
+def _bounded(text: str) -> str:
+    return cut(text, _MOST, "chars", marker="…").text

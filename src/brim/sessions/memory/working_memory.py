@@ -1,8 +1,8 @@
 """The page that an agent writes for itself, with a limit on its lines and on each line.
 
-If the page is too long, its first shown line asks the agent to compact it; that line is inside the limit. An agent may
-write a budget for its own prompt on the page. What is invalid in it is left out with a notice, and the rest counts. Of
-several budgets on a page the last one counts, as long as it leaves room for the page.
+If the page is too long, its first shown line asks the agent to compact it. An agent may write a budget for its own
+prompt on the page; invalid values in it are ignored with a notice. The last budget on the page is used, if it leaves
+room for the page.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ _MARK = "[... {lines:,} older lines left out: the page has {had:,} lines and may
 _KEY = "context_budget"
 _FENCE = re.compile(r"(```+|~~~+)[ \t]*+(?:json|ya?ml)?[ \t]*+")
 _LINE = re.compile(rf"^[\"']?{_KEY}[\"']?[ \t]*:", re.MULTILINE)
-_LOOKED_AT = 100_000
-"""Characters at the end of a page in which a budget is searched."""
 STRATEGIES = {"end": "head", "start": "newest", "middle": "ends"}
 """What a section keeps, by the side at which it is cut."""
 POLICIES = {
@@ -39,7 +37,7 @@ POLICIES = {
     "truncate": "truncate",
     "drop": "drop",
 }
-"""What happens to sections of medium and low priority that do not fit, by its name."""
+"""What happens to sections of medium and low priority that do not fit, by policy name."""
 _FIELDS = ("max_tokens", "priority", "truncation_strategy", "enabled")
 _SECTIONS = ("sections", "allocations")
 _KNOWN = ("total_tokens", "output_reserve", "overflow_policy", "show_budget_usage", *_SECTIONS)
@@ -101,12 +99,8 @@ class WorkingMemory:
 
     @property
     def overrides(self) -> tuple[BudgetOverride, ...]:
-        """The budgets on the page, the last one first: an agent that appends to its page means the last."""
-        found = [*_found(self.text[-_LOOKED_AT:])]
-        if not found and _KEY in self.text[:-_LOOKED_AT]:
-            problem = f"{_KEY} is read in the last {_LOOKED_AT:,} of the page's {len(self.text):,} characters only"
-            return (BudgetOverride(warning=f"{problem}: write it there, or compact the page"),)
-        return tuple(map(_checked, reversed(found)))
+        """The budgets on the page, the last one first, since agents append to their page."""
+        return tuple(_checked(found) for found in reversed([*_found(self.text)]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,25 +116,25 @@ class BudgetOverride:
     show: bool | None = None
     """Whether the prompt states its budget and use."""
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """`ceiling`, `priority`, `keep` and `enabled` by section, as far as they are set."""
+    """Changes of `ceiling`, `priority`, `keep` and `enabled` by section."""
     warning: str = ""
-    """What of the budget on the page is ignored, and why."""
+    """What is ignored in the budget on the page, and why."""
 
     def applied(self, sections: Sequence[Section]) -> list[Section]:
         """Return the sections with the overrides; a required section stays as it is."""
         return [self._applied(section) for section in sections]
 
     def budget(self, limit: int) -> int:
-        """Return the budget of a prompt: that of the agent, but never more than the limit."""
+        """Return the budget of a prompt: the agent's, but never more than the limit."""
         return limit if self.total is None else min(max(self.total - self.reserve, 0), limit)
 
     def refused(self, sections: Sequence[Section], limit: int, known: Collection[str]) -> str:
-        """Return what of the agent's wish does not come true in a prompt, in the words of the agent.
+        """Return which of the agent's values are not used in a prompt, in the terms of the page.
 
         Args:
             sections: the sections of the prompt.
-            limit: the most tokens that it may have.
-            known: the names of other sections that there may be.
+            limit: the most tokens of the prompt.
+            known: the names of other possible sections.
         """
         told = []
         if self.total is not None and self.total - self.reserve > limit:
@@ -164,7 +158,7 @@ class BudgetOverride:
 
 
 def _above(floor: Amount, ceiling: Amount) -> bool:
-    """Return whether a floor may be above a ceiling; shares are taken of a budget of a million tokens."""
+    """Return whether a floor is above a ceiling in a budget of a million tokens."""
     low, high = units_or_share("floor", floor), units_or_share("ceiling", ceiling)
     return of_budget(low, 10**6) > of_budget(high, 10**6)
 
@@ -189,7 +183,7 @@ def _found(text: str) -> Iterator[Any]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield what is between two equal fences; a fence that is never closed opens nothing."""
+    """Yield the text between two equal fences; an unclosed fence is ignored."""
     lines = text.split("\n")
     closing: dict[str, list[int]] = {}
     for at, line in enumerate(lines):
@@ -207,12 +201,12 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _is_object(text: str) -> bool:
-    """Return whether a whole page is meant as YAML or JSON: it begins with a brace, or a line begins with the key."""
+    """Return whether a whole page is YAML or JSON: it begins with a brace, or a line begins with the key."""
     return text.lstrip().startswith("{") or _LINE.search(text) is not None
 
 
 def _checked(values: Any) -> BudgetOverride:
-    """Return the budget that values mean; what is invalid in them is left out, with a warning."""
+    """Return the budget from values on the page; invalid ones are ignored with a warning."""
     problems: list[str] = []
     if isinstance(values, BrimError):
         return BudgetOverride(warning=f"the budget in the working memory is ignored: {values}")
@@ -237,7 +231,7 @@ def _checked(values: Any) -> BudgetOverride:
             elif value is not None:
                 field, least = ("total", 1) if key == "total_tokens" else ("reserve", 0)
                 made[field] = units(f"{_KEY}.{key}", value, least=least)
-    told = f"of the budget in the working memory this is ignored: {'; '.join(problems)}" if problems else ""
+    told = f"ignored in the budget in the working memory: {'; '.join(problems)}" if problems else ""
     return BudgetOverride(**made, warning=told)
 
 
@@ -257,7 +251,7 @@ def _section(name: str, row: Any, problems: list[str]) -> dict[str, Any]:
                 check_choice(f"{place}.{key}", value, tuple(STRATEGIES))
                 changes = {"keep": STRATEGIES[value]}
             elif key == "priority" and value == "required":
-                # Served before all others, but truncated if it must be: an agent cannot make its prompt impossible.
+                # First of all sections, but not required: an agent cannot make its prompt impossible.
                 changes = {"priority": 0}
             elif key == "priority" and not isinstance(value, str):
                 raise InvalidValue(f"{place}.{key}", value, "required, high, medium or low")
@@ -271,7 +265,7 @@ def _section(name: str, row: Any, problems: list[str]) -> dict[str, Any]:
 
 @contextmanager
 def _noting(problems: list[str]) -> Iterator[None]:
-    """Note what is invalid, and go on behind it."""
+    """Collect the error of the block, and continue after it."""
     try:
         yield
     except BrimError as error:
