@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from brim.gateway.fit import compactions
 from brim.gateway.settings import RequestRule
 from gateway.conftest import metric, post
 from model_server import running
@@ -331,17 +330,6 @@ def test_another_process_finds_the_block_in_the_store_for_the_same_model_alone(n
     moved.step()
     found = [item for item in server.requests[-1]["input"] if item.get("type") == "compaction"]
     assert found == (server.blocks[:1] if model == "some-model" else [])
-
-
-def test_a_cold_cache_is_the_time_to_compact(native, monkeypatch):
-    server = CompactingServer(WINDOWS["responses"])
-    url, _ = native(server)
-    monkeypatch.setattr(compactions, "lifetime", lambda *_: 300)
-    client = Client(url, "responses", keeps=False)
-    warm = int(client.step()["x-brim-compacts-at"])
-    assert int(client.step()["x-brim-compacts-at"]) == warm
-    monkeypatch.setattr(compactions, "lifetime", lambda *_: 0)
-    assert int(client.step()["x-brim-compacts-at"]) < warm
 
 
 def test_other_routes_and_policies_are_not_asked(native, gateway, upstream):

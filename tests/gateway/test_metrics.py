@@ -66,7 +66,7 @@ def test_the_name_of_a_model_is_short_and_plain_and_holds_no_key():
 
     assert label("gw-model") == "gw-model"
     assert re.fullmatch(r"a_b_\.[0-9a-f]{12}", label("a\nb\x1b"))
-    assert len(label("m" * 500)) == 100
+    assert re.fullmatch(r"[0-9a-f]{12}", label("m" * 500))
     assert label(None) == label(7) == ""
     assert "my-secret-key" not in label("of my-secret-key", x_api_key="my-secret-key")
     for key in KEY_SHAPES:

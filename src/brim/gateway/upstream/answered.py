@@ -134,7 +134,6 @@ async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> A
 async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
     """Pass on a stream of events, with a comment between two of them after some seconds of silence."""
     parsed, stream, piece, broken = sent.fitted.parsed, EventStream(), sent.first, False
-    await client.begin()
     try:
         while True:
             if piece:
