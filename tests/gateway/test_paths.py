@@ -172,8 +172,8 @@ def test_the_check_tells_which_paths_may_be_reached_and_asks_each_upstream_with_
             assert main(["gateway", "--check", "--json"]) == 0
             told += [row["text"] for row in json.loads(capsys.readouterr().out)["checks"] if row["name"] == "paths"]
     assert told == [
-        "beside those that are fitted, 15 that are safe may be reached; gateway.paths lists others",
-        "beside those that are fitted, /v1/files may be reached",
+        "15 safe paths may be reached besides those that are fitted; gateway.paths lists others",
+        "/v1/files may be reached besides those that are fitted",
         "all are passed on, with the key of each client",
     ]
     assert THERE not in str(one.received)
