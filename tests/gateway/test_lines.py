@@ -35,24 +35,24 @@ EVENTS = {
         "cut",
         SIZES,
         "cut      TEAM talk gpt-5: 48,213 -> 39,870 of 41,000 tokens, 12 messages dropped or shortened, cut 3 of this"
-        " conversation (window 48,000 from a refusal of upstream)",
+        " conversation (window 48,000 from an overflow error)",
     ),
     "over": (
         "over",
         {**SIZES, "used_tokens": 48_213, "reason": "setting"},
-        "over     TEAM talk gpt-5: 48,213 -> 48,213 of 41,000 tokens, passed on as it came (window 48,000 from a"
+        "over     TEAM talk gpt-5: 48,213 -> 48,213 of 41,000 tokens, passed on unchanged (window 48,000 from a"
         " setting)",
     ),
     "retried": (
         "overflow",
         {**OVERFLOW, "used_tokens": 36_000},
-        "retried  TEAM talk gpt-5: upstream refused 48,213 tokens; it takes 40,000; sent again with 36,000",
+        "retried  TEAM talk gpt-5: upstream rejected 48,213 tokens; its limit is 40,000; sent again with 36,000",
     ),
     "not retried": (
         "overflow",
         {**OVERFLOW, "stated_tokens": 50_000, "limit_tokens": None, "retried": False},
-        "overflow TEAM talk gpt-5: upstream refused 48,213 tokens, which it counts as 50,000; the client has the"
-        " refusal",
+        "overflow TEAM talk gpt-5: upstream rejected 48,213 tokens, which it counts as 50,000; the client got the"
+        " rejection",
     ),
     "too long": (
         "refused",
@@ -68,32 +68,32 @@ EVENTS = {
             "budget_tokens": 48_000,
             "answer_tokens": 32_000,
         },
-        "refused  TEAM talk gpt-5: 30,000 tokens beside an answer of 32,000 do not fit into 48,000 (status 400)",
+        "refused  TEAM talk gpt-5: 30,000 tokens plus 32,000 for the answer do not fit into 48,000 (status 400)",
     ),
     "no key": (
         "refused",
         {"status": 401, "reason": "key"},
-        "refused  TEAM talk gpt-5: it has no key of this gateway (status 401)",
+        "refused  TEAM talk gpt-5: it has no valid key of this gateway (status 401)",
     ),
     "another method": (
         "refused",
         {"status": 405, "reason": "method"},
-        "refused  TEAM talk gpt-5: its path takes only POST (status 405)",
+        "refused  TEAM talk gpt-5: its path only accepts POST (status 405)",
     ),
     "another compression": (
         "refused",
         {"status": 415, "reason": "encoding"},
-        "refused  TEAM talk gpt-5: its body is compressed in a way that is not read (status 415)",
+        "refused  TEAM talk gpt-5: its body is compressed in an unknown way (status 415)",
     ),
     "learned": (
         "window_learned",
         {"window_tokens": 40_000, "before_tokens": None, "reason": "server"},
-        "learned  TEAM talk gpt-5: window 40,000 from the server's own statement (unknown before)",
+        "learned  TEAM talk gpt-5: window 40,000 from the model server (unknown before)",
     ),
     "fault": (
         "fault",
         {"reason": "fault", "became": "pass", "error": "KeyError"},
-        "fault    TEAM talk gpt-5: KeyError in brim; the request was passed on as it came",
+        "fault    TEAM talk gpt-5: KeyError in brim; the request was passed on unchanged",
     ),
     "unreadable": (
         "fault",
@@ -163,11 +163,11 @@ def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(started, upstrea
     use(url)
     learned, retried, cut, refused, summary = end(by)
     window = f"{upstream.window:,}"
-    assert re.fullmatch(rf"[\d:]{{8}} learned  gw-model: window {window} from a refusal of upstream .*", learned)
-    assert re.fullmatch(r"[\d:]{8} retried  \S+\.talk gw-model: upstream refused [\d,]+ tokens.*sent again .*", retried)
+    assert re.fullmatch(rf"[\d:]{{8}} learned  gw-model: window {window} from an overflow error .*", learned)
+    assert re.fullmatch(r"[\d:]{8} retried  \S+\.talk gw-model: upstream rejected [\d,]+ tokens.*sent again .*", retried)
     assert re.fullmatch(
         r"[\d:]{8} cut      \S+\.other gw-model: [\d,]+ -> [\d,]+ of [\d,]+ tokens, \d+ messages dropped or shortened,"
-        rf" cut 1 of this conversation \(window {window} from a refusal of upstream\)",
+        rf" cut 1 of this conversation \(window {window} from an overflow error\)",
         cut,
     )
     assert re.fullmatch(r"[\d:]{8} refused  gw-model: it is not a valid request \(status 400\)", refused)

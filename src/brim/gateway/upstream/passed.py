@@ -1,4 +1,4 @@
-"""Requests that are not fitted: passed on as they came, and counts."""
+"""Requests that are not fitted: they are passed on unchanged, or counted."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from brim.gateway.upstream.answered import pass_bytes
 from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer, address, returned_headers, sent_headers
 
 _NONE = (404, 405, 501)
-"""Statuses of a server that has no such path."""
+"""Statuses of a server without such a path."""
 
 
 def check_reach(state: GatewayState, admitted: Admitted) -> None:
     """Check that a request may be passed on.
 
     Raises:
-        HttpProblem: it may not.
+        HttpProblem: it may not be passed on.
     """
     settings, method, short = state.settings, admitted.method, shortened(admitted.path)
     named = model_path(admitted.path)
@@ -34,11 +34,13 @@ def check_reach(state: GatewayState, admitted: Admitted) -> None:
     if method not in METHODS:
         raise HttpProblem(405, f"{method} is not passed on", headers={"allow": ", ".join(METHODS)})
     if not may_reach(method, admitted.path, settings.reachable(_route(admitted))):
-        raise HttpProblem(403, "this gateway does not pass on this path; gateway.paths lists those that it does", PATH)
+        raise HttpProblem(
+            403, "this gateway does not pass on this path; gateway.paths lists the paths that it does", PATH
+        )
 
 
 async def pass_on(state: GatewayState, admitted: Admitted, raw: bytes, client: ClientConnection) -> None:
-    """Pass on a request as it came, and its answer as it comes; only what is fitted is counted.
+    """Pass on a request and its answer unchanged.
 
     Raises:
         HttpProblem: there is no answer, or it broke off.
@@ -56,10 +58,10 @@ async def pass_on(state: GatewayState, admitted: Admitted, raw: bytes, client: C
 
 
 async def count(state: GatewayState, admitted: Admitted, route: str, raw: bytes, client: ClientConnection) -> None:
-    """Answer how many tokens a request has: by upstream, and by brim's own count where upstream has no such path.
+    """Answer with the tokens of a request, counted by upstream, or by brim if upstream has no such path.
 
     Raises:
-        HttpProblem: it cannot be read.
+        HttpProblem: the request cannot be read.
     """
     settings = state.settings
     url = address(settings.base(route), "/v1" + shortened(admitted.path), admitted.query)
@@ -81,10 +83,10 @@ async def count(state: GatewayState, admitted: Admitted, route: str, raw: bytes,
 
 
 def _counted(state: GatewayState, admitted: Admitted, route: str, raw: bytes) -> tuple[dict[str, Any], str]:
-    """Return the count of a request by brim, and how it was counted.
+    """Return brim's count of a request, and how it was counted.
 
     Raises:
-        HttpProblem: it cannot be read.
+        HttpProblem: the request cannot be read.
     """
     parsed = parse(admitted, route, raw, state.settings, state.secrets)
     if parsed.request is None:
@@ -106,7 +108,7 @@ async def _pass_whole(answer: UpstreamAnswer, first: bytes, client: ClientConnec
 
 
 def _route(admitted: Admitted) -> str:
-    """Return the route that decides to which upstream a request is passed on."""
+    """Return the route that chooses the upstream of a request."""
     anthropic = admitted.header("anthropic-version") or shortened(admitted.path).startswith("/messages")
     return MESSAGES if anthropic else "other"
 
