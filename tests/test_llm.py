@@ -213,7 +213,7 @@ def test_an_answer_that_never_ends_is_left_at_the_bound(server, monkeypatch):
 )
 def test_an_answer_that_is_none_is_told_with_its_start(server, answer):
     server.answer = lambda handler: _send(handler, 200, answer)
-    with pytest.raises(ModelError, match="answered something that is no openai answer") as told:
+    with pytest.raises(ModelError, match="did not return a valid openai answer") as told:
         LLM(server.url, "m").complete("Hi")
     assert told.value.status == 200
 
