@@ -195,7 +195,7 @@ def test_an_answer_that_never_ends_is_left_at_the_bound(server, monkeypatch):
             return
 
     server.answer = flood
-    with pytest.raises(ModelError, match="more than the 100,000 bytes"):
+    with pytest.raises(ModelError, match="more than 100,000 bytes"):
         LLM(server.url, "m").complete("Hi")
 
 
