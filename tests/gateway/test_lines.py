@@ -1,11 +1,9 @@
 """`brim gateway` prints what it does with requests: a line for each cut, refusal, retry and learned window."""
 
+import io
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -14,6 +12,7 @@ import pytest
 from brim.gateway.report.lines import ActivityLines, line_of, summary_of
 from brim.observe import Event
 from gateway.conftest import asked, conversation, post
+from gateway.test_relay import settled
 
 SECRET = "heliotrope"
 LONG = conversation(60)
@@ -119,34 +118,6 @@ def test_of_a_long_name_the_agent_and_the_end_are_printed_and_without_a_name_the
     assert " chat: it has" in line_of(Event(name="refused", at=0.0, fields=fields))
 
 
-@pytest.fixture
-def started(served_model, upstream, tmp_path):
-    """Start `brim gateway`, and return its address and a function that ends it and returns what it printed."""
-    made = []
-
-    def start(*options):
-        run = [sys.executable, "-m", "brim", "gateway", "--upstream", served_model[1] + "/v1", "--port", "0", *options]
-        process = subprocess.Popen(
-            run, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, stdout=subprocess.PIPE, text=True
-        )
-        made.append(process)
-        address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
-
-        def end(by):
-            process.send_signal(by)
-            said = process.stdout.read()
-            process.wait(10)
-            return said.splitlines()
-
-        return address, end
-
-    yield start
-    for process in made:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
 def use(url):
     """Let a gateway learn a window, cut, refuse, and pass on."""
     said = [*LONG[:-1], {"role": "user", "content": SECRET}]
@@ -157,13 +128,22 @@ def use(url):
     assert post(url, asked(LONG[:1]))[0] == 200
 
 
-def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(started, upstream):
-    url, end = started()
+def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(gateway, upstream):
+    url, app = gateway(window=None)
+    texts, objects = io.StringIO(), io.StringIO()
+    writers = ActivityLines(texts), ActivityLines(objects, as_json=True)
+    app.state.activity.observers.extend(writers)
     use(url)
-    learned, retried, cut, refused, summary = end(signal.SIGTERM)
+    assert settled(lambda: app.state.activity.summary()["requests"] == 4)
+    for writer in writers:
+        writer.end(app.state.activity.summary())
+    assert SECRET not in texts.getvalue() + objects.getvalue()
+    learned, retried, cut, refused, summary = texts.getvalue().splitlines()
     window = f"{upstream.window:,}"
     assert re.fullmatch(rf"[\d:]{{8}} learned  gw-model: window {window} from an overflow error .*", learned)
-    assert re.fullmatch(r"[\d:]{8} retried  \S+\.talk gw-model: upstream rejected [\d,]+ tokens.*sent again .*", retried)
+    assert re.fullmatch(
+        r"[\d:]{8} retried  \S+\.talk gw-model: upstream rejected [\d,]+ tokens.*sent again .*", retried
+    )
     assert re.fullmatch(
         r"[\d:]{8} cut      \S+\.other gw-model: [\d,]+ -> [\d,]+ of [\d,]+ tokens, \d+ messages dropped or shortened,"
         rf" cut 1 of this conversation \(window {window} from an overflow error\)",
@@ -175,39 +155,18 @@ def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(started, upstrea
         r" 1 refused by upstream as too long \(1 sent again\), 1 window learned",
         summary,
     )
-
-
-def test_json_has_one_object_for_each_line_and_no_text_of_a_prompt(started, upstream):
-    url, end = started("--json")
-    use(url)
-    lines = end(signal.SIGINT)
-    learned, retried, cut, refused, summary = map(json.loads, lines)
-    assert (learned["event"], learned["model"], learned["window_tokens"]) == (
-        "window_learned",
-        "gw-model",
-        upstream.window,
-    )
+    learned, retried, cut, refused, summary = map(json.loads, objects.getvalue().splitlines())
+    assert (learned["event"], learned["model"]) == ("window_learned", "gw-model")
+    assert learned["window_tokens"] == upstream.window
     assert (retried["event"], retried["retried"]) == ("overflow", True)
     assert (cut["event"], cut["cut"], cut["reason"], cut["route"]) == ("cut", 1, "refusal", "chat")
     assert cut["session"].endswith(".other")
     assert cut["used_tokens"] <= cut["budget_tokens"] < cut["before_tokens"]
     assert (refused["event"], refused["status"]) == ("refused", 400)
     saved = retried["refused_tokens"] - retried["used_tokens"] + cut["before_tokens"] - cut["used_tokens"]
-    assert summary == {
-        "event": "summary",
-        "requests": 4,
-        "cut": 2,
-        "cuts": 2,
-        "refused": 1,
-        "overflows": 1,
-        "retried": 1,
-        "upstream_errors": 0,
-        "faults": 0,
-        "tokens_saved": saved,
-        "conversations": 2,
-        "windows_learned": 1,
-    }
-    assert SECRET not in "".join(lines)
+    counted = {"requests": 4, "cut": 2, "cuts": 2, "refused": 1, "overflows": 1, "retried": 1, "upstream_errors": 0}
+    more = {"faults": 0, "tokens_saved": saved, "conversations": 2, "windows_learned": 1}
+    assert summary == {"event": "summary", **counted, **more}
 
 
 class Stuck:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gzip
-import importlib.util
 import socket
 import ssl
 import subprocess
@@ -11,24 +10,20 @@ import tracemalloc
 
 import aiohttp
 import pytest
+import uvicorn
 
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.upstream import client as upstream_client
 from brim.gateway.upstream.client import UpstreamClient, proxy_for
 from gateway.raw_server import RawServer, whole
 
-LOOPS = {"asyncio": asyncio.new_event_loop}
-if importlib.util.find_spec("uvloop"):  # There is none for Windows.
-    LOOPS["uvloop"] = importlib.import_module("uvloop").new_event_loop
 
-
-@pytest.fixture(params=LOOPS)
-def run(request):
-    """Run a coroutine on each of the loops that the gateway runs on."""
-    factory = LOOPS[request.param]
+@pytest.fixture
+def run():
+    """Run a coroutine on the loop that the gateway runs on."""
 
     def on_loop(job):
-        with asyncio.Runner(loop_factory=factory) as runner:
+        with asyncio.Runner(loop_factory=uvicorn.Config(None).get_loop_factory()) as runner:
             return runner.run(asyncio.wait_for(job, 20))
 
     return on_loop

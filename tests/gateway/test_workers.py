@@ -104,7 +104,19 @@ def test_a_conversation_is_cut_as_one_process_would_cut_it_and_each_tells_its_ow
 
 
 def test_workers_print_their_events_and_a_summary_each(tmp_path):
-    run = [sys.executable, "-m", "brim", "gateway", "--port", "0", "--window", "1000", "--meter", "o200k_base", "--json"]
+    run = [
+        sys.executable,
+        "-m",
+        "brim",
+        "gateway",
+        "--port",
+        "0",
+        "--window",
+        "1000",
+        "--meter",
+        "o200k_base",
+        "--json",
+    ]
     with running(ModelServer(window=1_000, meter="o200k_base")) as upstream:
         process = subprocess.Popen(
             [*run, "--workers", "2", "--upstream", f"{upstream}/v1"],
