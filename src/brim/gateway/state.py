@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from brim.gateway.client.names import owner_salt, owner_tag
-from brim.gateway.fit.added_sections import HeldSections
+from brim.gateway.fit.added_sections import HeldChoice
 from brim.gateway.fit.compactions import KeptCompactions
 from brim.gateway.fit.fitted import Fitter
 from brim.gateway.http.admitted import ONCE, Admitted
@@ -23,6 +23,7 @@ from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.meters import warm
 from brim.sessions.learning.models import known
+from brim.sessions.learning.scope import LearnedValues
 from brim.store import open_store
 
 T = TypeVar("T")
@@ -65,11 +66,7 @@ class GatewayState:
         """The engine: windows, meters, conversations."""
         self._salt = b""
         """The salt of the tags of clients; read from the store at the start."""
-        self.fitter = Fitter(
-            engine=self.conversations,
-            sections=HeldSections(settings.sessions),
-            keeps=self.keeps,
-        )
+        self.fitter = self._fitter()
         self.compactions = KeptCompactions(self.conversations.store)
         self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
         self._reached: tuple[float, str] = (-_ASKED, "")
@@ -100,6 +97,9 @@ class GatewayState:
         """All keys of the settings, which must not be part of a name."""
         self.hidden = spellings(own.values())
         """The spellings of the upstream keys, which are masked in answers."""
+
+    def _fitter(self) -> Fitter:
+        return Fitter(engine=self.conversations, sections=LearnedValues[HeldChoice](), keeps=self.keeps)
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
@@ -193,5 +193,5 @@ class GatewayState:
         """
         self.use(settings)
         self.conversations.stable = settings.stable
-        self.fitter.sections.clear()
+        self.fitter = self._fitter()
         known.cache_clear()

@@ -7,8 +7,6 @@ system prompt of the client is only continued.
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -167,7 +165,7 @@ def _prompt(wire: Wire, system: Any, text: str) -> Any:
 class HeldChoice(NamedTuple):
     """The sections of the newest prompt of a conversation."""
 
-    added: AddedSections | None
+    added: AddedSections
     size: int
     """Tokens of the request as it was received."""
     used: int
@@ -175,32 +173,6 @@ class HeldChoice(NamedTuple):
     target: int
     """The budget to which it was cut."""
 
-
-class HeldSections:
-    """The sections of conversations that were cut, by name. Safe for threads."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[str, HeldChoice] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: str, size: int, target: int, fits: int) -> AddedSections | None:
-        """Return the sections of a conversation if its new messages fit without a new choice; otherwise `None`."""
-        with self._lock:
-            last = self._held.get(name)
-        if last is None or last.target != target or not last.size <= size <= last.size + fits - last.used:
-            return None
-        return last.added
-
-    def put(self, name: str, choice: HeldChoice) -> None:
-        """Keep the sections of a conversation; those unused for longest are dropped."""
-        with self._lock:
-            self._held[name] = choice
-            self._held.move_to_end(name)
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-
-    def clear(self) -> None:
-        """Drop all, after a change of the settings."""
-        with self._lock:
-            self._held.clear()
+    def holds(self, size: int, target: int, fits: int) -> bool:
+        """Return whether a longer request of the conversation fits with the same sections."""
+        return self.target == target and self.size <= size <= self.size + fits - self.used

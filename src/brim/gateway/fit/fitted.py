@@ -9,13 +9,14 @@ from functools import partial
 from brim.errors import DoesNotFit
 from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.fit import added_sections
-from brim.gateway.fit.added_sections import AddedSections, HeldChoice, HeldSections
+from brim.gateway.fit.added_sections import AddedSections, HeldChoice
 from brim.gateway.fit.planned import CUTS, REFUSE, WARN, Planned
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.recall.calls import offered
 from brim.history.stable import Stable
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.learning.scope import LearnedValues
 from brim.settings.spec import Spec
 
 _FAR = 2
@@ -69,7 +70,8 @@ class Fitter:
     """Fits the requests of a gateway. Safe for threads."""
 
     engine: Conversations
-    sections: HeldSections
+    sections: LearnedValues[HeldChoice]
+    """The newest sections of each conversation."""
     keeps: bool
     """Whether a store keeps the conversations, so that every request is looked up."""
 
@@ -141,17 +143,19 @@ class Fitter:
         if most is None and size <= room.fits:
             return planned.continued(self.engine, room=room), added
         target = room.target if most is None else min(room.target, most)
-        name, size, count = last.conversation, size - planned.given.extra, self._counter(planned)
+        scope, name, size = planned.engine.scope, last.conversation, size - planned.given.extra
         stable = planned.settings.stable
-        held = self.sections.get(name, size, target, room.fits) if stable and most is None else None
-        chosen = None if held is None else added_sections.recounted(held, planned.given, count)
-        chosen = chosen or self._chosen(planned, spec, target, stable=stable)
+        held = self.sections.get(scope, name) if stable and most is None else None
+        if held is not None and held.holds(size, target, room.fits):
+            chosen = added_sections.recounted(held.added, planned.given, self._counter(planned))
+        else:
+            chosen = self._chosen(planned, spec, target, stable=stable)
         try:
             made = _with(planned, chosen).continued(self.engine, room=room, most=most)
         except DoesNotFit as error:  # The provider's report for the last prompt may exceed our own count.
             chosen = self._chosen(planned, spec, target - max(1, error.needed - error.available), stable=stable)
             made = _with(planned, chosen).continued(self.engine, room=room, most=most)
-        self.sections.put(name, HeldChoice(chosen, size, made.used or 0, target))
+        self.sections.put(scope, HeldChoice(chosen, size, made.used or 0, target), name)
         return made, chosen
 
     def _chosen(self, planned: Planned, spec: Spec, target: int, *, stable: bool) -> AddedSections:
