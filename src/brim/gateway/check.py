@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from brim.errors import BrimError
-from brim.gateway.client.paths import SAFE
+from brim.gateway.client.paths import NO_PATH, SAFE
 from brim.gateway.http.connection import Headers
 from brim.gateway.http.key_mask import is_secret
 from brim.gateway.http.problem import HttpProblem
@@ -21,8 +21,6 @@ from brim.store import open_store
 
 _PATH = "/v1/models"
 _SECONDS = 10
-_NO_LIST = (404, 405, 501)
-"""Statuses of a server without a list of models."""
 _DENIED = (401, 403)
 
 
@@ -108,7 +106,7 @@ def _judged(status: int, said: Any, key: str | None) -> tuple[bool, str, str]:
         return True, f"it answers {status} without a key; the key of each client is passed on", "no_key"
     if status in _DENIED:
         return False, f"it rejects the gateway's key ({status})", "key"
-    if status in _NO_LIST or status == 200:
+    if status in NO_PATH or status == 200:
         found = f"{status} at {_PATH}" if status != 200 else f"something else at {_PATH}"
         advice = "if the URL is right, set --window, or the window is learned from the first overflow error"
         return True, f"it answers, but has no list of models ({found}); {advice}", "no_list"

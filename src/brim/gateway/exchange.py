@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
@@ -35,7 +36,6 @@ LOG = logging.getLogger("brim.gateway")
 _MOST_BUFFERED = 8 * 1024 * 1024
 """Bytes of an answer that are buffered while the model may call the recall tool."""
 _LATER = {"retry-after": "1"}
-_ACCEPTED, _INVALID = 200, 400
 
 
 class Exchange:
@@ -76,7 +76,9 @@ class Exchange:
                 ended = ""  # The caller counts it as a refusal.
                 raise
             status = self._sent.status if self._sent is not None else 0
-            self._state.activity.upstream_error(fitted, str(status) if status >= _INVALID else problem.reason)
+            self._state.activity.upstream_error(
+                fitted, str(status) if status >= HTTPStatus.BAD_REQUEST else problem.reason
+            )
             await self._client.end(problem.event(self._route, self._admitted.id))
         except asyncio.CancelledError:
             ended = "left"
@@ -197,7 +199,7 @@ class Exchange:
             HttpProblem: there is no answer, or it broke off.
         """
         sent = await self._taken(fitted, fitted, overhead)
-        if sent.fitted.compacts_at is not None and sent.status == _INVALID:
+        if sent.fitted.compacts_at is not None and sent.status == HTTPStatus.BAD_REQUEST:
             sent = await self._unasked(sent, parsed)
         return await self._recalled(sent) if fitted.recalls else sent
 
@@ -224,7 +226,7 @@ class Exchange:
         compactions.refuses(scope, yes=True)
         fitted = await self.fitted(parsed)
         sent = await self._taken(fitted, fitted, sent.overhead)
-        compactions.refuses(scope, yes=sent.status == _ACCEPTED)
+        compactions.refuses(scope, yes=sent.status == HTTPStatus.OK)
         return sent
 
     async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
@@ -253,7 +255,7 @@ class Exchange:
         """
         first = sent.fitted
         for turn in range(MOST_ROUNDS + 1):
-            if sent.status != 200 or not sent.fitted.recalls:
+            if sent.status != HTTPStatus.OK or not sent.fitted.recalls:
                 return sent
             try:
                 raw = sent.first + await sent.answer.read_all(_MOST_BUFFERED - len(sent.first))

@@ -32,6 +32,8 @@ _MODEL_PATHS = (
 `/openai/deployments/NAME/chat/completions`."""
 _STREAMS = (":streamGenerateContent", "/converse-stream")
 """The ends of such paths if the answer is a stream."""
+NO_PATH = (404, 405, 501)
+"""Statuses of a server without the requested path."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 """Methods that are passed on."""
 SAFE = (

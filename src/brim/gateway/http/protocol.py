@@ -13,7 +13,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_HEAD = 131_072
-"""Bytes of a request line with its headers, and of trailers; clients need a few thousand."""
+"""Bytes of a request line with its headers, of trailers, and of the headers of an answer; usual are a few thousand."""
 HEAD_SECONDS = 30
 """Seconds in which a head must arrive."""
 _REFUSED = b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"

@@ -17,8 +17,8 @@ from brim.sessions.recall_tool import NAME, answered
 
 MOST_ROUNDS = 4
 """How often a request is sent again after calls of the tool."""
-_LEAST, _SHARE, _UNKNOWN = 64, 4, 4_096
-"""Tokens that a recall may return: a quarter of the budget, of 4,096 if it is unknown, but at least 64."""
+_LEAST, _SHARE = 64, 4
+"""Tokens that a recall may return: a quarter of the budget, but at least 64."""
 _LAST = "\n[This was the last recall. Continue without another one.]"
 """Ends the results of the last round."""
 _NOT_RUN = f"Not run, because {NAME} was called in the same answer. Call it again if it is still needed."
@@ -38,7 +38,7 @@ def again(
     assert last.request is not None
     dropped = last.request.dropped
     assert dropped is not None
-    limit = max(_LEAST, (last.budget or _UNKNOWN) // _SHARE)
+    limit = max(_LEAST, (last.budget or 0) // _SHARE)
     results = [
         (call, answered(call.arguments, dropped, limit, planned.scale) + _LAST * ends if call.recalls else _NOT_RUN)
         for call in calls

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from brim.gateway.client.body import json_value
@@ -28,7 +29,6 @@ _USAGE = (b'"usage"', b'"usageMetadata"')
 _COMPACTION = b'"compaction'
 _ERROR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 """An error type that may be shown."""
-_TOO_MANY, _FAULT = 429, 500
 _SIGNS = (b'"usage', b'"error"', _COMPACTION)
 """Only events that contain one of these are parsed."""
 
@@ -53,7 +53,7 @@ class Answered:
     def trouble(self) -> str:
         """The error of upstream: its status, `broken` or `error_event`; empty if there was none."""
         status = self.sent.status
-        if status == _TOO_MANY or status >= _FAULT:
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return str(status)
         return "broken" if self.ended == "broken" else "error_event" if self.error else ""
 

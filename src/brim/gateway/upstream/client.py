@@ -27,15 +27,12 @@ from brim.gateway.client.body import json_value
 from brim.gateway.http.admitted import KEY_HEADERS
 from brim.gateway.http.connection import Headers
 from brim.gateway.http.problem import HttpProblem
+from brim.gateway.http.protocol import MOST_HEAD
 from brim.gateway.settings import GatewaySettings, secret
 from brim.hosts import is_loopback
 
-MOST_HEAD = 131_072
-"""Bytes of the headers of an answer."""
 CONNECT_SECONDS = 10.0
 """Seconds for opening a connection, including name resolution and TLS."""
-_MOST_FIELD = 32_768
-"""Bytes of one header, and of one trailer after a body."""
 _IDLE = 4.0
 """Seconds that a free connection is kept: less than servers keep theirs, so that none is used while it closes."""
 _MOST_STALE = 100
@@ -189,8 +186,8 @@ class UpstreamClient:
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=_OUR_OWN,
-                max_line_size=_MOST_FIELD,
-                max_field_size=_MOST_FIELD,
+                max_line_size=MOST_HEAD,
+                max_field_size=MOST_HEAD,
             )
         return self._open
 

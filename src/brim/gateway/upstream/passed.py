@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from brim.gateway.client.parsed import parse, unread
-from brim.gateway.client.paths import COUNTED, FITTED, METHODS, may_reach, model_path, shortened
+from brim.gateway.client.paths import COUNTED, FITTED, METHODS, NO_PATH, may_reach, model_path, shortened
 from brim.gateway.fit.planned import PASS, plan, rule_of
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection, Headers
@@ -15,9 +15,6 @@ from brim.gateway.http.problem import MESSAGES, PATH, RESPONSES, HttpProblem
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream.answered import pass_bytes
 from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer, address, returned_headers, sent_headers
-
-_NONE = (404, 405, 501)
-"""Statuses of a server without such a path."""
 
 
 def check_reach(state: GatewayState, admitted: Admitted) -> None:
@@ -69,7 +66,7 @@ async def count(state: GatewayState, admitted: Admitted, route: str, raw: bytes,
     try:
         answer = await state.upstream.send("POST", url, headers, raw, settings.timeout)
         try:
-            if answer.status not in _NONE:
+            if answer.status not in NO_PATH:
                 await _pass_whole(answer, await answer.read_all(), client, _mine(admitted))
                 return
         finally:

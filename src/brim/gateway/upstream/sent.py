@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
@@ -27,8 +28,7 @@ from brim.wire.overflow import Overflow, is_overflow
 
 LOG = logging.getLogger("brim.gateway")
 
-_FAULT = 500
-_REFUSALS = (400, 413, 422, _FAULT)
+_REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers reject a prompt as too long."""
 _SIGNS = (b'"error"', b"context_")
 """Every answer with status 200 that reports such a rejection contains one of these; others are not parsed for it."""
@@ -150,7 +150,12 @@ async def _start(sent: Sent) -> tuple[bytes, Overflow | None]:
         raw = await answer.read_all()
         found = is_overflow(raw)
         # The text of a server error may contain anything.
-        return raw, found.without_numbers() if found is not None and answer.status == _FAULT else found
+        return (
+            raw,
+            found.without_numbers()
+            if found is not None and answer.status == HTTPStatus.INTERNAL_SERVER_ERROR
+            else found,
+        )
     if answer.status == 200 and not sent.is_unread:
         raw = await answer.read_all()
         values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None
