@@ -149,7 +149,7 @@ def test_which_key_is_for_which_route(told, messages, chat):
 def test_a_key_that_would_go_to_two_hosts_is_refused_with_what_to_set():
     """Settings of 0.1 sent `upstream_key` to both."""
     both = {"upstream": "https://api.openai.com/v1", "upstream_messages": "https://api.anthropic.com"}
-    with pytest.raises(InvalidValue, match="gateway.upstream_messages_key.*sent to gateway.upstream alone"):
+    with pytest.raises(InvalidValue, match="gateway.upstream_messages_key.*only sent to gateway.upstream"):
         GatewaySettings(**both, upstream_key="MODEL_KEY")
     with pytest.raises(InvalidValue, match="while gateway.upstream_messages is null"):
         GatewaySettings(upstream=both["upstream"], upstream_messages_key="MODEL_KEY")

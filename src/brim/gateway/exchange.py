@@ -76,9 +76,8 @@ class Exchange:
                 ended = ""  # The caller counts it as a refusal.
                 raise
             status = self._sent.status if self._sent is not None else 0
-            self._state.activity.upstream_error(
-                fitted, str(status) if status >= HTTPStatus.BAD_REQUEST else problem.reason
-            )
+            reason = str(status) if status >= HTTPStatus.BAD_REQUEST else problem.reason
+            self._state.activity.upstream_error(fitted, reason)
             await self._client.end(problem.event(self._route, self._admitted.id))
         except asyncio.CancelledError:
             ended = "left"

@@ -129,7 +129,7 @@ class GatewaySettings:
         if self.upstream_messages_key is not None and self.upstream_messages is None:
             raise InvalidValue("gateway.upstream_messages_key", HIDDEN, "null while gateway.upstream_messages is null")
         if self.upstream_key is not None and self.base("messages") != self.upstream and self.key("messages") is None:
-            expected = "set, since upstream_messages is another host than gateway.upstream, which gets upstream_key"
+            expected = "set: upstream_key is only sent to gateway.upstream, and upstream_messages is another host"
             raise InvalidValue("gateway.upstream_messages_key", None, expected)
         for path in self.paths or ():
             if not is_pattern(path):

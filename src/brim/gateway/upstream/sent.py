@@ -149,13 +149,9 @@ async def _start(sent: Sent) -> tuple[bytes, Overflow | None]:
     if answer.status in _REFUSALS:
         raw = await answer.read_all()
         found = is_overflow(raw)
-        # The text of a server error may contain anything.
-        return (
-            raw,
-            found.without_numbers()
-            if found is not None and answer.status == HTTPStatus.INTERNAL_SERVER_ERROR
-            else found,
-        )
+        if found is not None and answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            return raw, found.without_numbers()  # The text of a server error may contain anything.
+        return raw, found
     if answer.status == 200 and not sent.is_unread:
         raw = await answer.read_all()
         values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None
