@@ -170,7 +170,7 @@ def test_a_server_that_drips_is_ended_when_the_time_is_up(server):
 
     server.answer = drip
     begun = time.monotonic()
-    with pytest.raises(ModelError, match=r"no whole answer within 0\.3 seconds") as late:
+    with pytest.raises(ModelError, match=r"did not answer completely within 0\.3 seconds") as late:
         LLM(server.url, "m", timeout=0.3).complete("Hi")
     assert time.monotonic() - begun < 2
     assert late.value.status is None
@@ -195,7 +195,7 @@ def test_an_answer_that_never_ends_is_left_at_the_bound(server, monkeypatch):
             return
 
     server.answer = flood
-    with pytest.raises(ModelError, match="more than the 100,000 bytes"):
+    with pytest.raises(ModelError, match="more than 100,000 bytes"):
         LLM(server.url, "m").complete("Hi")
 
 
@@ -213,7 +213,7 @@ def test_an_answer_that_never_ends_is_left_at_the_bound(server, monkeypatch):
 )
 def test_an_answer_that_is_none_is_told_with_its_start(server, answer):
     server.answer = lambda handler: _send(handler, 200, answer)
-    with pytest.raises(ModelError, match="answered something that is no openai answer") as told:
+    with pytest.raises(ModelError, match="did not return a valid openai answer") as told:
         LLM(server.url, "m").complete("Hi")
     assert told.value.status == 200
 

@@ -1,7 +1,7 @@
-"""A local server: the socket on which it listens, the host names by which it may be called, and who may call it.
+"""A local server: its socket, its host names, and the requests that it accepts.
 
-The gateway, the studio and the MCP server ask before they do anything else with a request. A page in a browser must not
-reach them, neither from its own address nor by a name that was rebound to this machine.
+The gateway, the studio and the MCP server check each request before anything else. A page of another site in a browser
+must not reach them, neither from its own address nor by a name that was rebound to this machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from brim.errors import SourceError
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """The names of this machine."""
 BACKLOG = 2_048
-"""Connections that wait to be accepted."""
+"""Connections that can wait to be accepted."""
 LEAST_TOKEN = 16
 """Characters of the shortest token that a user may choose."""
 _ONCE = ("host", "origin", "authorization", "content-length", "sec-fetch-site")
@@ -45,7 +45,7 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(maxsize=256)
 def split_host(header: str) -> tuple[str, int | None]:
-    """Return the name in a Host header, in lower case, and its port; an invalid header has an empty name."""
+    """Return the name in a Host header, in lower case, and the port; the name is empty if the header is invalid."""
     found = _HOST.fullmatch(header)
     if found is None:
         return "", None
@@ -53,13 +53,13 @@ def split_host(header: str) -> tuple[str, int | None]:
 
 
 def listener(host: str, port: int, *, shared: bool = False, listens: bool = True) -> socket.socket:
-    """Return a socket of an address.
+    """Return a socket bound to an address.
 
     Args:
         host: the host.
         port: the port; 0 chooses a free one.
-        shared: whether other sockets may listen on the same address; the system then divides the connections.
-        listens: whether it listens; if not, it only holds the address.
+        shared: whether other sockets may listen on the same address; the system then distributes the connections.
+        listens: whether it listens; if not, it only reserves the address.
 
     Raises:
         SourceError: the address is not available.
@@ -86,22 +86,22 @@ def listener(host: str, port: int, *, shared: bool = False, listens: bool = True
 
 
 class Refusal(NamedTuple):
-    """Why a request is not served."""
+    """Why a request is refused."""
 
     status: int
     problem: str
 
 
 class Access:
-    """The names of one server."""
+    """The host names of a server, and the requests that it accepts."""
 
     def __init__(self, host: str, names: Iterable[str] = (), *, port: int | None = None, once: Iterable[str] = ()):
-        """Take the names.
+        """Create the check.
 
         Args:
             host: the address that it listens on.
             names: further host names.
-            port: the port that a page must come from; `None` if any page of this machine may call.
+            port: the port of the server's own pages; `None` if any page of this machine may call.
             once: further headers that must not be repeated.
         """
         self._host, self._port = host, port
@@ -109,7 +109,7 @@ class Access:
         self._once = frozenset((*_ONCE, *once))
 
     def refusal(self, headers: Iterable[tuple[str, str]], *, pages: bool = True) -> Refusal | None:
-        """Return why a request is not served; `None` if it is. `pages` is whether its own pages may call."""
+        """Return why a request is refused; `None` if it is accepted. `pages` tells whether own pages may call."""
         first: dict[str, str] = {}
         for name, value in headers:
             if name in first and name in self._once:
@@ -132,7 +132,7 @@ class Access:
         return known and (self._port is None or port in (None, self._port))
 
     def _is_own(self, origin: str) -> bool:
-        """Return whether an Origin header names a page of this server, or of this machine."""
+        """Return whether an Origin header names a page of this server or machine."""
         try:
             parts = urlsplit(origin)
             name = (parts.hostname or "").lower()
@@ -144,7 +144,7 @@ class Access:
 
 
 class Secrets:
-    """Keys by their names, compared in constant time."""
+    """Keys by name, compared in constant time."""
 
     def __init__(self, keys: Mapping[str, str]) -> None:
         self._digests = {name: _digest(key) for name, key in keys.items()}
@@ -153,7 +153,7 @@ class Secrets:
         return bool(self._digests)
 
     def name_of(self, shown: str) -> str | None:
-        """Return the name of a key; every key is compared, so that the time tells nothing."""
+        """Return the name of a key. All keys are compared, so that the time reveals nothing."""
         digest, found = _digest(shown), None
         for name, known in self._digests.items():
             if hmac.compare_digest(digest, known):
@@ -162,7 +162,7 @@ class Secrets:
 
 
 def bearer(header: str | None) -> str | None:
-    """Return the token of an Authorization header; `None` if it holds none."""
+    """Return the Bearer token of an Authorization header, or `None`."""
     header = header or ""
     return header[7:].strip() if header[:7].lower() == "bearer " else None
 

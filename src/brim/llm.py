@@ -1,8 +1,7 @@
-"""Calls a model: any endpoint with the API of OpenAI's chat completions or Anthropic's messages.
+"""Calls a model with the API of OpenAI's Chat Completions or Anthropic's Messages, using only the standard library.
 
-It needs only the standard library. Redirects are not followed, so that a key goes to no other host; the answer is
-bounded in size and in time; and the key is read from the environment when it is needed, so that no value, message or
-log contains it.
+Redirects are not followed, so that a key is sent to no other host. The answer is limited in size and time. The key is
+read from the environment for each call, so that no value, message or log contains it.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 APIS = ("openai", "anthropic")
 
 LENGTH = "length"
-"""The `stop` of an answer that was cut off at the model's limit on answers."""
+"""The `stop` of an answer that was cut off at the model's output limit."""
 
 _MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of an answer: far more than any model writes, far less than a machine has."""
+"""Bytes of the largest answer, far more than any model writes."""
 _EXCERPT = 300
-"""Characters of a refusal that a message repeats."""
+"""Characters of an error answer that a message repeats."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SAID = ("content", "tool_calls")
 _VERSION = "2023-06-01"
@@ -55,7 +54,7 @@ _STOPS = {
 _MEANINGS = {401: " (the key is missing or wrong)", 404: " (no such model or address)"}
 
 Messages = str | Sequence[Mapping[str, Any]]
-"""A text of the user, or messages with a role and a content each."""
+"""A text of the user, or messages with role and content."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,11 +72,11 @@ class Reply:
     text: str
     usage: Usage = field(default_factory=Usage)
     stop: str = "end"
-    """Why it stopped: `end`, `length` (the limit on answers), `tool`, `refusal`, or the provider's own word."""
+    """Why it stopped: `end`, `length` (the output limit), `tool`, `refusal`, or the provider's own word."""
 
     @property
     def complete(self) -> bool:
-        """Whether it was not cut off at the model's limit on answers."""
+        """Whether it was not cut off at the model's output limit."""
         return _STOPS.get(self.stop, self.stop) != LENGTH
 
 
@@ -96,7 +95,7 @@ class LLM:
     """The address of the API, such as `http://127.0.0.1:8101/v1`."""
     model: str
     key: str | None = None
-    """The NAME of the environment variable that has the key."""
+    """The NAME of the environment variable with the key."""
     api: Literal["openai", "anthropic"] = "openai"
     """One of `APIS`."""
     timeout: float = 30
@@ -109,38 +108,38 @@ class LLM:
         _split(self.url)
         if self.key is not None and not (isinstance(self.key, str) and _NAME.fullmatch(self.key)):
             # A key that was passed by mistake must not appear in a log.
-            raise InvalidValue("key", "the value", "the name of an environment variable that has the key")
+            raise InvalidValue("key", "the value", "the name of an environment variable with the key")
         number = isinstance(self.timeout, int | float) and not isinstance(self.timeout, bool)
         if not (number and 0 < self.timeout <= 86_400):
             raise InvalidValue("timeout", self.timeout, "seconds above 0, up to a day")
 
     @property
     def place(self) -> str:
-        """The endpoint without the query, for messages."""
+        """The endpoint without its query, for messages."""
         parts = _split(self.url)
         return f"{parts.scheme}://{parts.netloc}{self._path(parts)}"
 
     def complete(self, messages: Messages, system: Any = None, tools: Sequence[Any] | None = None) -> Reply:
         """Return the model's answer.
 
-        Only the model limits the answer: if the API requires a number, it is the model's own maximum.
+        The answer is only limited by the model: if the API requires a limit, it is the model's maximum.
 
         Raises:
-            ModelError: no answer in time, a refusal, or an invalid answer.
+            ModelError: no answer in time, an error, or an invalid answer.
             InvalidValue: the messages are invalid, the key is not set, or the model's maximum is unknown.
         """
         body = json.dumps(self._body(_message_list(messages), system, tools)).encode()
         key = self._secret()
         status, answer = self._post(body, key)
         if status != 200:
-            meaning = " (a redirect, which is not followed: give the address that it leads to)"
+            meaning = " (a redirect, which is not followed: use the address that it leads to)"
             meaning = meaning if 300 <= status < 400 else _MEANINGS.get(status, "")
             raise ModelError(f"{self.place} answered {status}{meaning}", status=status, excerpt=_excerpt(answer, key))
         try:
             values = json.loads(answer)
             return _openai_reply(values) if self.api == "openai" else _anthropic_reply(values)
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-            problem = f"{self.place} answered something that is no {self.api} answer"
+            problem = f"{self.place} did not return a valid {self.api} answer"
             raise ModelError(problem, status=status, excerpt=_excerpt(answer, key)) from None
 
     async def acomplete(self, messages: Messages, system: str | None = None) -> Reply:
@@ -148,7 +147,7 @@ class LLM:
         return await asyncio.to_thread(self.complete, messages, system)
 
     def _secret(self) -> str:
-        """Return the key; empty if none is named."""
+        """Return the key; empty if no variable is set."""
         if self.key is None:
             return ""
         found = os.environ.get(self.key, "").strip()
@@ -163,7 +162,7 @@ class LLM:
         if self.api == "openai":
             first = [{"role": "system", "content": system}] if system else []
             return {"model": self.model, "messages": [*first, *messages], **more}
-        if isinstance(system, list):  # As it was sent before, with its marks for the cache.
+        if isinstance(system, list):  # Blocks keep their marks for the cache.
             more["system"] = system
         systems = [system] if isinstance(system, str) and system else []
         rest = []
@@ -200,14 +199,16 @@ class LLM:
         """Return the status and the bytes of the answer.
 
         Raises:
-            ModelError: there is none in time, or it is too large.
+            ModelError: there is no answer in time, or it is too large.
         """
         from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
         parts = _split(self.url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
-        expired = ModelError(f"{self.place} gave no whole answer within {self.timeout:g} seconds: raise the timeout")
+        expired = ModelError(
+            f"{self.place} did not answer completely within {self.timeout:g} seconds: raise the timeout"
+        )
         late = Event()
         try:
             with _deadline(connection, self.timeout, late):
@@ -225,24 +226,24 @@ class LLM:
         if late.is_set():
             raise expired
         if len(answer) > _MOST_BYTES:
-            raise ModelError(f"{self.place} answered more than the {_MOST_BYTES:,} bytes that are read", status=status)
+            raise ModelError(f"{self.place} answered more than {_MOST_BYTES:,} bytes", status=status)
         return status, answer
 
 
 @contextmanager
 def _deadline(connection: HTTPConnection, seconds: float, late: Event) -> Iterator[None]:
-    """Connect, end the connection when its time is up, even if the server sends byte by byte, and set `late` then."""
+    """Connect; when the time is up, set `late` and end the connection, even if the server sends byte by byte."""
 
     def end() -> None:
         late.set()
         with suppress(OSError):
-            # Of the plain socket: that of TLS would lose its state while the reader uses it.
+            # The TLS socket must not be shut down while another thread reads from it.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     timer = Timer(seconds, end)
     timer.daemon = True
     connection.connect()
-    sock = connection.sock  # The connection lets go of it once the answer has begun.
+    sock = connection.sock  # The connection drops it once the answer has begun.
     timer.start()
     try:
         yield
@@ -251,7 +252,7 @@ def _deadline(connection: HTTPConnection, seconds: float, late: Event) -> Iterat
 
 
 def cost(model: str, usage: Usage) -> float | None:
-    """Return the US dollars of a call by the catalogue; `None` if unknown."""
+    """Return the price of a call in US dollars by the catalogue; `None` if unknown."""
     from brim.meter.catalogue import lookup
 
     row = lookup(model)
@@ -278,7 +279,7 @@ def _split(url: object) -> SplitResult:
     if not known or not url.isprintable() or " " in url:
         raise InvalidValue("url", url.partition("?")[0].rpartition("@")[2], expected)
     if "@" in parts.netloc:
-        raise InvalidValue("url", parts.hostname, "without a user and a password: give the name of a variable as key")
+        raise InvalidValue("url", parts.hostname, "without a user and a password: set key to the name of a variable")
     return parts
 
 
@@ -298,23 +299,23 @@ def _message_list(messages: object) -> list[dict[str, Any]]:
 
 
 def _content_text(content: Any) -> str:
-    """Return the text of a message's content, which may be a list of blocks."""
+    """Return the text of a content, which may be a list of blocks."""
     if isinstance(content, str):
         return content
     return "\n\n".join(block["text"] for block in content if isinstance(block, Mapping) and "text" in block)
 
 
 def _longest_answer(model: str) -> int:
-    """Return the most tokens that a model answers.
+    """Return the output limit of a model.
 
     Raises:
-        InvalidValue: it is unknown.
+        InvalidValue: the limit is unknown.
     """
     from brim.meter.catalogue import lookup
 
     row = lookup(model)
     if row is None or row.max_output is None:
-        expected = "one whose longest answer is known: declare its max_output in brim.models.yaml"
+        expected = "one with a known output limit: declare its max_output in brim.models.yaml"
         raise InvalidValue("model", model, expected)
     return row.max_output
 
@@ -350,7 +351,7 @@ def _count(value: object) -> int | None:
 
 def _excerpt(answer: bytes, key: str) -> str:
     """Return the start of an answer as one line, without the key."""
-    # The key is searched for in the whole before anything is cut: half of a key is a secret too.
+    # The key is removed before the answer is cut: half of a key is a secret too.
     text = answer.decode("utf-8", "replace")
     line = " ".join((text.replace(key, "[key]") if key else text)[: 8 * _EXCERPT].split())
     return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"

@@ -74,11 +74,11 @@ def found(tmp_path, monkeypatch, capsys):
     ("answer", "code", "reason", "says"),
     [
         ((200, b'{"data": [{"id": "a", "max_model_len": 9}, {"id": "b"}]}'), 0, "ok", "2 models, 1 of them with"),
-        ((404, b"no"), 0, "no_list", "has no list of models (404 at /v1/models); if the URL is right, that is fine"),
+        ((404, b"no"), 0, "no_list", "has no list of models (404 at /v1/models); if the URL is right"),
         ((200, b"<html>"), 0, "no_list", "something else at /v1/models"),
-        ((401, b"{}"), 0, "no_key", "it answers 401 without a key: the key of each client is passed on"),
+        ((401, b"{}"), 0, "no_key", "it answers 401 without a key; the key of each client is passed on"),
         ((500, b"{}"), 1, "status", "it answers 500"),
-        ((302, b"{}"), 1, "unreachable", "a redirect, which the gateway does not follow"),
+        ((302, b"{}"), 1, "upstream", "a redirect, which the gateway does not follow"),
     ],
     ids=["list", "no list", "no JSON", "no key", "error", "redirect"],
 )
@@ -106,21 +106,19 @@ def test_a_closed_port_is_not_a_missing_list(found):
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
     code, reason, text = found(f"http://127.0.0.1:{port}/v1")
-    assert (code, reason) == (1, "closed")
-    assert text == "the port is closed: no server listens there; start it, or correct the port"
+    assert (code, reason) == (1, "upstream")
+    assert text == "upstream refused the connection; check its address and port"
 
 
 def test_an_unknown_host_is_named_as_such(found):
-    assert found("http://no-such-host.invalid/v1")[:2] == (1, "host")
+    assert "the host name of upstream cannot be resolved" in found("http://no-such-host.invalid/v1")[2]
 
 
 def test_each_mistake_with_tls_is_told_apart(server, found, certificate):
     plain, secure = server(), server(context=certificate)
-    told = {
-        url: found(url)[1]
-        for url in (f"https://127.0.0.1:{plain}", f"https://127.0.0.1:{secure}", f"http://127.0.0.1:{secure}")
-    }
-    assert list(told.values()) == ["tls", "certificate", "broken"]
+    assert "does not speak TLS at this port" in found(f"https://127.0.0.1:{plain}")[2]
+    assert "the certificate of upstream is not valid" in found(f"https://127.0.0.1:{secure}")[2]
+    assert "check http: and https: in its URL" in found(f"http://127.0.0.1:{secure}")[2]
 
 
 def test_a_server_that_does_not_answer_is_waited_for_and_then_named(found, monkeypatch):
@@ -141,9 +139,8 @@ def test_the_proxy_of_the_environment_is_named_without_its_password(server, tmp_
     monkeypatch.setenv("HTTP_PROXY", f"http://user:secret@127.0.0.1:{port}")
     code = main(["gateway", "--check", "--json", "--upstream", "http://model.invalid/v1"])
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["checks"]}
-    assert rows["proxy"]["text"].startswith(
-        f"http://model.invalid/v1 is called by way of http://127.0.0.1:{port}, which"
-    )
+    through = f"http://model.invalid/v1 is called through the proxy http://127.0.0.1:{port};"
+    assert rows["proxy"]["text"].startswith(through)
     assert "secret" not in json.dumps(rows)
     found = rows["upstream http://model.invalid/v1"]["reason"]
-    assert (code, found) == ((0, "ok") if reached else (1, "proxy"))
+    assert (code, found) == ((0, "ok") if reached else (1, "upstream"))

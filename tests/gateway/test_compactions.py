@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from brim.gateway.fit import compactions
 from brim.gateway.settings import RequestRule
 from gateway.conftest import metric, post
 from model_server import running
@@ -194,9 +193,10 @@ def native(gateway):
         yield start
 
 
-@pytest.mark.parametrize("keeps", [True, False], ids=["keeps", "drops"])
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("route", PATHS)
+@pytest.mark.parametrize(
+    ("route", "stream", "keeps"),
+    [("messages", False, True), ("messages", True, False), ("responses", False, False), ("responses", True, True)],
+)
 def test_the_provider_compacts_and_the_block_stays(native, route, stream, keeps):
     server = CompactingServer(WINDOWS[route])
     url, app = native(server)
@@ -331,17 +331,6 @@ def test_another_process_finds_the_block_in_the_store_for_the_same_model_alone(n
     moved.step()
     found = [item for item in server.requests[-1]["input"] if item.get("type") == "compaction"]
     assert found == (server.blocks[:1] if model == "some-model" else [])
-
-
-def test_a_cold_cache_is_the_time_to_compact(native, monkeypatch):
-    server = CompactingServer(WINDOWS["responses"])
-    url, _ = native(server)
-    monkeypatch.setattr(compactions, "lifetime", lambda *_: 300)
-    client = Client(url, "responses", keeps=False)
-    warm = int(client.step()["x-brim-compacts-at"])
-    assert int(client.step()["x-brim-compacts-at"]) == warm
-    monkeypatch.setattr(compactions, "lifetime", lambda *_: 0)
-    assert int(client.step()["x-brim-compacts-at"]) < warm
 
 
 def test_other_routes_and_policies_are_not_asked(native, gateway, upstream):

@@ -34,7 +34,7 @@ KINDS = (
 )
 BOTH, LONG, SHORT = ("long", "short"), ("long",), ("short",)
 PLACES = {
-    "whole": (fitted, SHORT),
+    "unchanged": (fitted, SHORT),
     "written": (fitted, LONG),
     "conversation_name": (planned, LONG),
     "plan": (Conversations, BOTH),

@@ -1,11 +1,9 @@
 """`brim gateway` prints what it does with requests: a line for each cut, refusal, retry and learned window."""
 
+import io
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -14,6 +12,7 @@ import pytest
 from brim.gateway.report.lines import ActivityLines, line_of, summary_of
 from brim.observe import Event
 from gateway.conftest import asked, conversation, post
+from gateway.test_relay import settled
 
 SECRET = "heliotrope"
 LONG = conversation(60)
@@ -35,24 +34,24 @@ EVENTS = {
         "cut",
         SIZES,
         "cut      TEAM talk gpt-5: 48,213 -> 39,870 of 41,000 tokens, 12 messages dropped or shortened, cut 3 of this"
-        " conversation (window 48,000 from a refusal of upstream)",
+        " conversation (window 48,000 from an overflow error)",
     ),
     "over": (
         "over",
         {**SIZES, "used_tokens": 48_213, "reason": "setting"},
-        "over     TEAM talk gpt-5: 48,213 -> 48,213 of 41,000 tokens, passed on as it came (window 48,000 from a"
+        "over     TEAM talk gpt-5: 48,213 -> 48,213 of 41,000 tokens, passed on unchanged (window 48,000 from a"
         " setting)",
     ),
     "retried": (
         "overflow",
         {**OVERFLOW, "used_tokens": 36_000},
-        "retried  TEAM talk gpt-5: upstream refused 48,213 tokens; it takes 40,000; sent again with 36,000",
+        "retried  TEAM talk gpt-5: upstream rejected 48,213 tokens; its limit is 40,000; sent again with 36,000",
     ),
     "not retried": (
         "overflow",
         {**OVERFLOW, "stated_tokens": 50_000, "limit_tokens": None, "retried": False},
-        "overflow TEAM talk gpt-5: upstream refused 48,213 tokens, which it counts as 50,000; the client has the"
-        " refusal",
+        "overflow TEAM talk gpt-5: upstream rejected 48,213 tokens, which it counts as 50,000; the client got the"
+        " rejection",
     ),
     "too long": (
         "refused",
@@ -68,32 +67,32 @@ EVENTS = {
             "budget_tokens": 48_000,
             "answer_tokens": 32_000,
         },
-        "refused  TEAM talk gpt-5: 30,000 tokens beside an answer of 32,000 do not fit into 48,000 (status 400)",
+        "refused  TEAM talk gpt-5: 30,000 tokens plus 32,000 for the answer do not fit into 48,000 (status 400)",
     ),
     "no key": (
         "refused",
         {"status": 401, "reason": "key"},
-        "refused  TEAM talk gpt-5: it has no key of this gateway (status 401)",
+        "refused  TEAM talk gpt-5: it has no valid key of this gateway (status 401)",
     ),
     "another method": (
         "refused",
         {"status": 405, "reason": "method"},
-        "refused  TEAM talk gpt-5: its path takes only POST (status 405)",
+        "refused  TEAM talk gpt-5: its path only accepts POST (status 405)",
     ),
     "another compression": (
         "refused",
         {"status": 415, "reason": "encoding"},
-        "refused  TEAM talk gpt-5: its body is compressed in a way that is not read (status 415)",
+        "refused  TEAM talk gpt-5: its body is compressed in an unknown way (status 415)",
     ),
     "learned": (
         "window_learned",
         {"window_tokens": 40_000, "before_tokens": None, "reason": "server"},
-        "learned  TEAM talk gpt-5: window 40,000 from the server's own statement (unknown before)",
+        "learned  TEAM talk gpt-5: window 40,000 from the model server (unknown before)",
     ),
     "fault": (
         "fault",
         {"reason": "fault", "became": "pass", "error": "KeyError"},
-        "fault    TEAM talk gpt-5: KeyError in brim; the request was passed on as it came",
+        "fault    TEAM talk gpt-5: KeyError in brim; the request was passed on unchanged",
     ),
     "unreadable": (
         "fault",
@@ -119,34 +118,6 @@ def test_of_a_long_name_the_agent_and_the_end_are_printed_and_without_a_name_the
     assert " chat: it has" in line_of(Event(name="refused", at=0.0, fields=fields))
 
 
-@pytest.fixture
-def started(served_model, upstream, tmp_path):
-    """Start `brim gateway`, and return its address and a function that ends it and returns what it printed."""
-    made = []
-
-    def start(*options):
-        run = [sys.executable, "-m", "brim", "gateway", "--upstream", served_model[1] + "/v1", "--port", "0", *options]
-        process = subprocess.Popen(
-            run, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, stdout=subprocess.PIPE, text=True
-        )
-        made.append(process)
-        address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
-
-        def end(by):
-            process.send_signal(by)
-            said = process.stdout.read()
-            process.wait(10)
-            return said.splitlines()
-
-        return address, end
-
-    yield start
-    for process in made:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
 def use(url):
     """Let a gateway learn a window, cut, refuse, and pass on."""
     said = [*LONG[:-1], {"role": "user", "content": SECRET}]
@@ -157,17 +128,25 @@ def use(url):
     assert post(url, asked(LONG[:1]))[0] == 200
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(started, upstream, by):
-    url, end = started()
+def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(gateway, upstream):
+    url, app = gateway(window=None)
+    texts, objects = io.StringIO(), io.StringIO()
+    writers = ActivityLines(texts), ActivityLines(objects, as_json=True)
+    app.state.activity.observers.extend(writers)
     use(url)
-    learned, retried, cut, refused, summary = end(by)
+    assert settled(lambda: app.state.activity.summary()["requests"] == 4)
+    for writer in writers:
+        writer.end(app.state.activity.summary())
+    assert SECRET not in texts.getvalue() + objects.getvalue()
+    learned, retried, cut, refused, summary = texts.getvalue().splitlines()
     window = f"{upstream.window:,}"
-    assert re.fullmatch(rf"[\d:]{{8}} learned  gw-model: window {window} from a refusal of upstream .*", learned)
-    assert re.fullmatch(r"[\d:]{8} retried  \S+\.talk gw-model: upstream refused [\d,]+ tokens.*sent again .*", retried)
+    assert re.fullmatch(rf"[\d:]{{8}} learned  gw-model: window {window} from an overflow error .*", learned)
+    assert re.fullmatch(
+        r"[\d:]{8} retried  \S+\.talk gw-model: upstream rejected [\d,]+ tokens.*sent again .*", retried
+    )
     assert re.fullmatch(
         r"[\d:]{8} cut      \S+\.other gw-model: [\d,]+ -> [\d,]+ of [\d,]+ tokens, \d+ messages dropped or shortened,"
-        rf" cut 1 of this conversation \(window {window} from a refusal of upstream\)",
+        rf" cut 1 of this conversation \(window {window} from an overflow error\)",
         cut,
     )
     assert re.fullmatch(r"[\d:]{8} refused  gw-model: it is not a valid request \(status 400\)", refused)
@@ -176,45 +155,18 @@ def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(started, upstrea
         r" 1 refused by upstream as too long \(1 sent again\), 1 window learned",
         summary,
     )
-
-
-def test_json_has_one_object_for_each_line_and_no_text_of_a_prompt(started, upstream):
-    url, end = started("--json")
-    use(url)
-    lines = end(signal.SIGTERM)
-    learned, retried, cut, refused, summary = map(json.loads, lines)
-    assert (learned["event"], learned["model"], learned["window_tokens"]) == (
-        "window_learned",
-        "gw-model",
-        upstream.window,
-    )
+    learned, retried, cut, refused, summary = map(json.loads, objects.getvalue().splitlines())
+    assert (learned["event"], learned["model"]) == ("window_learned", "gw-model")
+    assert learned["window_tokens"] == upstream.window
     assert (retried["event"], retried["retried"]) == ("overflow", True)
     assert (cut["event"], cut["cut"], cut["reason"], cut["route"]) == ("cut", 1, "refusal", "chat")
     assert cut["session"].endswith(".other")
     assert cut["used_tokens"] <= cut["budget_tokens"] < cut["before_tokens"]
     assert (refused["event"], refused["status"]) == ("refused", 400)
     saved = retried["refused_tokens"] - retried["used_tokens"] + cut["before_tokens"] - cut["used_tokens"]
-    assert summary == {
-        "event": "summary",
-        "requests": 4,
-        "cut": 2,
-        "cuts": 2,
-        "refused": 1,
-        "overflows": 1,
-        "retried": 1,
-        "upstream_errors": 0,
-        "faults": 0,
-        "tokens_saved": saved,
-        "conversations": 2,
-        "windows_learned": 1,
-    }
-    assert SECRET not in "".join(lines)
-
-
-def test_a_quiet_gateway_prints_only_its_address(started):
-    url, end = started("--quiet")
-    use(url)
-    assert end(signal.SIGTERM) == []
+    counted = {"requests": 4, "cut": 2, "cuts": 2, "refused": 1, "overflows": 1, "retried": 1, "upstream_errors": 0}
+    more = {"faults": 0, "tokens_saved": saved, "conversations": 2, "windows_learned": 1}
+    assert summary == {"event": "summary", **counted, **more}
 
 
 class Stuck:
@@ -238,12 +190,12 @@ def test_lines_that_nobody_reads_hold_up_nothing_and_are_counted():
     for _ in range(1_500):
         lines.observe(event)
     stream.free.set()
-    lines.end(SUMS)
+    lines.end(SUMS, worker=2)
     dropped = [int(text.split()[0].replace(",", "")) for text in stream.written if "lines dropped" in text]
     printed = sum("refused " in text and "brim gateway" not in text for text in stream.written)
     assert sum(dropped) + printed == 1_500
     assert 498 <= sum(dropped) <= 500
-    assert stream.written[-1].startswith("brim gateway: 1 request of")
+    assert stream.written[-1].startswith("brim gateway, worker 2: 1 request of")
 
 
 def test_a_closed_pipe_ends_the_lines_and_nothing_else():

@@ -66,7 +66,7 @@ def test_the_name_of_a_model_is_short_and_plain_and_holds_no_key():
 
     assert label("gw-model") == "gw-model"
     assert re.fullmatch(r"a_b_\.[0-9a-f]{12}", label("a\nb\x1b"))
-    assert len(label("m" * 500)) == 100
+    assert re.fullmatch(r"[0-9a-f]{12}", label("m" * 500))
     assert label(None) == label(7) == ""
     assert "my-secret-key" not in label("of my-secret-key", x_api_key="my-secret-key")
     for key in KEY_SHAPES:
@@ -109,7 +109,7 @@ def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
         assert post(url, asked(LONG), x_brim_session_id=name)[0] == 200
     (cut,) = [event for event in seen if event.name == "cut"]
     assert (cut.fields["reason"], cut.session.split(".")[1]) == ("ceiling", "two")
-    assert "lowered after a refusal" in line_of(cut)
+    assert "lowered after an overflow error" in line_of(cut)
 
 
 def test_the_line_of_a_cut_names_the_agent_that_asks_for_a_summary(gateway, upstream):
@@ -122,7 +122,7 @@ def test_the_line_of_a_cut_names_the_agent_that_asks_for_a_summary(gateway, upst
         == 200
     )
     (cut,) = [event for event in seen if event.name == "cut"]
-    assert "for the summary of its conversation that Codex asks for" in line_of(cut)
+    assert "for a summary that Codex requested" in line_of(cut)
 
 
 def ends(url):
@@ -159,7 +159,7 @@ def test_a_gateway_is_ready_while_its_upstream_is(gateway, upstream, monkeypatch
         url, _ = gateway(upstream=server.url + "/v1")
         assert get(url, "/readyz")[::2] == (200, b'{"status": "ok"}')
     status, _, said = get(url, "/readyz")
-    assert (status, json.loads(said)["status"]) == (503, "upstream cannot be reached (ConnectionRefusedError)")
+    assert (status, json.loads(said)["status"]) == (503, "upstream refused the connection; check its address and port")
     assert get(url, "/healthz")[::2] == (200, b'{"status": "ok"}')
     assert get(gateway()[0], "/readyz")[0] == 200
 

@@ -149,7 +149,7 @@ def test_which_key_is_for_which_route(told, messages, chat):
 def test_a_key_that_would_go_to_two_hosts_is_refused_with_what_to_set():
     """Settings of 0.1 sent `upstream_key` to both."""
     both = {"upstream": "https://api.openai.com/v1", "upstream_messages": "https://api.anthropic.com"}
-    with pytest.raises(InvalidValue, match="gateway.upstream_messages_key.*sent to gateway.upstream alone"):
+    with pytest.raises(InvalidValue, match="gateway.upstream_messages_key.*only sent to gateway.upstream"):
         GatewaySettings(**both, upstream_key="MODEL_KEY")
     with pytest.raises(InvalidValue, match="while gateway.upstream_messages is null"):
         GatewaySettings(upstream=both["upstream"], upstream_messages_key="MODEL_KEY")
@@ -172,8 +172,8 @@ def test_the_check_tells_which_paths_may_be_reached_and_asks_each_upstream_with_
             assert main(["gateway", "--check", "--json"]) == 0
             told += [row["text"] for row in json.loads(capsys.readouterr().out)["checks"] if row["name"] == "paths"]
     assert told == [
-        "beside those that are fitted, 15 that are safe may be reached; gateway.paths lists others",
-        "beside those that are fitted, /v1/files may be reached",
+        "15 safe paths may be reached besides those that are fitted; gateway.paths lists others",
+        "/v1/files may be reached besides those that are fitted",
         "all are passed on, with the key of each client",
     ]
     assert THERE not in str(one.received)

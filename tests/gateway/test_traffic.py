@@ -8,6 +8,8 @@ import pytest
 
 import brim
 from brim.gateway.report.traffic import KIND, MOST
+from gateway.conftest import asked, conversation, post
+from gateway.raw_server import raw_upstream, whole
 
 SECRET = "the vault code is heron-4711"
 
@@ -75,6 +77,13 @@ def test_the_last_requests_are_written_at_the_end_and_the_next_gateway_starts_an
             chat(base).chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "hello"}])
         assert len(document(url)["requests"]) == 1
         assert document(url)["stopped"]
+
+
+def test_an_answer_that_breaks_off_is_counted_once(gateway, upstream, tmp_path):
+    with raw_upstream([whole(b"12345678", "Content-Type: application/json")[:-4], "close"]) as server:
+        base, app = gateway(upstream=server.url + "/v1", store=f"sqlite:///{tmp_path}/brim.db")
+        assert post(base, asked(conversation(1)))[0] == 502
+        assert dict(app.state.traffic._ends) == {"refused_502": 1}
 
 
 def test_only_the_newest_requests_are_kept(tmp_path):

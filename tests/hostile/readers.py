@@ -1,7 +1,6 @@
 """Everything that reads a stranger's text: each regular expression of the package, and functions by name.
 
-Expressions are found by walking the package, with the methods by which their module uses them. A function that is not
-listed here fails `test_growth.py`.
+Expressions are found by walking the package, with the methods by which their module uses them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from brim.audit.records import _record
 from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
-from brim.files.text_digest import text_digest
 from brim.gateway.client import names as identity
 from brim.gateway.client.body import check_values, decompressed, json_value
 from brim.gateway.fit import added_sections
@@ -34,45 +32,37 @@ from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall import calls as recall
 from brim.gateway.recall import calls as recall_offer
-from brim.gateway.upstream.server_event import StreamStart, events_of
+from brim.gateway.upstream.server_event import StreamStart
 from brim.history import envelopes, excerpts, names
-from brim.history.compact import lines, mark, summary
-from brim.history.compact.continuation import continuation, running
-from brim.history.compact.lines import Said, is_nudge
-from brim.history.compact.secrets import masked_in, redact
-from brim.history.compact.sentence_kind import is_thought, sentence_kind
-from brim.history.names import values_in
-from brim.history.priority import words
+from brim.history.compact import lines, summary
+from brim.history.compact.continuation import continuation
+from brim.history.compact.lines import Said
+from brim.history.compact.secrets import redact
 from brim.history.relevance import Relevance, TermIndex
-from brim.hosts import bearer, split_host
+from brim.hosts import split_host
 from brim.meter import meter_for
 from brim.meter.catalogue import find
 from brim.meter.engines import SplintrEngine, classes
 from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
-from brim.meter.words import terms
-from brim.receipts.receipt import Receipt, handle
-from brim.receipts.section import text_entries
+from brim.receipts.receipt import Receipt
 from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
-from brim.settings.spec import is_spec, read_spec
+from brim.settings.spec import read_spec
 from brim.settings.yaml_editor import with_value
-from brim.store.texts import handle_of, texts_of
-from brim.store.values import decode_body, encode_body, without_secrets
-from brim.store.words import excerpt, query_words, text_words
+from brim.store.texts import handle_of
+from brim.store.values import decode_body, encode_body
+from brim.store.words import excerpt, query_words
 from brim.studio.prompt_rows import taken
 from brim.studio.views.sessions import readable
 from brim.truncate import _CLASSES, cut
-from brim.truncate.failure import failure_places, last_failure, reports_failure
-from brim.truncate.json_parts import json_parts, members
-from brim.truncate.markdown import blocks, holds_fence
+from brim.truncate.failure import reports_failure
 from brim.truncate.parts import TextParts
 from brim.truncate.records import Records
-from brim.truncate.shape import kind_of
 from brim.wire import wire
 from brim.wire.base import Format, loaded_tools
 from brim.wire.message import Message, Piece
@@ -243,15 +233,12 @@ READERS: dict[str, Read] = {
     },
     "audit.formats.found": lambda text: [*found(json_value(_stream(text)))],
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
-    "files.text_digest.text_digest": text_digest,
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
-    "hosts.bearer": lambda text: bearer(f"Bearer {text}"),
     "gateway.fit.added_sections.inserted": lambda text: added_sections.inserted(
         _body(text).decode(), "anthropic", text
     ),
     "gateway.client.body.decompressed": lambda text: decompressed(_stream(text), "gzip", 1 << 20),
-    "gateway.client.body.json_value": lambda text: json_value(_stream(text)),
     "gateway.client.body.check_values": lambda text: check_values(_stream(text), 1_000),
     "gateway.client.parsed.parse": lambda text: parsed("chat", _body(text)),
     "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text), 1_000),
@@ -262,38 +249,21 @@ READERS: dict[str, Read] = {
     "gateway.client.names.conversation_name, header": lambda text: identity.conversation_name(
         {"x-brim-session-id": text}, {}, "key", ["some-key"]
     ),
-    "gateway.client.names.cleaned": lambda text: identity.cleaned(text, ["some-key"]),
     "gateway.http.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
     "gateway.recall.calls.assembled": lambda text: [
         recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")
     ],
     "gateway.recall.calls.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
     "gateway.recall.calls.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
-    "gateway.upstream.server_event.events_of": lambda text: events_of(_stream(text)),
     "gateway.upstream.server_event.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,
     "history.envelopes.heard": envelopes.heard,
-    "history.envelopes.has_person": envelopes.has_person,
-    "history.envelopes.without": lambda text: envelopes.without(text, envelopes.enveloped(text)),
-    "history.envelopes.body": envelopes.body,
     "history.compact.summary.summarise": lambda text: summary.summarise(text, 500, CHARS),
-    "history.compact.summary.read_back": lambda text: lines.once(summary.read_back(text)),
     "history.compact.summary.summary_input": lambda text: summary.summary_input(
         [_message("user", text)], text, 500, CHARS
     ),
-    "history.compact.lines.read_text": lambda text: [
-        lines.once(lines.read_text(role, text)) for role in ("tool", "assistant", "user")
-    ],
-    "history.compact.lines.sentences": lines.sentences,
-    "history.compact.mark.read": mark.read,
-    "history.compact.mark.unmarked": mark.unmarked,
     "history.compact.secrets.redact": redact,
-    "history.compact.secrets.masked_in": lambda text: [*masked_in(text)],
-    "history.compact.continuation.running": lambda text: running([text], [text[:400]]),
-    "history.compact.lines.is_nudge": is_nudge,
-    "history.compact.sentence_kind.sentence_kind": lambda text: sentence_kind("assistant", text[:400]),
-    "history.compact.sentence_kind.is_thought": is_thought,
     "history.compact.continuation.continuation": lambda text: continuation(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text, meter=CHARS, limit=900
     ),
@@ -307,14 +277,11 @@ READERS: dict[str, Read] = {
     ),
     "studio.views.sessions.readable": readable,
     "studio.prompt_rows.taken": lambda text: taken(text, text[::2]),
-    "history.names.values_in": values_in,
     "history.names.names_in": lambda text: [*names.names_in(text)],
-    "history.names.has_value": names.has_value,
     "history.names.single_places": lambda text: [*names.single_places(text, text.split()[:99])],
     "wire.base.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
     ),
-    "history.priority.words": words,
     "history.relevance.Relevance": _indexed(Relevance),
     "history.relevance.TermIndex": _indexed(TermIndex),
     "hosts.split_host": lambda text: split_host(text[:131_072]),
@@ -322,36 +289,20 @@ READERS: dict[str, Read] = {
     "meter.catalogue.find": find,
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
     "meter.engines.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
-    "meter.words.terms": terms,
-    "receipts.section.text_entries": text_entries,
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
-    "receipts.receipt.handle": handle,
     "sessions.loop.peer_steps.step_of": _stepped,
     "sessions.memory.advice.SemanticMemory.learned": lambda text: SemanticMemory().learned("banned", text),
     "sessions.memory.lessons.distilled": distilled,
     "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,
-    "sessions.memory.working_memory, shown": lambda text: WorkingMemory(text).shown,
-    "settings.spec.is_spec": lambda text: is_spec("a.yaml", text),
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),
     "settings.yaml_editor.with_value": lambda text: with_value("a: 1\n" + text[:20_000], "a.yaml", ("b",), 1),
     "sessions.log.dropped_texts.MemoryLog": _in_memory,
-    "store.values.without_secrets": lambda text: without_secrets(text, "postgresql://u:p@h/d"),
-    "store.texts.handle_of": handle_of,
-    "store.texts.texts_of": lambda text: [*texts_of("message", {"message": {"role": "user", "content": text}})],
     "store.values": lambda text: decode_body("here", encode_body("body", {"$bytes": text, "more": [text]})),
     "store.words.excerpt": lambda text: excerpt(text, ["a"]),
     "store.words.query_words": query_words,
-    "store.words.text_words": text_words,
-    "truncate.failure.failure_places": failure_places,
-    "truncate.failure.last_failure": last_failure,
     "truncate.failure.reports_failure": reports_failure,
-    "truncate.json_parts.json_parts": lambda text: json_parts(text, 500),
-    "truncate.json_parts.members": lambda text: list(members(text)),
-    "truncate.markdown.blocks": lambda text: blocks(text.split("\n")),
-    "truncate.markdown.holds_fence": holds_fence,
     "truncate.parts.TextParts": lambda text: TextParts(text, longest=90).failures(code=True),
     "truncate.records.Records.select": lambda text: Records().select(text.split("\n"), 60, meter_for("chars", None)),
-    "truncate.shape.kind_of": kind_of,
     "wire.overflow.is_overflow": is_overflow,
 }
 """Functions by name. What they raise for text that they refuse is an answer, too."""

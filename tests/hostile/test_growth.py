@@ -18,95 +18,6 @@ from hostile.readers import BOUNDED, READERS, fitted, patterns, reading, shapes
 
 LEAST = 60
 """Seeds of each reader."""
-_TEXTS = {"text", "raw", "reply", "reply_text", "stream", "line", "piece", "content", "header", "query", "previous"}
-_PARTS = (
-    *(
-        "cli.",
-        "testing.",
-        "integrations.llama_index",
-        "gateway.http.connection",
-        "gateway.upstream.answered",
-        "meter.adapters",
-        "meter.base",
-    ),
-    *(
-        "meter.calibration",
-        "meter.engines.",
-        "meter.estimate",
-        "meter.grapheme",
-        "meter.memo",
-        "meter.units",
-    ),
-    *(
-        "meter.vocabularies",
-        "wire.",
-        "truncate.__init__",
-        "truncate.base",
-        "truncate.picker",
-    ),
-    *(
-        "sessions.session",
-        "sessions.fixed_parts",
-        "sessions.recall",
-        "sessions.notices",
-    ),
-    *(
-        "sessions.log.dropped_texts",
-        "studio.views.doctor",
-        "studio.views.ledger",
-        "studio.views.search",
-        "store.base",
-        "store.sql",
-        "store.values",
-        "files.writer",
-        "flows.",
-    ),
-    *(
-        "history.embedding",
-        "settings.resolved",
-        "settings.loader",
-        "settings.yaml_editor",
-        "sections.",
-    ),
-)
-"""Places whose functions pass a text to a reader that is listed, or do what one call of Python does with it."""
-_INSIDE = {
-    "studio.views.keep.lines_of": "history.compact.secrets.redact",
-    "sessions.loop.peer_steps.PeerSteps.notice": "sessions.loop.peer_steps.step_of",
-    "gateway.exchange.Exchange.run": "gateway.client.parsed.parse",
-    "gateway.exchange.Exchange.parsed": "gateway.client.parsed.parse",
-    "gateway.upstream.passed.pass_on": "gateway.client.parsed.parse",
-    "gateway.upstream.passed.count": "gateway.client.parsed.parse",
-    "gateway.client.parsed.unread": "gateway.client.parsed.parse",
-    "gateway.client.parsed.with_answer": "files.json_body.body_of",
-    "gateway.client.body.decoded": "gateway.client.body.json_value",
-    "gateway.client.names.has_key": "gateway.client.names.cleaned",
-    "gateway.client.names.model_name": "gateway.client.names.cleaned",
-    "gateway.client.paths.is_pattern": "gateway.http.admitted",
-    "gateway.upstream.client.address": "gateway.http.admitted",
-    "gateway.upstream.server_event.EventReader.feed": "gateway.upstream.server_event.events_of",
-    "history.compact.summary.condensed": "history.compact.summary.summarise",
-    "history.compact.summary.index_of": "history.compact.summary.summarise",
-    "history.compact.summary.as_talk": "history.compact.summary.summarise",
-    "history.compact.lines.once": "history.compact.lines.read_text",
-    "history.compact.lines.clipped": "history.compact.lines.read_text",
-    "history.compact.mark.headed": "history.compact.mark.read",
-    "history.compact.model_summary.take": "history.compact.secrets.redact",
-    "history.compact.model_summary.checked": "history.compact.secrets.redact",
-    "history.excerpts.paragraphs": "history.excerpts.by_importance",
-    "history.excerpts.value_mark": "history.excerpts.brief_arguments",
-    "truncate.failure.is_code": "truncate.parts.TextParts",
-    "receipts.section.Shortens.truncate": "truncate:head",
-    "truncate.json_parts.JsonParts": "truncate.json_parts.json_parts",
-    "truncate.shape.json_cut": "truncate:json",
-    "truncate.parts.whole_part": "truncate.parts.TextParts",
-    "sessions.loop.brief.with_unread": "wire:openai",
-    "history.compact.continuation.Continuation.outside": "history.compact.continuation.continuation",
-    "history.note.is_written": "wire:openai",
-    "integrations.messages.joined_text": "gateway.client.body.json_value",
-    "integrations.messages.json_values": "gateway.client.body.json_value",
-}
-"""Functions that are part of a reader that is listed."""
 _INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}
 _INLINE |= {"meter.grapheme", "settings.resolved", "meter.media", "wire.overflow", "studio.views.export"}
 _INLINE |= {"history.compact.sentence_kind"}
@@ -154,25 +65,6 @@ def test_every_reader_has_seeds_that_a_generator_found():
     print(f"growth: {len(patterns())} expressions, {len(READERS)} functions, {len(shapes())} shapes of histories")
 
 
-def test_a_function_that_reads_a_text_has_a_growth_test():
-    missing = []
-    for path, tree in _sources():
-        for name, function in _functions(tree, path):
-            given = {
-                each.arg for each in function.args.args if each.annotation is not None and _is_text(each.annotation)
-            }
-            known = (
-                name in READERS
-                or name in _INSIDE
-                or name.startswith(_PARTS)
-                or any(each.startswith(name) for each in READERS)
-            )
-            if given & _TEXTS and not known and not any(name.startswith(each + ".") for each in READERS):
-                missing.append(name)
-    assert missing == [], "add it to READERS in tests/hostile/readers.py"
-    assert not [part for part in _INSIDE.values() if part not in READERS]
-
-
 def test_an_expression_is_compiled_where_the_growth_test_finds_it():
     """Only at the top level of a module is it found."""
     inline = set()
@@ -196,18 +88,6 @@ def _sources():
         (".".join(path.relative_to(root).with_suffix("").parts), ast.parse(path.read_text(encoding="utf-8")))
         for path in paths
     ]
-
-
-def _functions(node, prefix):
-    for each in node.body:
-        if isinstance(each, ast.ClassDef):
-            yield from _functions(each, f"{prefix}.{each.name}")
-        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not each.name.startswith("_"):
-            yield f"{prefix}.{each.name}", each
-
-
-def _is_text(annotation):
-    return bool({"str", "bytes"} & set(ast.unparse(annotation).split(" | ")))
 
 
 # --- what the measurement tells apart, with times that are computed

@@ -1,4 +1,4 @@
-"""One POST from its body to the end of its answer: parsed, planned, fitted, sent, answered, learned."""
+"""One POST from its body to the end of its answer: parsed, planned, fitted, sent, answered, learned from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
@@ -25,7 +26,7 @@ from brim.gateway.settings import GatewaySettings, RequestRule, root
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream.answered import Answered, pass_back
 from brim.gateway.upstream.client import VERSION, BrokenAnswer, address, sent_headers
-from brim.gateway.upstream.sent import Sent, send
+from brim.gateway.upstream.sent import Sent, send, started
 from brim.observe.uncaught import log_error
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import source
@@ -33,13 +34,12 @@ from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")
 _MOST_BUFFERED = 8 * 1024 * 1024
-"""Bytes of an answer that is kept back because the model may recall something."""
+"""Bytes of an answer that are buffered while the model may call the recall tool."""
 _LATER = {"retry-after": "1"}
-_ACCEPTED, _INVALID = 200, 400
 
 
 class Exchange:
-    """One request at work. It is made of values; what it holds itself is the open connection to upstream."""
+    """One request. Its steps are functions of values; its own state is the open connection to upstream."""
 
     def __init__(self, state: GatewayState, admitted: Admitted, route: str, client: ClientConnection) -> None:
         self._state = state
@@ -50,13 +50,13 @@ class Exchange:
         self._owner = state.owner(admitted, route)
         self._sent: Sent | None = None
         self.label = ""
-        """The name of its model as it may be shown; empty until the body was read."""
+        """The name of its model as it may be shown; empty until the body is parsed."""
 
     async def run(self, raw: bytes) -> str:
         """Answer the request of a body; return how it ended.
 
         Raises:
-            HttpProblem: there is no answer, or one that broke off where only the connection can say so.
+            HttpProblem: there is no answer, or it broke off after its head was sent, so that the connection must end.
         """
         parsed = await self.parsed(raw)
         self.label = parsed.label
@@ -65,11 +65,7 @@ class Exchange:
         self._state.activity.sent(fitted, overhead)
         ended = "broken"
         try:
-            sent = await self._taken(fitted, fitted, overhead)
-            if sent.fitted.compacts_at is not None and sent.status == _INVALID:
-                sent = await self._unasked(sent, parsed)
-            if fitted.recalls:
-                sent = await self._client.during(self._recalled(sent), self._settings.keepalive)
+            sent = await self._client.during(self._final(fitted, parsed, overhead), self._settings.keepalive)
             answered = await self._passed(sent)
             ended = answered.ended
             if answered.trouble:
@@ -77,9 +73,11 @@ class Exchange:
             self._learn(answered)
         except HttpProblem as problem:
             if not self._client.began:
+                ended = ""  # The caller counts it as a refusal.
                 raise
             status = self._sent.status if self._sent is not None else 0
-            self._state.activity.upstream_error(fitted, str(status) if status >= _INVALID else problem.reason)
+            reason = str(status) if status >= HTTPStatus.BAD_REQUEST else problem.reason
+            self._state.activity.upstream_error(fitted, reason)
             await self._client.end(problem.event(self._route, self._admitted.id))
         except asyncio.CancelledError:
             ended = "left"
@@ -87,14 +85,15 @@ class Exchange:
         finally:
             if self._sent is not None:
                 self._sent.answer.close()
+            if self._sent is not None and ended:
                 self._state.traffic.add(self._sent, ended)
         return ended
 
     async def parsed(self, raw: bytes) -> Parsed:
-        """Return the request of a body; one that cannot be read is only passed on if nothing has to be read.
+        """Return the request of a body; with the policy `pass`, also of one that cannot be read.
 
         Raises:
-            HttpProblem: it cannot be read.
+            HttpProblem: the body cannot be read.
         """
         try:
             return await self._state.work(parse, self._admitted, self._route, raw, self._settings, self._state.secrets)
@@ -113,7 +112,7 @@ class Exchange:
         rule, policy = rule_of(parsed, self._settings)
         if policy == PASS:
             return passed(parsed, PASS, "policy")
-        if parsed.partial:  # What the provider stores cannot be counted, and a call there cannot be found.
+        if parsed.partial:  # The messages that the provider stores cannot be counted.
             return passed(parsed, policy, "partial")
         try:
             await self._ask_windows(parsed, rule)
@@ -125,9 +124,9 @@ class Exchange:
         except HttpProblem:
             raise
         except InvalidValue as error:
-            # Something new in a message, perhaps; the provider knows better than we do.
+            # It may be a new feature of the provider.
             return await self._faulty(parsed, policy, "unreadable", error, HttpProblem(400, str(error)))
-        except Exception as error:  # A fault of ours must not be taken for an answer of the provider.
+        except Exception as error:  # An error of brim must not look like an answer of the provider.
             log_error(self._admitted.id, error, LOG)
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
             return await self._faulty(parsed, policy, "fault", error, refusal)
@@ -146,16 +145,16 @@ class Exchange:
     async def _faulty(
         self, parsed: Parsed, policy: str, why: str, error: Exception, refusal: HttpProblem
     ) -> FittedBody:
-        """Return a request that brim could not fit or read as it came, if it is certain to fit.
+        """Return a request that brim could not fit or read unchanged, if it is certain to fit.
 
         Raises:
-            HttpProblem: it is not, or the settings refuse such requests.
+            HttpProblem: it may not fit, or the settings refuse such requests.
         """
         unsure: str | None = ""
         if self._settings.on_fault == "pass":
             try:
                 unsure = await self._state.work(self._doubt, parsed)
-            except Exception:  # What counts the body may be what failed.
+            except Exception:  # The counting itself may have failed.
                 unsure = "; its tokens could not be counted"
         became = "pass" if unsure is None else "refuse"
         self._state.activity.fault(self._admitted, self._route, error, kind=why, became=became, model=parsed.label)
@@ -172,9 +171,9 @@ class Exchange:
         return plan(parsed, self._settings, self._state.conversations, self._owner)
 
     async def _ask_windows(self, parsed: Parsed, rule: RequestRule) -> None:
-        """Ask the server for the windows of its models, unless the window is set or it was asked lately."""
+        """Ask the server for the windows of its models, unless the window is set or the server was asked recently."""
         base, windows = self._settings.base(parsed.route), self._state.conversations.windows
-        # With the gateway's own key, what a client sends decides nothing, so the answer is for all of them.
+        # With the gateway's own key the answer does not depend on the client, so it is shared.
         shared = self._settings.key(parsed.route) is not None
         asker = source(base, () if shared else self._owner)
         if (rule.window is not None and not self._settings.window_yields) or windows.asked(asker):
@@ -192,8 +191,19 @@ class Exchange:
 
         await windows.ask(asker, fetch)
 
+    async def _final(self, fitted: FittedBody, parsed: Parsed, overhead: float) -> Sent:
+        """Send a request, repeat it where needed, and return the one whose answer is for the client.
+
+        Raises:
+            HttpProblem: there is no answer, or it broke off.
+        """
+        sent = await self._taken(fitted, fitted, overhead)
+        if sent.fitted.compacts_at is not None and sent.status == HTTPStatus.BAD_REQUEST:
+            sent = await self._unasked(sent, parsed)
+        return await self._recalled(sent) if fitted.recalls else sent
+
     async def _taken(self, fitted: FittedBody, first: FittedBody, overhead: float) -> Sent:
-        """Send a request, once more and smaller if it is refused as too long; `first` is what was sent first.
+        """Send a request, and a smaller one if it is rejected as too long; `first` is the first form of the request.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
@@ -202,13 +212,11 @@ class Exchange:
         sent = await self._send(fitted, overhead, retried=retried)
         if sent.refusal is None:
             return sent
-        smaller = await self._client.during(self._smaller(sent, first, sent.refusal), self._settings.keepalive)
-        if smaller is None:
-            return sent
-        return await self._client.during(self._send(smaller, overhead, retried=True), self._settings.keepalive)
+        smaller = await self._smaller(sent, first, sent.refusal)
+        return sent if smaller is None else await self._send(smaller, overhead, retried=True)
 
     async def _unasked(self, sent: Sent, parsed: Parsed) -> Sent:
-        """Send a request once more without asking the provider to compact; if that was why, it is not asked again.
+        """Send a request again without asking the provider to compact; if that helps, the model is not asked again.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
@@ -217,19 +225,18 @@ class Exchange:
         compactions.refuses(scope, yes=True)
         fitted = await self.fitted(parsed)
         sent = await self._taken(fitted, fitted, sent.overhead)
-        compactions.refuses(scope, yes=sent.status == _ACCEPTED)
+        compactions.refuses(scope, yes=sent.status == HTTPStatus.OK)
         return sent
 
     async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
         if self._sent is not None:
             self._sent.answer.close()
-        self._sent = await send(
-            self._state.upstream, fitted, self._settings, self._client, overhead=overhead, retried=retried
-        )
+        self._sent = await send(self._state.upstream, fitted, self._settings, overhead=overhead, retried=retried)
+        self._sent = await started(self._sent, self._client)
         return self._sent
 
     async def _smaller(self, sent: Sent, first: FittedBody, found: Overflow) -> FittedBody | None:
-        """Learn from a refusal, and return a smaller request; `None` after one retry, or if there is none."""
+        """Learn from a rejection, and return a smaller request; `None` after a retry, or if nothing can be dropped."""
         await self._learn_refusal(sent.fitted, found)
         again = None
         if not sent.retried:
@@ -238,17 +245,16 @@ class Exchange:
         return again
 
     async def _recalled(self, sent: Sent) -> Sent:
-        """Answer the recalls of the model, call it again, and return the answer that is for the client.
+        """Answer the model's calls of the recall tool until an answer has none, and return that one.
 
-        Only at the end of an answer is it known whether it is, so it is kept back. A model that does nothing but recall
-        is asked once more without the tool.
+        Each answer is read to its end first. After the last round the model is called once more without the tool.
 
         Raises:
             HttpProblem: upstream broke off.
         """
         first = sent.fitted
         for turn in range(MOST_ROUNDS + 1):
-            if sent.status != 200 or not sent.fitted.recalls:
+            if sent.status != HTTPStatus.OK or not sent.fitted.recalls:
                 return sent
             try:
                 raw = sent.first + await sent.answer.read_all(_MOST_BUFFERED - len(sent.first))
@@ -287,7 +293,7 @@ class Exchange:
             streams.dec(open_)
 
     def _learn(self, answered: Answered) -> None:
-        """Learn from an answer, after it was passed back."""
+        """Learn from an answer that was passed back."""
         fitted, engine = answered.sent.fitted, self._state.conversations
         usage = learned.usage_of(answered.usage)
         planned, request, about = fitted.planned, fitted.request, (fitted.parsed.model, self._owner)
@@ -297,7 +303,7 @@ class Exchange:
             self._state.later(about, self._state.work(engine.learn, request, planned.engine, usage))
         if answered.compaction is not None and fitted.compacts_at is not None:
             self._state.later(about, self._keep(fitted, answered.compaction))
-        if answered.stopped is not None:  # Too late to send it again; the next one is smaller.
+        if answered.stopped is not None:  # It is too late for a retry; the next request is smaller.
             self._state.activity.overflow(fitted, answered.stopped, None)
             self._state.later(about, self._learn_refusal(fitted, answered.stopped))
 

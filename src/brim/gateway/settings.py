@@ -30,17 +30,17 @@ _SHARED = {
     "capture": "session.capture",
     "store": "store.url",
 }
-"""Settings that are not the gateway's alone, by field."""
+"""Settings that other commands use too, by field."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL = "a URL such as https://api.openai.com/v1, without a user, a query or a fragment"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestRule:
-    """Settings for the requests that match; a condition that is `None` matches every request."""
+    """Settings for matching requests; a condition that is `None` matches every request."""
 
     model: str | None = None
-    """A pattern such as `gpt-5*`. Names are compared as the catalogue does: `GPT-5` and `openai/gpt-5` match too."""
+    """A pattern such as `gpt-5*`, compared as in the catalogue: `GPT-5` and `openai/gpt-5` match too."""
     key: str | None = None
     """The name of the environment variable with the client's key."""
     route: str | None = None
@@ -63,12 +63,12 @@ class GatewaySettings:
     upstream_messages: str | None = None
     """The base URL for Anthropic Messages, if it is another one."""
     upstream_key: str | None = None
-    """The name of the environment variable with the key for upstream; without it, the client's key is passed on."""
+    """The name of the environment variable with the key for upstream. `None` passes on the client's key."""
     upstream_messages_key: str | None = None
-    """The same for `upstream_messages`. A key is sent to its own upstream alone."""
+    """The same for `upstream_messages`. Each key is only sent to its own upstream."""
     paths: tuple[str, ...] | None = None
-    """Paths that may be reached, beside those that are fitted; without it, all with the client's key, and those of
-    `paths.SAFE` with the gateway's own."""
+    """Paths that are passed on, besides those that are fitted. `None` means all with the client's key, and `paths.SAFE`
+    with the gateway's own."""
     keys: tuple[str, ...] = ()
     """Names of environment variables with the keys of clients; if empty, no key is required."""
     host: str = "127.0.0.1"
@@ -76,46 +76,46 @@ class GatewaySettings:
     hosts: tuple[str, ...] = ()
     """Host names that clients may use, in addition to those of this machine."""
     default: RequestRule = field(default_factory=lambda: RequestRule(policy="fit"))
-    """What applies where no rule does."""
+    """The settings for requests without a matching rule."""
     window_yields: bool = False
-    """Whether the window of the default is that of a profile, so that a smaller one of the model counts instead."""
+    """Whether the default window comes from a profile, so that a smaller window of the model replaces it."""
     rules: tuple[RequestRule, ...] = ()
     sections: Mapping[str, Spec] = field(default_factory=dict, repr=False)
     """The sections of each file that a rule names."""
     on_fault: str = "pass"
-    """What is done with a request after an error of brim: `pass` it on if it is certain to fit, or `refuse` it."""
+    """What to do with a request after an error in brim: `pass` it on if it is certain to fit, or `refuse` it."""
     client_policy: bool = False
     """Whether clients may choose a policy by the header `x-brim-policy`."""
     reserve: int = 0
     cap: float | str | None = None
     limit: int | None = None
     margin: float | str = 0
-    """The share of the budget that is left free if the count is an estimate."""
+    """The share of the budget that stays free if the count is an estimate."""
     lower_answer: bool = False
-    """Whether the answer that a request asks for may be shortened, so that what has to stay fits beside it."""
+    """Whether `max_tokens` may be lowered so that the required parts of the prompt fit."""
     pin: tuple[str, ...] = ()
     """Texts of messages that stay whole."""
     stable: bool = True
     capture: bool = False
-    """Whether the store keeps the texts of prompts that were cut, so that they can be replayed."""
+    """Whether the store keeps the text of prompts that were cut, for replays."""
     most_bytes: int = 33_554_432
     most_values: int = 250_000
     most_connections: int = 1_000
-    """Connections of clients that a process has open."""
+    """The most open client connections of a process."""
     proxy_env: bool = True
-    """Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide by way of which proxy upstream is called."""
+    """Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to calls of upstream."""
     keepalive: float = 15
     timeout: float = 600
     drain: float = 30
     workers: int = 1
-    """Processes that serve the address; several share the store, or a temporary one."""
+    """Processes that serve the address and share the store, or a temporary one."""
     worker_port: int | None = None
-    """The port at which the first of several workers answers alone, so that its metrics can be scraped; the second
-    has the next port, and so on."""
+    """A port of the first of several workers alone, so that its metrics can be scraped; the second worker has the next
+    port, and so on."""
     threads: int = 2
     sessions: int = 500
     memory: int = 67_108_864
-    """About the bytes that the conversations in memory may take, of each process."""
+    """Roughly the most bytes of memory for the conversations of a process."""
     store: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -124,14 +124,12 @@ class GatewaySettings:
                 _check_url(f"gateway.{name}", url)
         for variable in (*self.keys, self.upstream_key, self.upstream_messages_key):
             if variable is not None and not _VARIABLE.fullmatch(variable):
-                # It may be the key itself, given by mistake, so it is not repeated.
+                # The value may be the key itself, set by mistake, so it is not repeated.
                 raise InvalidValue("a key of the gateway", HIDDEN, "the NAME of an environment variable that holds it")
         if self.upstream_messages_key is not None and self.upstream_messages is None:
             raise InvalidValue("gateway.upstream_messages_key", HIDDEN, "null while gateway.upstream_messages is null")
         if self.upstream_key is not None and self.base("messages") != self.upstream and self.key("messages") is None:
-            expected = (
-                "set: gateway.upstream_key is sent to gateway.upstream alone, and upstream_messages is another host"
-            )
+            expected = "set: upstream_key is only sent to gateway.upstream, and upstream_messages is another host"
             raise InvalidValue("gateway.upstream_messages_key", None, expected)
         for path in self.paths or ():
             if not is_pattern(path):
@@ -145,14 +143,14 @@ class GatewaySettings:
         return self.upstream_messages if route == "messages" and self.upstream_messages else self.upstream
 
     def key(self, route: str) -> str | None:
-        """Return the variable with the key for the requests of a route; `None` if the client's key is passed on."""
+        """Return the variable with the upstream key of a route; `None` if the client's key is passed on."""
         if self.base(route) == self.upstream:
             return self.upstream_key
         shared = self.upstream_key if root(self.base(route)) == root(self.upstream) else None
         return self.upstream_messages_key or shared
 
     def own_keys(self) -> dict[str, str]:
-        """Return the keys for upstream by the names of their variables.
+        """Return the upstream keys by the names of their variables.
 
         Raises:
             InvalidValue: a variable is not set.
@@ -161,7 +159,7 @@ class GatewaySettings:
         return {name: secret(name) for name in names if name is not None}
 
     def reachable(self, route: str) -> tuple[str, ...]:
-        """Return the paths that requests of a route may reach, beside those that are fitted."""
+        """Return the paths that are passed on for a route, besides those that are fitted."""
         if self.paths is not None:
             return self.paths
         return ("*",) if self.key(route) is None else SAFE
@@ -181,18 +179,18 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
     Args:
         settings: the settings of the project.
         options: the options of the command line.
-        root: the directory of the project, in which the files are that rules name.
+        root: the directory of the project, which contains the section files of rules.
 
     Raises:
         InvalidValue: upstream is not set, or a value is invalid.
-        SourceError: a file that a rule names cannot be read.
+        SourceError: the section file of a rule cannot be read.
     """
     own = {key.removeprefix("gateway."): key for key in SETTINGS if key.startswith("gateway.")}
     chosen = {name: value for name, value in options.items() if value is not None}
     values = {name: chosen[name] if name in chosen else settings.value(key) for name, key in (own | _SHARED).items()}
     values |= chosen
     if values["upstream"] is None:
-        expected = "set, or given by --upstream: the base URL of the API, such as http://host/v1"
+        expected = "set here or by --upstream: the base URL of the API, such as http://host/v1"
         raise InvalidValue("gateway.upstream", None, expected)
     values["window_yields"] = "window" not in chosen and settings["window.size"].origin == "profile"
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
@@ -204,7 +202,7 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
 
 
 def _read(path: str, root: str) -> Spec:
-    """Return the sections of a file; what reads them is loaded only if a rule names one."""
+    """Return the sections of a file. The imports are here since few gateways need them."""
     from brim.gateway.fit.added_sections import read_sections
     from brim.settings.spec import check_files
 
@@ -223,7 +221,7 @@ def secret(name: str) -> str:
     """Return the key that an environment variable holds.
 
     Raises:
-        InvalidValue: the variable is not set, or its value is no key.
+        InvalidValue: the variable is not set, or its value is not a valid key.
     """
     key = os.environ.get(name, "").strip()
     if not key:
@@ -234,7 +232,7 @@ def secret(name: str) -> str:
 
 
 def _check_url(place: str, url: str) -> None:
-    """Check the base URL of an upstream. No error repeats it, since a user in it is a secret.
+    """Check the base URL of an upstream. Errors do not repeat it, since it may contain a password.
 
     Raises:
         InvalidValue: it is invalid.

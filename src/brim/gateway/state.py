@@ -1,4 +1,4 @@
-"""The state of a gateway from request to request, and the threads in which it counts."""
+"""The state of a gateway that outlives requests, and the threads in which it counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from brim.gateway.client.names import owner_salt, owner_tag
-from brim.gateway.fit.added_sections import HeldSections
+from brim.gateway.fit.added_sections import HeldChoice
 from brim.gateway.fit.compactions import KeptCompactions
 from brim.gateway.fit.fitted import Fitter
 from brim.gateway.http.admitted import ONCE, Admitted
@@ -23,14 +23,15 @@ from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.meters import warm
 from brim.sessions.learning.models import known
+from brim.sessions.learning.scope import LearnedValues
 from brim.store import open_store
 
 T = TypeVar("T")
 
 _ASKED = 5.0
-"""Seconds for which the state of upstream is known."""
+"""Seconds for which the result of a readiness check is reused."""
 _DOWN = (502, 503, 504)
-"""Statuses of a proxy whose server does not answer."""
+"""Statuses with which a proxy reports that its server does not respond."""
 
 
 class GatewayState:
@@ -53,7 +54,7 @@ class GatewayState:
         place = settings.store or store
         self.store = open_store(place) if place is not None else None
         self.keeps = settings.store is not None
-        """Whether the store is for the user; otherwise it only tells the other workers what was cut."""
+        """Whether the user configured the store; otherwise it only shares cuts between workers."""
         self.conversations = Conversations(
             store=self.store,
             most=settings.sessions,
@@ -64,16 +65,12 @@ class GatewayState:
         )
         """The engine: windows, meters, conversations."""
         self._salt = b""
-        """By which clients are told apart; read from the store once."""
-        self.fitter = Fitter(
-            engine=self.conversations,
-            sections=HeldSections(settings.sessions),
-            keeps=self.keeps,
-        )
+        """The salt of the tags of clients; read from the store at the start."""
+        self.fitter = self._fitter()
         self.compactions = KeptCompactions(self.conversations.store)
         self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
         self._reached: tuple[float, str] = (-_ASKED, "")
-        """When upstream was last asked whether it is there, and what is wrong with it."""
+        """The time and the result of the last readiness check."""
         self.metrics = GatewayMetrics()
         self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)
         self.on_end: Callable[[Mapping[str, Any]], Any] | None = None
@@ -82,12 +79,12 @@ class GatewayState:
         self.traffic = Traffic(self.conversations.store, name, is_kept=self.keeps)
         self._writing: asyncio.Task[None] | None = None
         self.ready = False
-        """Whether everything that counting needs is loaded."""
+        """Whether everything needed for counting is loaded."""
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
         self._tasks: dict[asyncio.Task[Any], Hashable] = {}
 
     def use(self, settings: GatewaySettings) -> None:
-        """Take settings; requests under way keep theirs.
+        """Use settings for new requests.
 
         Raises:
             InvalidValue: a key is not set.
@@ -97,25 +94,28 @@ class GatewayState:
         self.access = Access(settings.host, settings.hosts, once=ONCE)
         self.keys = Secrets(clients)
         self.secrets = (*clients.values(), *own.values())
-        """Every key of the settings, none of which may be part of a name."""
+        """All keys of the settings, which must not be part of a name."""
         self.hidden = spellings(own.values())
-        """The keys for upstream, which no answer may hold."""
+        """The spellings of the upstream keys, which are masked in answers."""
+
+    def _fitter(self) -> Fitter:
+        return Fitter(engine=self.conversations, sections=LearnedValues[HeldChoice](), keeps=self.keeps)
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
 
     def later(self, about: Hashable, job: Coroutine[Any, Any, Any]) -> None:
-        """Learn something after the answer was sent, about a model for an owner; closing waits for it.
+        """Run a job after an answer that learns about a model for an owner; closing waits for it.
 
-        An error of the job is logged, without its text.
+        An error of the job is logged without its text.
         """
         task = asyncio.get_running_loop().create_task(self._caught(job))
         self._tasks[task] = about
         task.add_done_callback(self._tasks.pop)
 
     async def learned(self, about: Hashable) -> None:
-        """Wait until what answers taught about a model is learned: its client may be faster with the next request."""
+        """Wait for the jobs about a model: its client may send the next request before they end."""
         learning = [task for task, each in self._tasks.items() if each == about]
         if learning:
             await asyncio.wait(learning)
@@ -123,12 +123,12 @@ class GatewayState:
     async def _caught(self, job: Coroutine[Any, Any, Any]) -> None:
         try:
             await job
-        except Exception as error:  # The answer was sent: whatever failed after it, nobody waits for it.
+        except Exception as error:  # The client already has the answer.
             log_error("a job after an answer", error)
             self.activity.fault(None, "other", error, kind="fault", became="pass")
 
     async def problem(self) -> str:
-        """Return why no request can be served now; empty if all is well. Upstream is asked at most every 5 seconds."""
+        """Return why no request can be served now; empty if all is well."""
         if not self.ready:
             return "starting"
         now = asyncio.get_running_loop().time()
@@ -140,7 +140,7 @@ class GatewayState:
         return self._reached[1]
 
     async def _unreachable(self, base: str) -> str:
-        """Return why an upstream cannot be used; any answer but that of a proxy without a server is one."""
+        """Return why an upstream cannot be used; empty after any answer except a proxy's error."""
         try:
             status, _ = await self.upstream.get_json(address(base, "/v1/models"), [])
         except HttpProblem as problem:
@@ -148,20 +148,20 @@ class GatewayState:
         return f"upstream answered {status}" if status in _DOWN else ""
 
     def owner(self, admitted: Admitted, route: str) -> tuple[str, ...]:
-        """Return whose request it is: the name of its key here, the route, and a tag of any other keys that it sends.
+        """Return the owner of a request: the name of its gateway key, the route, and a tag of any other keys.
 
-        What it teaches, and its conversation, are that owner's alone.
+        Conversations and learned values belong to one owner.
         """
         tag = owner_tag(admitted.credentials, self._salt)
         return (admitted.key, route, tag) if tag else (admitted.key, route)
 
     def status(self, key: str) -> dict[str, Any]:
-        """Return the sums of this process, and the conversations of the clients with a key, the newest first."""
+        """Return the totals of this process, and the conversations of the clients with a key, newest first."""
         worker = {} if self.worker is None else {"worker": self.worker}
         return {**worker, "summary": self.activity.summary(), "conversations": self.activity.conversations(key)}
 
     async def open(self) -> None:
-        """Load what counting needs."""
+        """Load everything needed for counting."""
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
         self._salt = await self.work(owner_salt, self.conversations.store)
@@ -170,7 +170,7 @@ class GatewayState:
         self.ready = True
 
     async def close(self) -> None:
-        """Finish what is under way, and close connections, threads and the store."""
+        """Finish pending jobs, and close connections, threads and the store."""
         self.ready = False
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -193,5 +193,5 @@ class GatewayState:
         """
         self.use(settings)
         self.conversations.stable = settings.stable
-        self.fitter.sections.clear()
+        self.fitter = self._fitter()
         known.cache_clear()

@@ -19,7 +19,7 @@ FORMATS: dict[str, Wire] = {
 """The formats by name: Chat Completions, Responses items, Anthropic Messages, Gemini contents, Bedrock Converse."""
 
 KEY_FORMATS: dict[str, Format] = {"input": "responses", "contents": "gemini"}
-"""The formats that have a key of their own for the messages of a request body."""
+"""The formats that can be recognised by the key of the messages in a request body."""
 
 
 def wire(name: str) -> Wire:
@@ -34,7 +34,7 @@ def wire(name: str) -> Wire:
 
 
 def format_of(messages: Sequence[Any]) -> Format | None:
-    """Return the only format that the messages can have, or `None` if they fit any.
+    """Return the only format that the messages can have, or `None` if they are valid in any.
 
     Raises:
         InvalidType: `messages` is not a list.
@@ -49,7 +49,7 @@ def format_of(messages: Sequence[Any]) -> Format | None:
 
 
 def transcript(messages: Sequence[Any]) -> str:
-    """Return the text of messages for a reader, each after its role.
+    """Return messages as text, each after its role.
 
     Raises:
         InvalidValue: a message is invalid.
@@ -60,16 +60,16 @@ def transcript(messages: Sequence[Any]) -> str:
 
 
 def instructions(format: Wire, system: Any) -> Message:
-    """Return a system prompt that is sent apart from the messages; chat has none, and takes blocks as Anthropic's.
+    """Return a separate system prompt as a message; that of Chat Completions may have Anthropic's blocks.
 
     Raises:
-        InvalidValue: it is invalid; the error names it as the content of the first message.
+        InvalidValue: it is invalid; the error calls it the content of the first message.
     """
     return (format if format.system_key else anthropic.WIRE).instructions(system)
 
 
 def definitions(tools: Sequence[Any]) -> list[Any]:
-    """Return the tools of a request with one entry for each function, in whichever format they are."""
+    """Return the tools of a request with one entry for each function, whatever their format."""
     found: list[Any] = []
     for raw in tools:
         tool = plain(raw)

@@ -26,15 +26,15 @@ BLOCKS = {
     *("image", "tool_use", "tool_result", "thinking", "redacted_thinking", "document", "search_result"),
     *("server_tool_use", "container_upload", "compaction"),
 }
-"""Types of blocks that only this format has."""
+"""Types of blocks that occur only in this format."""
 _TOP = 2
-"""Keys to a block of a message, not one inside another: the content, and the index."""
+"""The length of the path to a block that is not inside another one: the content, and the index."""
 _PRINTED = {
     "code_execution_result": ("stdout", "stderr"),
     "bash_code_execution_result": ("stdout", "stderr"),
     "text_editor_code_execution_view_result": ("content",),
 }
-"""The texts in the results of tools that the provider runs itself. What is encrypted there cannot be changed."""
+"""The texts in the results of tools that the provider runs. Encrypted results cannot be changed."""
 
 
 class Anthropic(Wire):
@@ -71,7 +71,7 @@ def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
 
 
 def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
-    """Return the pieces of one block; those of a result come after it."""
+    """Return the pieces of a block; the pieces of a result follow it."""
     if isinstance(block, str):
         return [Piece(kind, block, at)]
     values = mapping_at(block, place)
@@ -103,7 +103,7 @@ def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
 
 
 def _compaction(values: Mapping[str, Any], at: Path, place: str) -> Piece:
-    """Return what the provider made of the past; without content it has failed, and the provider does not read it."""
+    """Return a compaction; one without content has failed, and the provider ignores it."""
     content, changes = values.get("content"), plain(values.get("tool_changes"))
     if not isinstance(content, str) or not content:
         return Piece("unread", "", at)
@@ -111,7 +111,7 @@ def _compaction(values: Mapping[str, Any], at: Path, place: str) -> Piece:
 
 
 def _since_compaction(pieces: list[Piece]) -> list[Piece]:
-    """Return the pieces of a message; the blocks before the last compaction in it are not read."""
+    """Return the pieces of a message; the provider does not read blocks before the last compaction in it."""
     found = [i for i, piece in enumerate(pieces) if piece.kind == "compaction"]
     if not found:
         return pieces
@@ -120,12 +120,12 @@ def _since_compaction(pieces: list[Piece]) -> list[Piece]:
 
 
 def _is_text(source: Any) -> bool:
-    """Return whether the source of a document is in the message as text."""
+    """Return whether the source of a document is text in the message."""
     return isinstance(source, Mapping) and source.get("type") in ("text", "content")
 
 
 def _texts(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
-    """Return the texts of a document or of a result of the provider that may be changed, and the images among them."""
+    """Return the editable texts of a document or of a provider's result, and its images."""
     sort, content = values.get("type"), plain(values.get("content"))
     if sort == "document":
         source = plain(values["source"])
@@ -143,15 +143,15 @@ def _texts(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
 
 
 def _listed(values: Mapping[str, Any], key: str, at: Path, place: str) -> list[Piece]:
-    """Return the pieces of a field that is a text or a list of blocks; none if it is neither."""
+    """Return the pieces of a field with a text or a list of blocks; none for anything else."""
     content = values.get(key)
     return _contents(content, (*at, key), "output", place) if isinstance(content, str | list | tuple) else []
 
 
 def _paired(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    """Return the pieces of a message; a call of the provider is a remainder if the texts of its result can be cut.
+    """Return the pieces of a message; a provider's call becomes a remainder if the texts of its result can be cut.
 
-    Such a result stays, however short, and is refused without its call.
+    Such a result always stays, and is rejected without its call.
     """
     if not pieces or pieces[-1].kind != "remainder":
         return pieces

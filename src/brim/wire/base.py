@@ -1,4 +1,4 @@
-"""The interface of a message format, edits of a message that keep the rest of it, and what a provider still reads."""
+"""The interface of a message format, edits of messages, and the messages that a provider still reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from brim.wire.values import encoded, json_of, plain
 GONE = object()
 """The new value of an edit that removes its place."""
 CACHE_MARKS = ("cache_control", "prompt_cache_breakpoint")
-"""Fields that mark a part for the provider's cache; the model is not shown them."""
+"""Fields that mark a part for the provider's cache; the model does not see them."""
 
 Format = Literal["openai", "responses", "anthropic", "gemini", "bedrock"]
 """The names of the formats: Chat Completions, Responses items, Anthropic Messages, Gemini, Bedrock Converse."""
@@ -28,16 +28,16 @@ ANSWER_LIMITS: tuple[Path, ...] = (
     *(("max_tokens",), ("max_completion_tokens",), ("max_output_tokens",)),
     *(("generationConfig", "maxOutputTokens"), ("inferenceConfig", "maxTokens")),
 )
-"""Places of a request body that hold the most tokens of the answer, of all formats."""
+"""Places of the answer limit in request bodies of all formats."""
 
 _STATE_KEYS: dict[Format, tuple[str, ...]] = {
     "responses": ("previous_response_id", "conversation"),
     "gemini": ("cachedContent", "cached_content", "previous_interaction_id"),
     "bedrock": ("promptVariables",),
 }
-"""Fields of a body that name what the provider keeps, by the format that has them."""
+"""Fields of a body that refer to state stored by the provider, by format."""
 _THINKING: Path = ("thinking", "budget_tokens")
-"""The place of the most tokens of thinking, which have to be fewer than those of the answer."""
+"""The place of the limit of thinking, which must be below that of the answer."""
 
 
 class Wire(ABC):
@@ -47,37 +47,37 @@ class Wire(ABC):
     provider: str = "openai"
     """The provider whose rules for images and schemas apply."""
     text_type: str = "text"
-    """The type of a text in a list of parts; empty if a part has none."""
+    """The type of a text in a list of parts; empty if parts have no type."""
     content_key: str = "content"
     """The key of the parts of a message."""
     joins: bool = True
-    """Whether a text is added to a content that is a text by joining them, not as a part of its own."""
+    """Whether a text is added to a text content by joining them, instead of as another part."""
     pairs: bool = False
-    """Whether user and assistant must alternate, the user first."""
+    """Whether user and assistant must alternate, starting with the user."""
     batches: bool = False
-    """Whether one answer of the model comes in several messages."""
+    """Whether one answer of the model is several messages."""
     adjacent: bool = True
     """Whether a result must directly follow its call."""
     binds: bool = False
-    """Whether the provider may refuse thinking if text before it has changed."""
+    """Whether the provider may reject thinking if text before it has changed."""
     objects: bool = False
-    """Whether the arguments of a call are an object, not a text."""
+    """Whether the arguments of a call are an object instead of a text."""
     named: bool = False
-    """Whether a result may answer a call by the name of the function alone."""
+    """Whether a result may refer to its call by the name of the function alone."""
     told: bool = False
-    """Whether thinking is a text like others, which may be replaced by a mark but may have to be there."""
+    """Whether thinking is ordinary text, which may be replaced by a mark but may be required."""
 
     list_key: str = "messages"
     """The key of the messages in a request body."""
     system_key: str = ""
-    """The key of a system prompt that is not one of the messages; empty if there is none."""
+    """The key of the separate system prompt; empty if the format has none."""
     model_key: str = "model"
     """The key of the model in a request body."""
     tools_at: Path = ("tools",)
     """The place of the tool definitions in a request body."""
 
     def read(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object; every text of it counts, also where the format does not know it.
+        """Return the message of a caller's object; text in unknown fields counts too.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -97,10 +97,10 @@ class Wire(ABC):
         return {"role": "user", "content": text}
 
     def instructions(self, system: Any) -> Message:
-        """Return a system prompt that is sent apart from the messages as a message.
+        """Return a separate system prompt as a message.
 
         Raises:
-            InvalidValue: it is invalid; the error names it as the content of the first message.
+            InvalidValue: it is invalid; the error calls it the content of the first message.
         """
         return self.read({"role": "system", "content": system}, 0)
 
@@ -109,11 +109,11 @@ class Wire(ABC):
         return json.loads(text) if piece.kind == "call" and self.objects else text
 
     def result(self, text: str) -> Any:
-        """Return the content of a result that is only this text."""
+        """Return the content of a result with only this text."""
         return text
 
     def part(self, text: str) -> Any:
-        """Return a text as a part of a content, in place of another part."""
+        """Return a text as a part of a content."""
         return {"type": self.text_type, "text": text} if self.text_type else {"text": text}
 
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
@@ -130,13 +130,13 @@ class Wire(ABC):
         return changed(raw, {(self.content_key,): [*content, self.part(text)]})
 
     def prompt(self, text: str) -> Any:
-        """Return a system prompt that is sent apart from the messages."""
+        """Return a separate system prompt with this text."""
         return text
 
     def body(
         self, messages: Sequence[Any], *, system: str = "", tools: Sequence[Any] | None = None, model: str | None = None
     ) -> dict[str, Any]:
-        """Return the provider's own arguments of a request; what is empty is left out."""
+        """Return the provider's own arguments of a request, without empty ones."""
         body: dict[str, Any] = {self.model_key: model} if model else {}
         if system and self.system_key:
             body[self.system_key] = self.prompt(system)
@@ -150,7 +150,7 @@ class Wire(ABC):
 
 @lru_cache(maxsize=256)
 def snake(camel: str) -> str:
-    """Return a key as Google's servers and clients may write it too."""
+    """Return a key in the snake case that Google's servers and clients accept too."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in camel)
 
 
@@ -177,13 +177,13 @@ def value_at(values: Mapping[str, Any], path: Path) -> Any:
 
 
 def answer_limits(values: Mapping[str, Any]) -> dict[Path, Any]:
-    """Return the most tokens of the answer that a body asks for, by their places."""
+    """Return the answer limits in a body, by their places."""
     places = [place for path in ANSWER_LIMITS if (place := place_of(values, path)) is not None]
     return {place: value for place in places if (value := value_at(values, place)) is not None}
 
 
 def lowered_limits(values: Mapping[str, Any], tokens: int) -> dict[Path, int]:
-    """Return what a body asks for that is more than an answer of so many tokens allows: the new limits by place."""
+    """Return the limits of a body that must be lowered for an answer of `tokens`, by place."""
     limits = {place: (value, tokens) for place, value in answer_limits(values).items()}
     if (place := place_of(values, _THINKING)) is not None:
         limits[place] = value_at(values, place), tokens - 1
@@ -203,10 +203,10 @@ def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str
 
 
 def is_stateful(values: Mapping[str, Any], format: Format | None = None) -> bool:
-    """Return whether a body continues what the provider keeps: a response, a conversation, a prompt or a thread.
+    """Return whether a body refers to stored state: a response, a conversation, a prompt or a thread.
 
-    The body does not contain that, so it cannot be counted. In another format, such a field is one like any other;
-    without `format`, those of all formats are looked for.
+    That text is not in the body, so it cannot be counted. Only fields of the format count; without `format`, those of
+    all formats do.
     """
     if any(values.get(key) for each, keys in _STATE_KEYS.items() if format in (None, each) for key in keys):
         return True
@@ -217,7 +217,7 @@ def is_stateful(values: Mapping[str, Any], format: Format | None = None) -> bool
 
 
 def jsonable(value: Any) -> Any:
-    """Return a message as JSON values: a client library's own objects become the fields that were set."""
+    """Return a message as JSON values; objects of a client library become their set fields."""
     if isinstance(value, str):
         return value  # Most values are texts, and there are thousands in a long history.
     known = plain(value)
@@ -290,19 +290,19 @@ def text_at(values: Any, key: str, place: str) -> str:
 
 
 def opaque(value: Any, at: Path, place: str) -> Piece:
-    """Return a piece of unknown type, which is counted as its JSON.
+    """Return a piece of unknown type, which is counted as JSON.
 
     Raises:
-        InvalidType: it cannot be written as JSON, so it cannot be sent either.
+        InvalidType: it cannot be written as JSON, and so cannot be sent.
     """
     return Piece("opaque", json_of(value, place), at)
 
 
 def framed(part: Any, at: Path, pieces: Sequence[Piece], place: str) -> list[Piece]:
-    """Return the pieces inside a part, and one of kind `remainder`: the rest of the part, which is counted as its JSON.
+    """Return the pieces inside a part, and a `remainder` with the rest of the part, which is counted as JSON.
 
-    The rest has the key of each text, so that it counts the same however the text is cut. It has no data of media, and
-    no mark for the provider's cache: clients move it from prompt to prompt.
+    The rest keeps the key of each text, so that its count does not depend on cuts. It has no media data, and no marks
+    for the provider's cache, which clients move from prompt to prompt.
 
     Args:
         part: a block of a message, or a whole item.
@@ -331,7 +331,7 @@ def _inside(value: Any, path: Path) -> Any:
 
 
 def _without_data(value: Any) -> Any:
-    """Return media without their data and addresses, which count by their size."""
+    """Return media without their data and addresses, which are counted by size."""
     value = plain(value)
     if isinstance(value, Mapping):
         return {key: _without_data(each) for key, each in value.items() if folded(key) not in MEDIA_FIELDS}
@@ -339,7 +339,7 @@ def _without_data(value: Any) -> Any:
 
 
 def unmarked(value: Any) -> Any:
-    """Return a value without the marks for the provider's cache in it; one that is longer than a label stays."""
+    """Return a value without marks for the provider's cache; a mark longer than a label stays."""
     value = plain(value)
     if isinstance(value, Mapping):
         return {key: unmarked(each) for key, each in value.items() if key not in CACHE_MARKS or len(str(each)) > LABEL}
@@ -347,7 +347,7 @@ def unmarked(value: Any) -> Any:
 
 
 def ordered(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """Return the pieces of a message with the remainders last: the texts of a result follow it without a gap."""
+    """Return the pieces of a message with the remainders last, so that the texts of a result directly follow it."""
     for piece in pieces:
         if piece.kind == "remainder":
             return tuple(sorted(pieces, key=lambda piece: piece.kind == "remainder"))
@@ -355,9 +355,9 @@ def ordered(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
 
 
 def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
-    """Return a copy of a message with other values at the places of `edits`; the rest is the caller's own.
+    """Return a copy of a message with new values at the places of `edits`; the rest is shared with the original.
 
-    A client library's object becomes a mapping of its set fields.
+    An object of a client library becomes a mapping of its set fields.
     """
     by_key: dict[str | int, dict[Path, Any]] = {}
     for path, new in edits.items():
@@ -374,7 +374,7 @@ def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
 
 
 def _says(piece: Piece) -> bool:
-    """Return whether a message may consist of this piece alone; providers refuse thinking alone."""
+    """Return whether a message may consist of this piece alone; providers reject thinking alone."""
     return piece.kind in ("call", "result", *MEDIA) or (
         bool(piece.text) and piece.kind not in ("thinking", "remainder")
     )
@@ -389,7 +389,7 @@ def without(message: Message, gone: Collection[Piece]) -> Any | None:
     edits: dict[Path, Any] = {}
     left = {piece.whole[:-1] for piece in message.pieces if piece.whole and piece.whole not in places}
     for place in places:
-        # A list that would become empty is removed: providers refuse an empty list of calls.
+        # A list that would become empty is removed: providers reject an empty list of calls.
         whole = isinstance(place[-1], int) and place[:-1] not in left
         edits[place[:-1] if whole else place] = GONE
     return changed(message.raw, edits)
@@ -398,10 +398,10 @@ def without(message: Message, gone: Collection[Piece]) -> Any | None:
 def still_read(messages: Sequence[Message], format: Wire) -> Sequence[int]:
     """Return the indexes of the messages that the provider reads: all of them, or those since its newest compaction.
 
-    A compaction takes the place of all that stands before it, which neither counts nor has to be sent. OpenAI documents
-    two ways: a compaction that came with an answer covers every item before it, while the window that
-    `/responses/compact` returns, the messages of the user and then the item, is sent back as it is. System messages at
-    the start stay, and so does a call that is answered after the compaction.
+    A compaction replaces everything before it, which neither counts nor has to be sent. OpenAI documents two cases: a
+    compaction in an answer covers every item before it, while the window that `/responses/compact` returns, the
+    messages of the user and then the item, is sent back unchanged. System messages at the start stay, and so does a
+    call whose result follows the compaction.
     """
     found = (at for at in range(len(messages) - 1, -1, -1) if messages[at].any("compaction"))
     at = next(found, None)
@@ -412,7 +412,7 @@ def still_read(messages: Sequence[Message], format: Wire) -> Sequence[int]:
 
 
 def _start(messages: Sequence[Message], first: int, at: int) -> int:
-    """Return where the window of an OpenAI compaction begins; `first` is the first message that is not the system's."""
+    """Return where the window of an OpenAI compaction begins; `first` is the first message after the system's."""
     if all(message.role in ("user", "system") for message in messages[first:at]):
         return first  # As `/responses/compact` returned it.
     start = at
@@ -432,7 +432,7 @@ _NAME = re.compile(r'"(?:tool_)?name":"([^"\\]{1,200})"')
 
 
 def is_deferred(tool: Mapping[str, Any]) -> bool:
-    """Return whether a tool is shown only once it was searched for."""
+    """Return whether the model sees a tool only after a search."""
     inner = plain(tool.get("function"))
     return tool.get(_DEFERRED) is True or (isinstance(inner, Mapping) and inner.get(_DEFERRED) is True)
 
@@ -440,8 +440,8 @@ def is_deferred(tool: Mapping[str, Any]) -> bool:
 def loaded_tools(message: Message) -> set[str]:
     """Return the names of the deferred tools whose definitions a message loads.
 
-    Anthropic loads the definition of a tool where a `tool_reference` names it, in the result of a search or in the
-    changes of tools that a compaction lists. OpenAI has definitions in an item of the input, which counts by itself.
+    Anthropic loads a definition where a `tool_reference` names the tool, in a search result or in the tool changes of a
+    compaction. OpenAI puts definitions into an input item, which is counted itself.
     """
     found: set[str] = set()
     for piece in message.pieces:

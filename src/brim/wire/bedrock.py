@@ -17,14 +17,14 @@ BLOCKS = {
     *("text", "toolUse", "toolResult", "reasoningContent", "guardContent", "citationsContent", "searchResult"),
     *("cachePoint", *_MEDIA),
 }
-"""The keys by which a block tells its kind, in place of a type."""
+"""The keys that identify the kind of a block, instead of a type."""
 
 
 class Bedrock(Wire):
     """The format of the operations Converse and ConverseStream."""
 
     name = "bedrock"
-    provider = "anthropic"  # Most of its models are; their rules count the most.
+    provider = "anthropic"  # Most of its models are Anthropic's, which have the strictest rules.
     pairs = True
     binds = True
     objects = True
@@ -50,18 +50,18 @@ class Bedrock(Wire):
         return {"role": "user", "content": [self.part(text)]}
 
     def prompt(self, text: str) -> Any:
-        """Return a system prompt that is sent apart from the messages."""
+        """Return a separate system prompt with this text."""
         return [self.part(text)]
 
     def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value at the place of a piece: a result that was an object stays one."""
+        """Return a text as the value at the place of a piece; an object stays an object."""
         if piece.kind == "output" and piece.at[-1] != "text":
             known = object_in(text)
             return {"text": text} if known is None else {"json": known}
         return super().value(piece, text)
 
     def result(self, text: str) -> Any:
-        """Return the content of a result that is only this text."""
+        """Return the content of a result with only this text."""
         return [self.part(text)]
 
 
@@ -69,7 +69,7 @@ WIRE = Bedrock()
 
 
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
-    """Return a tool of this format as one that other formats write alike; `None` if it is not of this format."""
+    """Return a tool of this format in the form of other formats; `None` if it has another format."""
     if "cachePoint" in tool and len(tool) == 1:
         return [{**tool, "type": "cachePoint"}] if len(str(tool)) > LABEL else []
     body = tool.get("toolSpec")
@@ -84,7 +84,7 @@ def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _key(block: Mapping[str, Any]) -> str:
-    """Return the key that tells the kind of a block."""
+    """Return the key that identifies the kind of a block."""
     return next((key for key in block if key in BLOCKS), "")
 
 
@@ -94,7 +94,7 @@ def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
 
 
 def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
-    """Return the pieces of one block; those of a result come after it. A mark for the cache has none."""
+    """Return the pieces of a block; the pieces of a result follow it. A cache mark has none."""
     values = mapping_at(block, place)
     key = "json" if kind == "output" and "json" in values else _key(values)
     body = values.get(key)
@@ -144,7 +144,7 @@ def _media(key: str, body: Any, block: Any, at: Path, place: str) -> list[Piece]
 
 
 def _texts(values: Any, at: Path, place: str) -> list[Piece]:
-    """Return the texts of a document or of a result of a search."""
+    """Return the texts of a document or a search result."""
     values = plain(values)
     if not isinstance(values, Mapping):
         return []
@@ -155,5 +155,5 @@ def _texts(values: Any, at: Path, place: str) -> list[Piece]:
 
 
 def _framed(block: Any, at: Path, texts: list[Piece], place: str) -> list[Piece]:
-    """Return a block as its texts and the rest of it; without any, as a whole."""
+    """Return a block as its texts and its rest, or as a whole if it has no texts."""
     return framed(block, at, texts, place) if texts else [opaque(block, at, place)]

@@ -19,9 +19,9 @@ ROLES = {
     "function": "tool",
 }
 PART_TYPES = {"image_url", "input_audio", "refusal", "file"}
-"""Types of parts that only this format has."""
+"""Types of parts that occur only in this format."""
 OWN_KEYS = {"tool_calls", "tool_call_id", "function_call", "refusal", "audio", "annotations", "reasoning_content"}
-"""Fields of a message that only this format has."""
+"""Fields of messages that occur only in this format."""
 _CONTENT = ("content",)
 _THOUGHTS = ("reasoning_content", "reasoning")
 

@@ -1,7 +1,6 @@
-"""Gemini contents: a separate system instruction, content in parts, results that are joined by id or by name.
+"""Gemini contents: a separate system instruction, content in parts, results matched by id or by name.
 
-REST bodies are written in camel case or in snake case, and the objects of the client library in snake case: both are
-read, and an edit keeps the spelling.
+REST bodies use camel case or snake case, the client library snake case. Both are read, and edits keep the spelling.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from brim.wire.values import encoded, json_of, object_in, plain
 
 ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user"}
 _TEXT_KEYS = ("output", "result", "error", "content")
-"""The keys under which clients write a result that is a text."""
+"""The keys that clients use for a text result."""
 _LISTED = ("thoughtSignature", "thought_signature", "thought")
 _TOOLS = ("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext", "computerUse")
 _BUILT_IN = {name for tool in (*_TOOLS, "fileSearch", "enterpriseWebSearch") for name in (tool, snake(tool))}
-"""Tools of the provider, which are named by their key."""
+"""Tools of the provider, which are identified by their key."""
 
 
 class Gemini(Wire):
@@ -65,13 +64,13 @@ class Gemini(Wire):
         return {"role": "user", "parts": [self.part(text)]}
 
     def prompt(self, text: str) -> Any:
-        """Return a system prompt that is sent apart from the messages."""
+        """Return a separate system prompt with this text."""
         return {"parts": [self.part(text)]}
 
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty.
 
-        Only the first of several calls has the signature, without which they are refused: the next one gets it.
+        Only the first of several calls has the required signature; if that call goes, the next one gets it.
         """
         raw, parts = super().without(message, gone), fields_of(message.raw, 0).get("parts") or ()
         lost = [plain(parts[int(piece.whole[1])]) for piece in gone if piece.kind == "call"]
@@ -82,12 +81,12 @@ class Gemini(Wire):
         return raw if first is None else changed(raw, {(*first.whole, signed[0]): signed[1]})
 
     def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value at the place of a piece: a result that was an object stays one."""
+        """Return a text as the value at the place of a piece; an object stays an object."""
         whole = piece.kind == "output" and piece.at[-1] == "response"
         return (object_in(text) or self.result(text)) if whole else super().value(piece, text)
 
     def result(self, text: str) -> Any:
-        """Return the response of a function that is only this text."""
+        """Return the response of a function with only this text."""
         return {"output": text}
 
 
@@ -95,7 +94,7 @@ WIRE = Gemini()
 
 
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
-    """Return the functions of a tool of this format, as other formats write them; `None` if it is of another."""
+    """Return the functions of a tool of this format in the form of other formats; `None` if it has another format."""
     declared = next((tool[key] for key in ("functionDeclarations", "function_declarations") if key in tool), None)
     own = next((key for key in tool if key in _BUILT_IN), None)
     if not isinstance(declared, list | tuple) and own is None:
@@ -125,7 +124,7 @@ def _parts(parts: Any, place: str) -> list[Piece]:
 
 
 def _part(part: Any, at: Path, place: str) -> list[Piece]:
-    """Return the pieces of one part; those of a result come after it."""
+    """Return the pieces of a part; the pieces of a result follow it."""
     values = mapping_at(part, place)
     key, call = _field(values, "functionCall")
     if call is not None:
@@ -139,7 +138,7 @@ def _part(part: Any, at: Path, place: str) -> list[Piece]:
     media = _media(values, at)
     if media is not None:
         return [media]
-    # A part may be nothing but the signature of what was thought.
+    # A part may consist of the signature of thinking alone.
     rest = {key: value for key, value in values.items() if key not in _LISTED and value is not None}
     return [opaque(rest, at, place)] if rest else []
 
@@ -170,13 +169,13 @@ def _result(body: Mapping[str, Any], at: Path, place: Path, told: str) -> list[P
 
 
 def _id(body: Mapping[str, Any], name: str) -> str:
-    """Return the id that joins a call to its result; without one, the name of the function joins them."""
+    """Return the id of a call or a result; without one, the name of the function."""
     found = body.get("id")
     return found if isinstance(found, str) and found else name
 
 
 def _media(values: Mapping[str, Any], at: Path) -> Piece | None:
-    """Return data inside a part, or a file that it names; `None` if it has neither."""
+    """Return the data or the file reference in a part; `None` if it has neither."""
     for camel, source in (("inlineData", "data"), ("fileData", "fileUri")):
         _, body = _field(values, camel)
         body = plain(body)
@@ -184,7 +183,7 @@ def _media(values: Mapping[str, Any], at: Path) -> Piece | None:
             continue
         mime, where = str(_field(body, "mimeType")[1] or ""), _field(body, source)[1]
         kind = mime.partition("/")[0]
-        # The client library writes base64 for addresses, which has two other signs.
+        # The client library writes URL-safe base64.
         data = encoded(where).replace("-", "+").replace("_", "/") if source == "data" else ""
         text = f"data:{mime};base64,{data}" if source == "data" else str(where or "")
         return Piece(kind if kind in ("image", "audio") else "file", text, at)

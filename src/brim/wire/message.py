@@ -1,6 +1,6 @@
 """A message independent of its format: the role and the pieces.
 
-A piece has its place in the caller's object, so that an edit changes that place alone and keeps everything else.
+A piece knows its place in the caller's object, so that an edit changes only that place.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Piece(NamedTuple):
     """One part of a message."""
 
     kind: str
-    """`text`; `call` and its `result`; `output`, a text of a result, of a document, or of what the provider ran itself;
-    `thinking`; `image`, `audio`, `file`; `compaction`, what the provider made of all that stands before it; `unread`, a
-    part that the provider does not read; `opaque`, a part of an unknown type; `remainder`, a field that the format
-    does not know, or what a part holds besides its texts."""
+    """`text`; `call` and its `result`; `output`, a text of a result, of a document, or of a tool that the provider ran;
+    `thinking`; `image`, `audio`, `file`; `compaction`, the provider's replacement for everything before it; `unread`, a
+    part that the provider does not read; `opaque`, a part of an unknown type; `remainder`, an unknown field, or the
+    rest of a part besides its texts."""
     text: str
     """The counted text: a text, the arguments of a call, the JSON of an unknown part; for media, their source."""
     at: Path
@@ -34,9 +34,9 @@ class Piece(NamedTuple):
     id: str = ""
     """The id that joins a call to its result."""
     name: str = ""
-    """The called function; the detail of an image; `sealed` for what is encrypted: thinking, a compaction."""
+    """The called function; the detail of an image; `sealed` for encrypted thinking or an encrypted compaction."""
     place: Path | None = None
-    """The place to remove with the piece, if it is not `at`; empty for the whole message."""
+    """The place to remove with the piece, if not `at`; empty for the whole message."""
 
     @property
     def whole(self) -> Path:
@@ -68,12 +68,12 @@ class Message(NamedTuple):
         return None
 
     def text(self) -> str:
-        """Return its texts, calls and results, without thinking and media."""
+        """Return the texts, calls and results, without thinking and media."""
         spoken = ("text", "output", "call")
         return "\n".join(f"{p.name} {p.text}" if p.kind == "call" else p.text for p in self.pieces if p.kind in spoken)
 
     def said(self) -> str:
-        """Return its texts, without calls, results, thinking and media."""
+        """Return the texts, without calls, results, thinking and media."""
         return "\n".join(piece.text for piece in self.pieces if piece.kind == "text")
 
     def answers(self, piece: Piece) -> bool:
@@ -81,7 +81,7 @@ class Message(NamedTuple):
         return any(each.kind == "result" and piece.at[: len(each.at)] == each.at for each in self.pieces)
 
     def outputs(self) -> list[list[str]]:
-        """Return the texts of each of its results, and by itself each text that is in none."""
+        """Return the texts of each result, and each other output in a list of one."""
         owners, found = results_of(self), dict[int, list[str]]()
         for at, piece in enumerate(self.pieces):
             if piece.kind == "output":
@@ -94,14 +94,14 @@ class Message(NamedTuple):
 
 
 def message_of(role: str, pieces: Iterable[Piece], raw: Any, name: str = "") -> Message:
-    """Return a message with the ids of its calls and results, which its pieces tell."""
+    """Return a message with the ids of its calls and results."""
     found = tuple(pieces)
     calls = tuple([piece.id for piece in found if piece.kind == "call"])
     return Message(role, found, raw, name, calls, tuple([piece.id for piece in found if piece.kind == "result"]))
 
 
 _INSIDE = ("output", "opaque", "remainder", *MEDIA)
-"""Kinds of pieces that a result is made of."""
+"""Kinds of pieces in a result."""
 
 
 def results_of(message: Message) -> dict[int, int]:
@@ -119,8 +119,8 @@ def results_of(message: Message) -> dict[int, int]:
 
 
 def spoken(role: str, text: str) -> str:
-    """Return a text with its role before it, as a summariser reads it; no part of the text can pass for another role's.
+    """Return a text after its role, for a summariser; no part of the text can pass for another role.
 
-    Such texts are joined by an empty line.
+    Such texts are joined by empty lines.
     """
     return f"{role}: " + _OTHER_ROLE.sub("\n ", text)

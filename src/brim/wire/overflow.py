@@ -1,7 +1,7 @@
-"""Whether an error means that a prompt was too long, and how long it may be.
+"""Recognises errors that a prompt was too long, and the limits that they state.
 
-Providers and servers report it by a code, a phrase or a stop reason, which are matched against a table of real answers.
-A rate limit is a different error, although its message mentions too many tokens.
+Providers report them by a code, a phrase or a stop reason, all from real answers. A rate limit is another error, even
+if its message mentions too many tokens.
 """
 
 from __future__ import annotations
@@ -91,17 +91,17 @@ _PHRASES = tuple(
         r"maximum sequence length",
     )
 )
-"""Phrases of real answers, those with numbers first. `total` is a prompt and the answer that was asked for."""
+"""Phrases of real answers, those with numbers first. `total` is the sum of the prompt and the requested answer."""
 
 _RATE = re.compile(
     r"rate.?limit|tokens per (?:min|day)|per.?minute|\b[TR]P[MD]\b|quota|throttl|too many requests|billing",
     re.IGNORECASE,
 )
-"""Phrases of rate limits, which a shorter prompt does not solve."""
+"""Phrases of rate limits, which a shorter prompt does not avoid."""
 _TOLD = ("message", "code", "type", "error_code", "detail", "status", "reason", "error", "msg")
 _BELOW = ("error", "details", "response", "body", "detail", "errors", "incomplete_details")
 _ANSWER = ("choices", "content", "output", "candidates")
-"""Fields of an answer, which repeats what the client sent, as `metadata` and instructions: only its error is read."""
+"""Fields of an answer. It repeats `metadata` and instructions of the client, so only its error is read."""
 _OF_ANSWER = ("error", "incomplete_details")
 _STOPS = ("stop_reason", "finish_reason", "native_finish_reason", "stopReason", "finishReason")
 _DEEPEST = 6
@@ -112,9 +112,9 @@ _LONGEST = 4_000
 
 
 _NO_NUMBERS = 0.75
-"""The share of a refused prompt that is sent again if the refusal has no numbers."""
+"""The share of a rejected prompt that is sent again if the error has no numbers."""
 _MARGIN = 0.95
-"""The share of the stated limit that is used if it has."""
+"""The share of a stated limit that is used."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,15 +128,15 @@ class Overflow:
     sent: int | None = None
     """The tokens of the prompt, if the error states them."""
     reply: int | None = None
-    """The tokens that were reserved for the reply and counted, if the error states them."""
+    """The counted tokens that were reserved for the reply, if the error states them."""
     summed: bool = False
     """Whether the tokens of the prompt may include those of the reply: "you requested 9,000 tokens"."""
     accepted: bool = False
-    """Whether the prompt was accepted, and the answer ended because the window was full."""
+    """Whether the prompt was accepted, but the answer ended because the window was full."""
 
     @property
     def factor(self) -> float | None:
-        """The factor by which the prompt has to shrink; `None` if the numbers are unknown."""
+        """The factor by which the prompt must shrink; `None` if the numbers are unknown."""
         if not self.limit or not self.sent:
             return None
         room = self.limit - (self.reply or 0)
@@ -144,15 +144,15 @@ class Overflow:
 
     @property
     def retry_share(self) -> float:
-        """The share of the refused prompt to send again: by its numbers with a margin, or three quarters."""
+        """The share of the rejected prompt to send again: from the numbers with a margin, or three quarters."""
         return _NO_NUMBERS if self.factor is None else self.factor * _MARGIN
 
     def beside(self, answer: int | None, counted: int | None = None) -> Overflow:
-        """Return the overflow with the answer that was asked for, if the prompt exceeds the window only with it.
+        """Return the overflow with the requested answer, if the prompt exceeds the window only with it.
 
         Args:
-            answer: the tokens that the request asked for the answer.
-            counted: the tokens of the refused prompt by our count, which tell whether a sum is one of both.
+            answer: the requested limit of the answer.
+            counted: our count of the rejected prompt, which shows whether a stated sum includes the answer.
         """
         if answer is None or self.reply or not self.limit or not self.sent or self.accepted:
             return self
@@ -163,12 +163,12 @@ class Overflow:
         return replace(self, reply=answer) if counts else self
 
     def without_numbers(self) -> Overflow:
-        """Return that a prompt was too long, and nothing else that the error states."""
+        """Return the overflow without the numbers of the error."""
         return replace(self, limit=None, sent=None, reply=None, summed=False)
 
 
 def is_overflow(error: object) -> Overflow | None:
-    """Return the overflow that an error or an answer reports; `None` if it reports something else.
+    """Return the overflow that an error or an answer reports, or `None`.
 
     Args:
         error: an exception of any client, the body of an answer as text or JSON values, or a whole answer.
@@ -203,7 +203,7 @@ def _chain(error: object) -> Iterator[object]:
 
 
 def _said(value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of an error with their keys; never the text of a model."""
+    """Yield the fields of an error with their keys, without text of a model."""
     if depth > _DEEPEST or value is None:
         return
     if isinstance(value, BaseException):
@@ -262,7 +262,7 @@ def _of_mapping(values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, An
 
 
 def _stop(reason: object) -> str | None:
-    """Return a stop reason that reports an overflow; `None` for any other."""
+    """Return a stop reason if it reports an overflow; otherwise `None`."""
     return reason if isinstance(reason, str) and _code(reason) else None
 
 

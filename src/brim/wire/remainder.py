@@ -1,8 +1,8 @@
-"""The texts of a request that no reader of its format has counted, and the fields that do not count.
+"""Counts the text in fields that the reader of a format does not know, and lists the fields that do not count.
 
-A reader takes from a message what it understands. What is left counts too, as its JSON, and makes the count an
-estimate: a field that nobody knows is still sent, and a prompt must fit with it. Only the fields listed here do not
-count, each with the reason. Names are compared without underscores and capitals, as providers write both.
+An unknown field is sent too, so the prompt must fit with it. It counts as JSON and makes the count an estimate. Only
+the fields listed here do not count, each for the stated reason. Names are compared without underscores and case, since
+providers accept several spellings.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from brim.wire.message import MEDIA, Message, Path, Piece
 from brim.wire.values import encoded, json_of, plain
 
 LABEL = 64
-"""Characters of the longest name of a kind, id or mode. A longer text counts, whatever the list says of its field."""
+"""Characters of the longest kind, id or mode. A longer text counts, even in a listed field."""
 
-_KIND = "names the kind of a part, which the framing covers"
-_ID = "an id; counted as text for models whose template may show it, and above the length of a label for all"
-_SEALED = "a proof that the provider checks; the model does not read it"
-_SOURCE = "the data or the address of an image, a recording or a document, which counts by its size"
+_KIND = "the kind of a part; counted with the framing"
+_ID = "an id; counted as text if the template of the model may show it, or if it is longer than a label"
+_SEALED = "a signature that the provider checks; the model does not read it"
+_SOURCE = "the data or the address of an image, a recording or a document; counted by size"
 _CHOICE = "a choice among the provider's modes"
-_RECORDS = "kept for the caller's records and the provider's routing; the model does not read it"
-_SAMPLER = "steers the sampler; the model does not read it"
-_EDITS = "tells the provider what to compact or to clear, before or after the model reads the prompt"
-_STATE = "names what the provider stores, which nobody else can count"
+_RECORDS = "for the caller's records and the provider's routing; the model does not read it"
+_SAMPLER = "for the sampler; the model does not read it"
+_EDITS = "what the provider compacts or clears, before or after the model reads the prompt"
+_STATE = "refers to text stored by the provider, which only the provider can count"
 
 MESSAGE_LABELS: dict[str, str] = {
     **dict.fromkeys(("type", "role", "format", "mediatype", "mimetype", "detail", "ttl", "phase"), _KIND),
     **dict.fromkeys(("status", "mode", "voice"), _CHOICE),
     **dict.fromkeys(("id", "callid", "toolcallid", "tooluseid", "fileid", "containerid"), _ID),
 }
-"""Fields anywhere in a message whose text is not counted up to the length of a label."""
+"""Fields anywhere in a message whose text does not count up to the length of a label."""
 
 MESSAGE_FIELDS: dict[str, str] = {
     **dict.fromkeys(("signature", "thoughtsignature"), _SEALED),
-    "citedtext": "a copy of text that counts where it is quoted from; Anthropic documents that it is not charged",
-    "providerdata": "what the OpenAI Agents SDK notes with an item; it is not sent",
+    "citedtext": "a copy of text that counts at its source; Anthropic documents that it is not charged",
+    "providerdata": "added by the OpenAI Agents SDK; it is not sent",
     "logprobs": "the probabilities of an answer's tokens, which the model does not read",
 }
 """Fields anywhere in a message that are not counted, however long."""
@@ -88,28 +88,28 @@ _UNSEEN = frozenset(
         *("contextmanagement", "websearchoptions", "searchparameters", "plugins", "mcpservers", "datasources"),
     )
 )
-"""Fields of a body by which a provider adds text that the request does not have, or drops text that it has."""
+"""Fields of a body with which a provider adds or drops text."""
 
 _BY_VALUE = ("thinking", "result", *MEDIA)
-"""Kinds of pieces whose place holds more than what they count."""
+"""Kinds of pieces whose place contains more than the piece counts."""
 
 _EMPTY, _UNKNOWN, _KNOWN = 0, 1, 2
-"""A value has no text that counts; nobody has counted any text of it; some of it was counted."""
+"""The states of a value: without text that counts; with text that nobody has counted; partly or fully counted."""
 
 _JSON = (str, dict, list, int, bool, float, type(None))
 
 Judge = Callable[[Any, Path, object], int | None]
-"""Returns the state of a value at a place, by its name; `None` if that depends on the values in it."""
+"""Returns the state of a value at a place, by its name; `None` if it depends on the values inside."""
 Report = Callable[[Any, Path], None]
 
 
 def folded(key: object) -> str:
-    """Return the name of a field as the list has it."""
+    """Return the name of a field as in the lists."""
     return key.replace("_", "").lower() if isinstance(key, str) else ""
 
 
 def with_remainder(message: Message, index: int) -> Message:
-    """Return a message with one more piece for each part of it that its format does not know.
+    """Return a message with another piece for each unknown part.
 
     Raises:
         InvalidType: it cannot be written as JSON.
@@ -129,12 +129,12 @@ def with_remainder(message: Message, index: int) -> Message:
 
 
 def adds_unseen(fields: Mapping[str, Any]) -> bool:
-    """Return whether a provider shows the model other text than the request has, by one of its fields."""
+    """Return whether a field makes the provider show the model other text than the request contains."""
     return any(value and folded(key) in _UNSEEN for key, value in fields.items())
 
 
 def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the fields of a body that count besides messages, system prompt and tools, without what is listed.
+    """Return the other fields of a body that count, without the listed ones.
 
     Raises:
         InvalidType: it is not a mapping, or nested too deep.
@@ -155,7 +155,7 @@ def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _uncounted(value: Any, at: Path, name: object, judge: Judge, report: Report) -> tuple[int, Any]:
-    """Return the state of a value, and the value without what is listed; report the unknown parts of a known one."""
+    """Return the state of a value, and the value without listed fields; report the unknown parts of a known value."""
     if type(value) not in _JSON:
         value = plain(value)
     state = judge(value, at, name)
@@ -182,7 +182,7 @@ def _uncounted(value: Any, at: Path, name: object, judge: Judge, report: Report)
 
 
 def _message_judge(message: Message) -> Judge:
-    """Return the judge of the values of a message: what its pieces count is known."""
+    """Return the judge of the values of a message, whose pieces are known."""
     counted = {piece.at for piece in message.pieces if piece.kind not in _BY_VALUE}
     media = {piece.at for piece in message.pieces if piece.kind in MEDIA}
     sealed = media | {piece.at for piece in message.pieces if piece.kind == "thinking"}
@@ -219,7 +219,7 @@ def _judge_of_body(value: Any, at: Path, name: object) -> int | None:  # noqa: A
 
 
 def _texts_of(message: Message) -> Iterator[str]:
-    """Yield the texts that the pieces of a message count apart from those at their own place."""
+    """Yield the texts that the pieces of a message count, except those at their own place."""
     yield message.name
     for piece in message.pieces:
         yield piece.id
@@ -234,7 +234,7 @@ def _is_inside(at: Path, places: set[Path]) -> bool:
 
 
 def _is_listed(at: Path, table: Mapping[str, str]) -> bool:
-    """Return whether a table has the path to a place, or to a field around it."""
+    """Return whether a table contains the path to a place, or to a field around it."""
     path = ""
     for key in at:
         if isinstance(key, str):

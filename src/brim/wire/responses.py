@@ -14,11 +14,11 @@ from brim.wire.values import json_of, plain
 
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 PART_TYPES = {"input_text", "output_text", "input_image", "input_file"}
-"""Types of parts that only this format has."""
+"""Types of parts that occur only in this format."""
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
-"""Types of items that stand for the past: as the API names it, and as Codex did."""
+"""Types of compaction items, the last two as Codex wrote them."""
 TRIGGER = "compaction_trigger"
-"""The type of an item that asks for a compaction; it has to be the last one."""
+"""The type of an item that requests a compaction; it must be the last item."""
 ITEM_TYPES = {"message", "reasoning", "item_reference", TRIGGER, *COMPACTIONS}
 """Types of items, besides all kinds of calls and their outputs."""
 _CALL_TEXTS = ("arguments", "input")
@@ -30,9 +30,9 @@ _TEXTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "code_interpreter_call": (("outputs", "logs"),),
     "mcp_call": (("output",), ("error",), ("error", "message")),
 }
-"""The texts of results that may be changed, by the type of the item: the keys to each, also in the entries of a list.
+"""The editable texts of results, by the type of the item: the keys to each, also inside lists.
 
-In `web_search_call` there are none, and those of `tool_search_output` and `mcp_list_tools` are definitions of tools.
+`web_search_call` has none; the texts of `tool_search_output` and `mcp_list_tools` are tool definitions.
 """
 _LABELS = ("type", "call_id", "id", "status")
 
@@ -87,7 +87,7 @@ WIRE = Responses()
 
 
 def _compaction(values: Mapping[str, Any]) -> Piece:
-    """Return what the provider made of the past; one that is empty stands for nothing."""
+    """Return a compaction; an empty one has no meaning."""
     sealed = values.get("encrypted_content")
     if not isinstance(sealed, str) or not sealed:
         return Piece("unread", "", ())
@@ -95,13 +95,13 @@ def _compaction(values: Mapping[str, Any]) -> Piece:
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:
-    """Return the id of the call that an output answers, or an empty text; that of a local shell may be its `id`."""
+    """Return the id of the call of an output, or an empty text; a local shell may have it in `id`."""
     key = "id" if kind == "local_shell_call_output" and values.get("call_id") is None else "call_id"
     return text_at(values, key, place) if values.get(key) is not None else ""
 
 
 def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tuple[Piece, ...]:
-    """Return the pieces of an output. Only that of a function or a custom tool can be replaced by a text."""
+    """Return the pieces of an output. Only the output of a function or a custom tool can be replaced by a text."""
     said = values.get("output")
     if isinstance(said, str) or kind in _FREE_OUTPUTS:
         return Piece("result", "", ("output",), call, place=()), *_contents(said, "output", "output", place)
@@ -114,13 +114,13 @@ def _result(values: Mapping[str, Any], kind: str, call: str, place: str) -> tupl
 
 
 def _texts(values: Mapping[str, Any], kind: str) -> list[Piece]:
-    """Return the texts of an item that may be changed, in the order in which they stand there."""
+    """Return the editable texts of an item in order."""
     texts = (piece for keys in _TEXTS.get(kind, ()) for piece in _texts_at(values, keys, ()))
     return sorted(texts, key=lambda piece: piece.at[:2])
 
 
 def _texts_at(value: Any, keys: tuple[str, ...], at: Path) -> Iterator[Piece]:
-    """Yield the text that some keys lead to; if there is a list on the way, that of each entry."""
+    """Yield the text at a path of keys, in each entry of any list on the way."""
     value = plain(value)
     if isinstance(value, list | tuple):
         for i, each in enumerate(value):
@@ -132,7 +132,7 @@ def _texts_at(value: Any, keys: tuple[str, ...], at: Path) -> Iterator[Piece]:
 
 
 def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an item without its type, ids and status, unless these are longer than a label."""
+    """Return the fields of an item without its type, ids and status, if these are no longer than a label."""
     return {key: value for key, value in values.items() if key not in _LABELS or len(str(value)) > LABEL}
 
 
@@ -170,7 +170,7 @@ def _call(values: Mapping[str, Any], call: str, place: str) -> Piece:
 
 
 def _reasoning(values: Mapping[str, Any], place: str) -> list[Piece]:
-    """Return the pieces of a reasoning item; encrypted text is about as long as the original."""
+    """Return the pieces of a reasoning item; encrypted text is about as long as the plain text."""
     parts = [part for key in ("summary", "content") for part in _contents(values.get(key), key, "thinking", place)]
     pieces = [part._replace(at=(), place=()) for part in parts]
     sealed = values.get("encrypted_content")

@@ -12,7 +12,7 @@ from brim.errors import InvalidType
 
 
 def plain(raw: Any) -> Any:
-    """Return a message as a mapping: itself, or the fields of a dataclass or of a client library's object."""
+    """Return a message as a mapping: the message itself, or the fields of a dataclass or a client library's object."""
     if type(raw) is dict or isinstance(raw, Mapping):
         return raw
     dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
@@ -29,7 +29,7 @@ def _is_record(raw: Any) -> bool:
 
 
 def encoded(data: Any) -> str:
-    """Return the data of an image or a file as base64, whether it came as bytes or as such a text."""
+    """Return the data of an image or a file, bytes or base64, as base64."""
     return b64encode(data).decode() if isinstance(data, bytes | bytearray) else str(data or "")
 
 
@@ -46,7 +46,7 @@ def json_of(value: Any, place: str) -> str:
 
 
 def object_in(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text is; `None` if it is none."""
+    """Return the JSON object in a text; `None` if the text is something else."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -55,6 +55,6 @@ def object_in(text: str) -> dict[str, Any] | None:
 
 
 def _written(value: Any) -> Any:
-    """Return what JSON has in place of an object of a client library, or of a mapping that is not a dictionary."""
+    """Return the JSON value of a client library's object, or of a mapping that is not a `dict`."""
     known = encoded(value) if isinstance(value, bytes | bytearray) else plain(value)
     return dict(known) if isinstance(known, Mapping) else known

@@ -1,4 +1,4 @@
-"""The JSON of requests and answers: how it is decompressed, how many values it may have, and how it is read."""
+"""The JSON of requests and answers: decompressing, limiting and parsing it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from brim.gateway.http.problem import HttpProblem
 
 _ENCODINGS = ("gzip", "deflate")
 _SIGNS = (b",", b"[", b"{")
-"""Before each value of a JSON text but the first of an object stands one of these."""
+"""One of these precedes each value of a JSON text, except the first of an object."""
 _STEP = 1_000_000
 """Bytes that are searched at a time."""
 
 
 def decompressed(raw: bytes, encoding: str, most: int) -> bytes:
-    """Return the content of a body, by its Content-Encoding.
+    """Return the content of a body, decompressed according to its Content-Encoding.
 
     Raises:
-        HttpProblem: it is longer than `most` bytes, not complete, or compressed in an unknown way.
+        HttpProblem: it is longer than `most` bytes, incomplete, or compressed in an unknown way.
     """
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
         return raw
     if encoding not in _ENCODINGS:
-        raise HttpProblem(415, "the body may be compressed once, by gzip or deflate, or not at all")
+        raise HttpProblem(415, "the body may only be compressed once, by gzip or deflate")
     reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
         content = reader.decompress(raw, most + 1)
@@ -49,7 +49,7 @@ def json_value(raw: bytes) -> Any:
 
 
 def decoded(raw: bytes) -> tuple[Any, bool]:
-    """Return the value of a JSON text, and whether an object in it has a key twice: of the two, the last one is read.
+    """Return the value of a JSON text, and whether an object repeats a key; the last value of such a key is returned.
 
     Raises:
         ValueError: it is not JSON.
@@ -70,10 +70,9 @@ def decoded(raw: bytes) -> tuple[Any, bool]:
 
 
 def check_values(raw: bytes, most: int) -> None:
-    """Check how many values a JSON text has, before it is read.
+    """Check the number of values in a JSON text before it is parsed.
 
-    Each value but the first of a list or an object follows a comma, and each list and object has an opening bracket.
-    These signs are counted, and only if there are too many of them are those in strings left out.
+    Commas and opening brackets are counted; only if there are too many, those inside strings are excluded.
 
     Raises:
         HttpProblem: it has more than `most`.
@@ -81,10 +80,10 @@ def check_values(raw: bytes, most: int) -> None:
     if len(raw) <= most or sum(raw.count(sign) for sign in _SIGNS) <= most:
         return
     found = at = inside = 0
-    while at < len(raw) and found <= most:  # In steps, so that other threads get their turn.
+    while at < len(raw) and found <= most:  # In steps, so that other threads can run.
         piece = raw[at : at + _STEP]
         at += len(piece)
-        if (len(piece) - len(piece.rstrip(b"\\"))) % 2:  # An escape is not divided.
+        if (len(piece) - len(piece.rstrip(b"\\"))) % 2:  # Do not split an escape.
             piece += raw[at : at + 1]
             at += 1
         parts = piece.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')

@@ -1,7 +1,7 @@
-"""Which path leads where, which name a model, and which may be reached beside those that are fitted or counted.
+"""Paths: their routes, the models in them, and which ones are passed on unchanged.
 
-A key of the gateway's own opens more than models: keys of the account, its files, stored answers of other clients. So
-with such a key only paths that work on what the request itself holds may be reached, unless the settings list others.
+An upstream key gives access to more than models: the account's keys and files, and stored answers of other clients. So
+with such a key only paths that use nothing but the request itself are passed on, unless the settings list others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FITTED = {"/chat/completions": CHAT, "/responses": RESPONSES, "/messages": MESSA
 COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPONSES}
 """Paths that count a request."""
 PATHS = {route: f"/v1{path}" for path, route in FITTED.items()}
-"""Where requests of each route go; those whose path names their model go there."""
+"""The path upstream of each route; paths that contain the model stay as they are."""
 STATUS = "/brim/status"
 """Where the gateway lists its conversations."""
 OWN = ("/healthz", "/readyz", "/metrics", STATUS)
@@ -28,10 +28,12 @@ _MODEL_PATHS = (
     (BEDROCK, re.compile(r"/model/(?P<model>.{1,512})/converse(?:-stream)?")),
     (CHAT, re.compile(r"/(?:[\w.-]+/){0,7}(?:engines|deployments)/(?P<model>[^/]+)/chat/completions", re.I)),
 )
-"""Paths of requests that name their model there: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`, and
+"""Paths that contain the model: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`, and
 `/openai/deployments/NAME/chat/completions`."""
 _STREAMS = (":streamGenerateContent", "/converse-stream")
-"""How such paths end if the answer is a stream."""
+"""The ends of such paths if the answer is a stream."""
+NO_PATH = (404, 405, 501)
+"""Statuses of a server without the requested path."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 """Methods that are passed on."""
 SAFE = (
@@ -56,32 +58,32 @@ SAFE = (
         )
     ),
 )
-"""What may be reached with the gateway's own key, if the settings list nothing."""
+"""Paths that may be reached with the gateway's own key, unless the settings list others."""
 EXPECTED = 'paths such as "/v1/files/*" or "GET /v1/batches", or "*" for all'
 _LISTED = re.compile(rf"\*|(?:(?:{'|'.join(METHODS)}) )?/[\x21-\x7e]*")
 
 
 @lru_cache(maxsize=256)
 def model_path(path: str) -> tuple[str, str] | None:
-    """Return the route and the model of a path that names one; `None` for any other path."""
+    """Return the route and the model of a path that contains a model; `None` for any other path."""
     found = ((route, pattern.fullmatch(path)) for route, pattern in _MODEL_PATHS)
     return next(((route, match["model"]) for route, match in found if match), None)
 
 
 @lru_cache(maxsize=256)
 def route_of(path: str) -> str:
-    """Return the route in whose format a client of a path is answered."""
+    """Return the route whose format the answer to a path has."""
     short, found = shortened(path), model_path("/" + path.strip("/"))
     return found[0] if found else FITTED.get(short) or COUNTED.get(short) or CHAT
 
 
 def is_stream_path(path: str) -> bool:
-    """Return whether a path that names a model asks for a stream."""
+    """Return whether a path that contains a model requests a stream."""
     return path.endswith(_STREAMS)
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether a text can be listed as a path."""
+    """Return whether a text is valid in `gateway.paths`."""
     return bool(_LISTED.fullmatch(text))
 
 
@@ -92,7 +94,7 @@ def shortened(path: str) -> str:
 
 
 def may_reach(method: str, path: str, listed: tuple[str, ...]) -> bool:
-    """Return whether a path is listed: a star stands for any characters, and HEAD counts as GET."""
+    """Return whether a path is listed; `*` matches any characters, and HEAD counts as GET."""
     short = shortened(path)
     for each in listed:
         only, _, pattern = each.rpartition(" ")

@@ -1,14 +1,12 @@
-"""The sections that a rule adds to the system prompts of its requests, under one budget with messages and tools.
+"""The sections that a rule adds to system prompts, under one budget with the messages and the tools.
 
-They are chosen by `fit_request`. The messages are then cut as ever, in what the sections leave: so a conversation keeps
-its cut, and the system prompt of the client is neither cut nor changed, only continued.
+`fit_request` chooses them; the messages are then cut to the remaining budget, so a conversation keeps its cut. The
+system prompt of the client is only continued.
 """
 
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -35,26 +33,26 @@ Count = Callable[[RequestInput], int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AddedSections:
-    """Sections as they are sent."""
+    """The sections of one prompt."""
 
     text: str
-    """Their text; empty if none of them is present."""
+    """Their text; empty if all were dropped."""
     tokens: int
     """Tokens that they add to the request."""
     parts: tuple[Part, ...] = ()
-    """What became of each, for the receipt; none if all are whole."""
+    """The part of each in the receipt; none if all are whole."""
 
 
 def read_sections(path: str) -> Spec:
     """Return the sections of a file.
 
     Raises:
-        SourceError: the file cannot be read, or has something that is not for a gateway.
+        SourceError: the file cannot be read, or has a key that a gateway does not support.
     """
     spec = read_spec(path)
     for key in spec.source.at():
         if key not in _TAKEN:
-            raise spec.source.error(f"{key} is not for a gateway, which sets it itself", key)
+            raise spec.source.error(f"{key} is not supported in the sections of a gateway", key)
     if spec.messages is not None:
         raise spec.source.error("the messages of a gateway come from its clients, not from a file", "messages", "file")
     for at, row in enumerate(spec.source.at("sections")):
@@ -72,10 +70,10 @@ def whole(spec: Spec, given: RequestInput, count: Count) -> AddedSections:
 
 
 def shared(spec: Spec, given: RequestInput, budget: int, scale: BaseMeter, count: Count) -> AddedSections:
-    """Return the sections as they share a budget with the messages and the tools of a request.
+    """Return the sections that share a budget with the messages and the tools of a request.
 
     Raises:
-        DoesNotFit: what has to stay is too long.
+        DoesNotFit: the parts that must stay are too long.
     """
     format = given.format or "openai"
     own = {key: spec.arguments[key] for key in ("separator", "fill", "policy") if key in spec.arguments}
@@ -103,15 +101,15 @@ def shared(spec: Spec, given: RequestInput, budget: int, scale: BaseMeter, count
 
 
 def recounted(added: AddedSections, given: RequestInput, count: Count) -> AddedSections:
-    """Return sections that an earlier request had, counted for this one: its system prompt or tools may be others."""
+    """Return the sections of an earlier request, counted again with the system prompt and tools of this one."""
     return replace(added, tokens=_tokens(added.text, given, count))
 
 
 def inserted(text: str, format: str, added: str) -> str:
-    """Return the body of a request with a text at the end of its system prompt; all else keeps its bytes.
+    """Return the body of a request with a text at the end of its system prompt; the rest keeps its bytes.
 
     Raises:
-        HttpProblem: the body can be read in two ways, so nothing can be added to it.
+        HttpProblem: the body can be read in two ways.
     """
     if not added:
         return text
@@ -134,7 +132,7 @@ def inserted(text: str, format: str, added: str) -> str:
 
 
 def _tokens(text: str, given: RequestInput, count: Count) -> int:
-    """Return the tokens that a text adds to a request: other messages than the first do not matter for that."""
+    """Return the tokens that a text adds to a request; they only depend on the first message and the tools."""
     if not text:
         return 0
     wire = FORMATS[given.format or "openai"]
@@ -153,7 +151,7 @@ def _continued(wire: Wire, messages: Sequence[Any], text: str) -> list[Any]:
 
 
 def _prompt(wire: Wire, system: Any, text: str) -> Any:
-    """Return a system prompt that is sent apart from the messages, with a text at its end."""
+    """Return a separate system prompt with a text at its end."""
     if not system:
         return wire.prompt(text)
     if isinstance(system, str):
@@ -167,40 +165,14 @@ def _prompt(wire: Wire, system: Any, text: str) -> Any:
 class HeldChoice(NamedTuple):
     """The sections of the newest prompt of a conversation."""
 
-    added: AddedSections | None
+    added: AddedSections
     size: int
-    """Tokens of the request as it came."""
+    """Tokens of the request as it was received."""
     used: int
     """Tokens of what was sent."""
     target: int
-    """Tokens that it was cut to at the most."""
+    """The budget to which it was cut."""
 
-
-class HeldSections:
-    """The sections of conversations that were cut, by name. Safe for threads."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[str, HeldChoice] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, name: str, size: int, target: int, fits: int) -> AddedSections | None:
-        """Return the sections of a conversation, if what is new fits beside what was sent; `None` if not."""
-        with self._lock:
-            last = self._held.get(name)
-        if last is None or last.target != target or not last.size <= size <= last.size + fits - last.used:
-            return None
-        return last.added
-
-    def put(self, name: str, choice: HeldChoice) -> None:
-        """Hold the sections of a conversation; the longest unused are forgotten."""
-        with self._lock:
-            self._held[name] = choice
-            self._held.move_to_end(name)
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget all: the settings have changed."""
-        with self._lock:
-            self._held.clear()
+    def holds(self, size: int, target: int, fits: int) -> bool:
+        """Return whether a longer request of the conversation fits with the same sections."""
+        return self.target == target and self.size <= size <= self.size + fits - self.used

@@ -1,4 +1,4 @@
-"""What an answer teaches: how many tokens the model takes, and how it counts."""
+"""What is learned from an answer: the window of the model, and how it counts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from brim.wire.overflow import Overflow
 
 
 def with_usage(found: Overflow, usage: Any, asked: int | None) -> Overflow:
-    """Return an overflow with the numbers of the usage that an answer reports, if it has none itself.
+    """Return an overflow with numbers from the reported usage, if it states none.
 
-    Some servers accept a prompt, run out of room in the middle of the answer, and give that as the reason to stop: the
-    window is then as large as the prompt and the answer together. `asked` is what the request asked for the answer.
+    Some servers accept a prompt and stop in the middle of the answer because the window is full. The window is then the
+    sum of prompt and answer. `asked` is the requested limit of the answer.
     """
     if found.limit is not None or not isinstance(usage, Mapping):
         return found
@@ -32,7 +32,7 @@ def with_usage(found: Overflow, usage: Any, asked: int | None) -> Overflow:
 
 
 def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) -> int | None:
-    """Learn from a refusal; return the window that it states, if that is new."""
+    """Learn from a rejection; return the window that it states, if that is new."""
     planned, request = fitted.planned, fitted.request
     if planned is None or request is None or fitted.after is None:
         return None
@@ -45,13 +45,13 @@ def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) ->
 
 
 def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overflow) -> FittedBody | None:
-    """Return a smaller request after a refusal that was learned from; `None` if there is none.
+    """Return a smaller request after a rejection; `None` if nothing more can be dropped.
 
     Args:
         fitter: fits it.
-        first: what was sent first for the request.
-        refused: what was refused: the same, or that with what the model has recalled.
-        found: the refusal.
+        first: the first form of the request.
+        refused: the rejected form: the first one, possibly with recalled texts.
+        found: the rejection.
     """
     planned, request = first.planned, refused.request
     if planned is None or request is None or not refused.shrinks:
@@ -65,7 +65,7 @@ def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overf
 
 
 def usage_of(usage: Any) -> ReportedUsage | None:
-    """Return the usage of an answer; `None` if it reports none that can be read."""
+    """Return the usage of an answer; `None` if it is missing or invalid."""
     try:
         return None if usage is None else reported(usage)
     except ValueError:
@@ -73,7 +73,7 @@ def usage_of(usage: Any) -> ReportedUsage | None:
 
 
 def learns(engine: Conversations, fitted: FittedBody, usage: ReportedUsage) -> bool:
-    """Return whether the model's meter can be corrected by the usage of an answer."""
+    """Return whether the reported usage of an answer can correct the meter of the model."""
     planned, request = fitted.planned, fitted.request
     if request is None or planned is None:
         return False

@@ -1,4 +1,4 @@
-"""How a request is counted, how many tokens it may take, and which conversation it continues."""
+"""How a request is counted, its budget, and the conversation that it continues."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from brim.settings.values import POLICIES
 
 FIT, NATIVE, WARN, REFUSE, PASS = POLICIES
 CUTS = (FIT, NATIVE)
-"""The policies by which a request that is too long is cut."""
+"""The policies that cut a request that is too long."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Planned:
-    """A request with what applies to it."""
+    """A request with its rule, policy, meter and budget."""
 
     parsed: Parsed
     settings: GatewaySettings
     rule: RequestRule
     policy: str
     given: RequestInput
-    """The request as the engine takes it."""
+    """The input of the engine."""
     engine: RequestPlan
-    """The meter, and the tokens that it may take."""
+    """The meter and the budget."""
 
     @property
     def scale(self) -> BaseMeter:
@@ -47,7 +47,7 @@ class Planned:
 
     @property
     def room(self) -> Room | None:
-        """How many tokens it may take; `None` if the window of its model is unknown."""
+        """The budget; `None` if the window of the model is unknown."""
         return self.engine.room
 
     @property
@@ -57,7 +57,7 @@ class Planned:
         return None if named is None or not self.given.messages else self.settings.sections[named]
 
     def lowers(self, tokens: int) -> bool:
-        """Return whether the answer of a request of so many tokens has to be shortened."""
+        """Return whether the answer to a prompt of `tokens` must be limited further."""
         room = self.room
         answer = room.answer if room is not None and room.lowers else None
         return answer is not None and room is not None and tokens + answer > room.window
@@ -70,10 +70,10 @@ class Planned:
         return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
 
     def continued(self, engine: Conversations, *, room: Room | None, most: int | None = None) -> FittedRequest:
-        """Return the request as the next one of its conversation, cut to a room; with `None` it is only counted.
+        """Return the next request of its conversation, cut to a budget; without one it is only counted.
 
         Raises:
-            DoesNotFit: what has to stay is too long.
+            DoesNotFit: the parts that must stay are too long.
         """
         parsed, owner = self.parsed, ".".join(self.given.owner)
         name = conversation_name(parsed.admitted.first, parsed.values, owner, parsed.keys)
@@ -82,10 +82,10 @@ class Planned:
 
 
 def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner: tuple[str, ...]) -> Planned:
-    """Return how a request of an owner is counted, and how many tokens it may take.
+    """Return the rule, the meter and the budget of a request.
 
     Raises:
-        HttpProblem: a header for the gateway is invalid, or a limit applies and the body can be read in two ways.
+        HttpProblem: an `x-brim` header is invalid, or a limit applies and the body can be read in two ways.
     """
     rule, policy = rule_of(parsed, settings)
     admitted = parsed.admitted
@@ -116,7 +116,7 @@ def rule_of(parsed: Parsed, settings: GatewaySettings) -> tuple[RequestRule, str
     """Return the settings and the policy of a request.
 
     Raises:
-        HttpProblem: the client asks for an unknown policy.
+        HttpProblem: the client requests an unknown policy.
     """
     rule = ruled(settings.rules, parsed.model, parsed.admitted.key, parsed.route, settings.default)
     asked = parsed.admitted.header("x-brim-policy") if settings.client_policy else None
@@ -125,7 +125,7 @@ def rule_of(parsed: Parsed, settings: GatewaySettings) -> tuple[RequestRule, str
 
 @lru_cache(maxsize=1_024)
 def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, default: RequestRule) -> RequestRule:
-    """Return the settings for a request: each is taken from the first matching rule that has it, or the default."""
+    """Return the settings for a request: each comes from the first matching rule that sets it, or the default."""
     names = [fold(model), *map(fold, spellings(model))]
     matching = [
         rule
@@ -142,10 +142,10 @@ def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, defa
 
 
 def policy_of(rule: RequestRule, asked: str | None) -> str:
-    """Return the policy for a request: the one that its client asks for, if it may, or that of its rule.
+    """Return the policy of a request: the one that the client requests, or that of its rule.
 
     Raises:
-        HttpProblem: there is no such policy.
+        HttpProblem: the requested policy is unknown.
     """
     if asked is not None and asked not in POLICIES:
         raise HttpProblem(400, f"x-brim-policy must be one of {', '.join(POLICIES)}")
@@ -153,7 +153,7 @@ def policy_of(rule: RequestRule, asked: str | None) -> str:
 
 
 def _pinned(parsed: Parsed) -> tuple[int, ...]:
-    """Return the indexes of the messages that the client wants to stay whole."""
+    """Return the indexes of the messages that the client wants to keep whole."""
     asked, request = parsed.admitted.header("x-brim-pin"), parsed.request
     if asked is None or request is None:
         return ()

@@ -1,9 +1,9 @@
-"""Which requests are admitted: by host, origin, path and key, before anything else is done with a request."""
+"""Which requests are admitted, by host, origin, path and key, before anything else is read."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from secrets import token_hex
 from time import perf_counter
@@ -16,34 +16,34 @@ from brim.gateway.http.protocol import MOST_HEAD
 from brim.hosts import Access, Secrets, bearer
 
 OPEN = ("/healthz", "/readyz")
-"""Paths that need no key: they only show whether the process is well."""
+"""Paths that need no key: they only report whether the process is healthy."""
 _PATH = re.compile(rb"/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*+")
 _AMBIGUOUS = re.compile(r"//|[;\\\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:/|$)")
-"""What servers read in different ways; some drop what follows a semicolon."""
+"""Paths that servers read differently; some drop everything after a semicolon."""
 _MOST_PATH = 4_096
 _DECODINGS = 3
-"""How often a path may be encoded."""
+"""How often a path is decoded; at the last time nothing may be encoded any more."""
 ONCE = ("x-api-key", "x-goog-api-key", "content-encoding")
 """Further headers that are ambiguous if repeated."""
 KEY_HEADERS = (
     *("authorization", "x-api-key", "x-goog-api-key"),
     *("api-key", "ocp-apim-subscription-key", "x-auth-token", "x-access-token", "x-api-token"),
 )
-"""Headers that hold keys. The first three may hold one of the gateway."""
+"""Headers that contain keys. The first three may contain one of the gateway's."""
 KEY_FIELDS = ("key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key")
-"""Fields of a query that hold keys for some servers."""
+"""Query fields that contain keys for some servers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted:
-    """An admitted request, of which nothing but its head was read."""
+    """An admitted request; only its head was read."""
 
     id: str
     method: str
     path: str
-    """The path that chooses the route: without a slash at its end."""
+    """The path that chooses the route, without a slash at its end."""
     target: str
-    """The path as it came, for what is passed on."""
+    """The path as it was received, to be passed on."""
     query: str
     headers: list[tuple[str, str]] = field(repr=False)
     """All headers, with names in lower case."""
@@ -52,26 +52,31 @@ class Admitted:
     key: str = ""
     """The name of the client's key; empty if no key is required."""
     key_headers: frozenset[str] = frozenset()
-    """The names of the headers that hold a key of the gateway."""
+    """The names of the headers that contain a key of the gateway."""
     started: float = field(default_factory=perf_counter)
 
     def header(self, name: str) -> str | None:
         """Return the first header of a name; `None` if there is none."""
         return self.first.get(name)
 
+    def without(self, name: str, *added: tuple[str, str]) -> Admitted:
+        """Return the request without the headers of a name, and with others at the end."""
+        headers = [*(pair for pair in self.headers if pair[0] != name), *added]
+        return replace(self, headers=headers, first=dict(reversed(headers)))
+
     @property
     def shown(self) -> list[str]:
-        """The keys that it sends, also those for the provider."""
+        """All keys that the client sends."""
         return self._keys(self.headers)
 
     @property
     def credentials(self) -> list[str]:
-        """The keys that it sends beside those of the gateway, which tell its client from others."""
+        """The keys that the client sends, without those of the gateway; they identify it."""
         return self._keys(self.forwarded)
 
     @property
     def forwarded(self) -> list[tuple[str, str]]:
-        """Its headers without keys of the gateway."""
+        """The headers without keys of the gateway."""
         own = self.key_headers
         return [pair for pair in self.headers if pair[0] not in own] if own else self.headers
 
@@ -85,7 +90,7 @@ def admit(scope: Scope, access: Access, keys: Secrets) -> Admitted:
     """Return the request of a scope.
 
     Raises:
-        HttpProblem: it is not admitted.
+        HttpProblem: the request is not admitted.
     """
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
     if (refusal := access.refusal(headers)) is not None:
@@ -122,13 +127,13 @@ _ADVICE = {421: "; gateway.hosts lists further names"}
 
 @lru_cache(maxsize=256)
 def _is_plain(path: bytes) -> bool:
-    """Return whether a path has only one meaning, however often it is decoded, and whatever is normalized."""
+    """Return whether every server reads a path in the same way, however it decodes and normalizes it."""
     if not _PATH.fullmatch(path):
         return False
     for _ in range(_DECODINGS):
         try:
             text = path.decode()
-        except UnicodeDecodeError:  # An overlong form, for one: %c0%ae is a dot for some servers.
+        except UnicodeDecodeError:  # Such as the overlong %c0%ae, which some servers read as a dot.
             return False
         if _AMBIGUOUS.search(text) or any(map(_is_like_ascii, text)):
             return False
@@ -140,15 +145,15 @@ def _is_plain(path: bytes) -> bool:
 
 
 def _is_like_ascii(letter: str) -> bool:
-    """Return whether a character that is not ASCII is normalized to some: a full-width letter or dot, for one."""
+    """Return whether a character is normalized to ASCII, as a full-width letter or dot is."""
     return not letter.isascii() and any(map(str.isascii, normalize("NFKC", letter)))
 
 
 def _key_of(headers: list[tuple[str, str]], keys: Secrets) -> tuple[str, frozenset[str]]:
-    """Return the name of the gateway's key that a client shows, and all headers that repeat one.
+    """Return the name of the gateway's key that a client sends, and all headers that contain one.
 
     Raises:
-        HttpProblem: it shows none.
+        HttpProblem: it sends none.
     """
     found: dict[str, str] = {}
     for name, value in headers:

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: admits and routes requests, and answers errors in the format of their route."""
+"""The gateway as an ASGI application: admits and routes requests, and answers errors in the format of the route."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from brim.observe.uncaught import log_error
 
 LOG = logging.getLogger("brim.gateway")
 _UNKNOWN = "brim-unknown"
-"""The id of a request that was not admitted."""
+"""The id in the answer to a request that was not admitted."""
 _NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
 
 
@@ -59,8 +59,8 @@ class GatewayApp:
         try:
             admitted = admit(scope, state.access, state.keys)
             if (admitted.header("upgrade") or "").lower() == "websocket":
-                # Clients that try a WebSocket first send the request by POST after this status, and wait after others.
-                problem = "the gateway takes no WebSockets; send the request by POST"
+                # After this status, clients such as Codex send the request by POST; after others they wait.
+                problem = "the gateway does not support WebSockets; send the request by POST"
                 raise HttpProblem(426, problem, headers=_NO_WEBSOCKET)
             if admitted.path in OWN:
                 await self._own(admitted, client)
@@ -73,7 +73,7 @@ class GatewayApp:
         except HttpProblem as problem:
             ended = "broken" if client.began else ending(problem.status, refused=True)
             if client.began:
-                raise  # The server breaks the connection, so the client sees that its answer is not complete.
+                raise  # The server closes the connection, so the client notices that the answer is incomplete.
             await self._refuse(admitted, exchange, route, problem, client)
         except Exception as error:  # An error of brim must not look like an answer of the provider.
             log_error(admitted.id if admitted is not None else _UNKNOWN, error, LOG)
@@ -91,11 +91,11 @@ class GatewayApp:
     async def _served(
         self, admitted: Admitted, route: str, client: ClientConnection, exchange: Exchange | None
     ) -> str | None:
-        """Answer a request that is fitted, counted or passed on; return how it ended, if it was fitted.
+        """Answer a request that is fitted, counted or passed on; return how a fitted request ended.
 
         Raises:
             ClientGone: the client has disconnected.
-            HttpProblem: it is refused.
+            HttpProblem: the request is refused.
         """
         state, counts = self.state, admitted.method == "POST" and shortened(admitted.path) in COUNTED
         if exchange is None and not counts:
@@ -109,10 +109,10 @@ class GatewayApp:
         return None
 
     async def _own(self, admitted: Admitted, client: ClientConnection) -> None:
-        """Answer what is asked of the gateway itself.
+        """Answer a request to a path of the gateway itself.
 
         Raises:
-            HttpProblem: it takes another method.
+            HttpProblem: the method is not GET.
         """
         state, path = self.state, admitted.path
         if admitted.method not in ("GET", "HEAD"):
@@ -133,7 +133,7 @@ class GatewayApp:
         problem: HttpProblem,
         client: ClientConnection,
     ) -> None:
-        """Note a refusal, and answer it."""
+        """Record a refusal, and answer it."""
         id_ = admitted.id if admitted is not None else _UNKNOWN
         label = exchange.label if exchange is not None else ""
         self.state.activity.refused(admitted, route, problem, label)

@@ -1,4 +1,4 @@
-"""The connection of a client: its body, what it is sent, and notice when it disconnects."""
+"""The connection of a client: reads the body, sends the answer, and notices when the client disconnects."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ Headers = list[tuple[str, str]]
 
 KEEPALIVE = b": keepalive\n\n"
 """A comment between two events of a stream."""
-_FIRST_SECONDS = 0.25
-"""Seconds after which the head of a stream that is kept back is sent with a comment: so they leave within 0.3 s."""
 
 
 class ClientGone(Exception):
@@ -31,19 +29,20 @@ class ClientConnection:
         self._receive = receive
         self._send = send
         self.began = False
-        """Whether its answer has begun; from then on, an error can only be the last event of a stream."""
+        """Whether its answer has begun; after that, an error can only be the last event of a stream."""
         self._ended = False
-        self._held: tuple[int, Headers] | None = None
-        self._due: float | None = None
-        """When the next comment is due."""
-        self._waits = False
 
     async def body(self, length: str | None, most: int, seconds: float) -> bytes:
-        """Return the body of its request, of which `length` is the stated length.
+        """Return the body of the request.
+
+        Args:
+            length: the `Content-Length`, if there is one.
+            most: the most bytes that are accepted.
+            seconds: the time in which the body must arrive.
 
         Raises:
-            ClientGone: it has disconnected.
-            HttpProblem: the body is longer than `most` bytes, or does not arrive in time.
+            ClientGone: the client has disconnected.
+            HttpProblem: the body is too long, or does not arrive in time.
         """
         too_big = HttpProblem(413, f"the body is larger than {most:,} bytes, the limit that gateway.most_bytes sets")
         if length is not None and (not length.isdigit() or int(length[:20]) > most):
@@ -71,11 +70,11 @@ class ClientConnection:
         await self._send({"type": "http.response.start", "status": status, "headers": pairs})
 
     async def piece(self, piece: bytes) -> None:
-        """Send a part of the body of an answer."""
+        """Send a piece of the body."""
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def end(self, piece: bytes = b"") -> None:
-        """Send the last part of an answer."""
+        """Send the last piece of the body."""
         self._ended = True
         await self._send({"type": "http.response.body", "body": piece, "more_body": False})
 
@@ -85,42 +84,25 @@ class ClientConnection:
         await self.head(status, [*kept, ("content-length", str(len(body)))])
         await self.end(body)
 
-    def hold(self, status: int, headers: Headers) -> None:
-        """Note how a stream begins that is kept back until it is known whether it is for the client."""
-        self._held = (status, headers)
-
-    async def begin(self) -> None:
-        """Send the head of the stream that was kept back, unless it was sent."""
-        if not self.began:
-            assert self._held is not None
-            await self.head(*self._held)
-
     async def during(self, job: Coroutine[Any, Any, T], keepalive: float) -> T:
-        """Return the result of a job; a client that waits for a stream meanwhile gets its head, and comments.
+        """Return the result of a job. A client whose stream has begun gets a comment every `keepalive` seconds.
 
         Raises:
             Exception: whatever the job raises.
         """
-        if self._held is None or self._waits:  # It waits for no stream, or the job is part of another one.
-            return await job
-        self._waits = True
-        task, now = asyncio.ensure_future(job), asyncio.get_running_loop().time
-        if self._due is None:
-            self._due = now() + min(_FIRST_SECONDS, keepalive)
+        task = asyncio.ensure_future(job)
         try:
-            while not (await asyncio.wait({task}, timeout=max(0.0, self._due - now())))[0]:
-                await self.begin()
-                await self.piece(KEEPALIVE)
-                self._due = now() + keepalive
+            while not (await asyncio.wait({task}, timeout=keepalive))[0]:
+                if self.began:
+                    await self.piece(KEEPALIVE)
             return task.result()
         finally:
-            self._waits = False
             if not task.done():  # The client has disconnected.
                 task.cancel()
                 await asyncio.wait({task})
 
     async def watched(self, work: Awaitable[T]) -> T:
-        """Return the result of work after the body was received; cancel it as soon as the client disconnects.
+        """Return the result of work; cancel it as soon as the client disconnects.
 
         Raises:
             ClientGone: the client has disconnected.
@@ -132,7 +114,7 @@ class ClientConnection:
             nonlocal gone
             while (await self._receive())["type"] != "http.disconnect":
                 pass
-            if not self._ended:  # The server says so after the end of an answer too.
+            if not self._ended:  # The server reports this after every answer too.
                 gone = True
                 task.cancel()
 

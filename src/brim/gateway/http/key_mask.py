@@ -1,8 +1,8 @@
-"""The gateway's keys for upstream, which no answer may show.
+"""Masks the gateway's upstream keys in answers.
 
-Servers repeat a key that they refuse, in a body, a header or an event of a stream. There are as many stars as the key
-has bytes, so no length changes; every other byte passes as it came. Only secrets are masked: local servers take any
-key, and a gateway that masks `test` or `EMPTY` destroys what it passes on.
+Servers repeat a rejected key in a body, a header or an event of a stream. Each byte of the key becomes a star, so no
+length changes. Only secrets are masked: local servers accept any key, and masking `test` or `EMPTY` would damage
+ordinary text.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 from brim.gateway.http.connection import Send
 
 _SHORTEST, _SHORTEST_WORDS = 8, 12
-"""Characters of the shortest secret, and of the shortest that is made of words alone."""
+"""Characters of the shortest secret, and of the shortest one that consists of words."""
 _WORDS = re.compile(r"[A-Za-z]+(?:[-_. ][A-Za-z]+)*[-_. ]?")
 
 
 def is_secret(key: str) -> bool:
-    """Return whether a key is a secret: long, and no word such as `test` or `not-needed` that others use too."""
+    """Return whether a key is a secret, not a short text or a placeholder such as `not-needed`."""
     return len(key) >= (_SHORTEST_WORDS if _WORDS.fullmatch(key) else _SHORTEST)
 
 
 def spellings(keys: Iterable[str]) -> list[bytes]:
-    """Return the secrets among keys as an answer may spell them, plain or as JSON; the longest first."""
+    """Return each spelling of the secrets among keys, plain and in JSON, the longest first."""
     secret = [key for key in keys if is_secret(key)]
     found = {spelt for key in secret for spelt in (key, json.dumps(key)[1:-1], key.replace("/", "\\/"))}
     return sorted((each.encode() for each in found), key=lambda each: (len(each), each), reverse=True)
 
 
 class KeyMask:
-    """Sends an answer with the key masked, also where the key is split between two pieces of the body."""
+    """Sends an answer with a key masked, also where two pieces of the body share the key."""
 
     def __init__(self, key: bytes, send: Send) -> None:
         self._key = key
@@ -51,7 +51,7 @@ class KeyMask:
         return text.replace(self._key, b"*" * len(self._key))
 
     def _passed(self, piece: bytes, *, more: bool) -> bytes:
-        """Return the bytes that may pass; an end that may be the start of the key waits for the next piece."""
+        """Return the bytes that can be sent; a possible start of the key waits for the next piece."""
         text = self._masked(self._rest + piece)
         longest = min(len(text), len(self._key) - 1) if more else 0
         kept = next((size for size in range(longest, 0, -1) if self._key.startswith(text[-size:])), 0)

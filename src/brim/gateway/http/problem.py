@@ -10,7 +10,7 @@ CHAT, RESPONSES, MESSAGES, GEMINI, BEDROCK = "chat", "responses", "messages", "g
 """Routes whose requests are fitted."""
 
 PATH = "path_not_allowed"
-"""The code of a path that the settings do not let through."""
+"""The code of a refused path."""
 
 _TYPES = {
     400: "invalid_request_error",
@@ -54,7 +54,7 @@ _REASONS = {
     503: "fault",
     504: "timeout",
 }
-"""Why a request ended, in a word for metrics; that of any other status is `invalid`."""
+"""The reasons in metrics, by status; `invalid` for any other."""
 
 
 @dataclass(eq=False)
@@ -67,11 +67,11 @@ class HttpProblem(Exception):
     param: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
-    """Of a request that is too long: the tokens that it needs, and those that it may take."""
+    """For a request that is too long: the tokens that it needs, and its budget."""
 
     @property
     def reason(self) -> str:
-        """Why the request ended, in a word."""
+        """Why the request failed, as a word for metrics."""
         if self.code == PATH:
             return "path"
         return "too_long" if self.numbers else _REASONS.get(self.status, "invalid")
@@ -96,7 +96,7 @@ class HttpProblem(Exception):
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
     def headers_of(self, route: str) -> dict[str, str]:
-        """Return the headers of the answer; Amazon's clients read the type of an error there."""
+        """Return the headers of the answer; Amazon's clients read the error type from one."""
         if route != BEDROCK:
             return self.headers
         kind = _AMAZON_TYPES.get(self.status, "ValidationException" if self.status < 500 else "InternalServerException")
@@ -113,7 +113,7 @@ class HttpProblem(Exception):
 
 
 def of_answer(status: int, body: bytes) -> HttpProblem:
-    """Return the problem that an answer of upstream reports, for a client whose stream has begun."""
+    """Return the error in an answer of upstream, for a client whose stream has begun."""
     try:
         values = json.loads(body)
     except (ValueError, RecursionError):
@@ -121,17 +121,19 @@ def of_answer(status: int, body: bytes) -> HttpProblem:
     error = values.get("error", values.get("message")) if isinstance(values, dict) else None
     fields = error if isinstance(error, dict) else {"message": error}
     message, code = (fields.get(name) if isinstance(fields.get(name), str) else None for name in ("message", "code"))
-    return HttpProblem(status if status >= 400 else 502, message or f"upstream answered {status}, and no stream", code)
+    return HttpProblem(
+        status if status >= 400 else 502, message or f"upstream answered {status} without a stream", code
+    )
 
 
 def overflow(route: str, needed: int, most: int, answer: int | None = None) -> HttpProblem:
-    """Return the refusal of a request that is too long, in the words of the provider of the route.
+    """Return the rejection of a request that is too long, in the words of the provider of the route.
 
     Args:
         route: the route.
         needed: tokens of the prompt.
-        most: tokens that the prompt may take; with `answer`, those of the prompt and the answer together.
-        answer: tokens that the request asks for the answer, if the prompt alone would fit.
+        most: the most tokens of the prompt; with `answer`, of the prompt and the answer together.
+        answer: the requested tokens of the answer, if the prompt alone would fit.
     """
     headers = {"x-should-retry": "false"}
     numbers = {"needed_tokens": needed, "budget_tokens": most, **({} if answer is None else {"answer_tokens": answer})}

@@ -1,7 +1,7 @@
-"""The server's HTTP protocol, with limits on the time that a head takes and on the connections that are open.
+"""The server's HTTP protocol, with a time limit for request heads and a limit on open connections.
 
-It is uvicorn's protocol on h11, which limits the size of a head, drops trailers, and reads a request that offers
-another protocol, as the client of Java does, as if it offered none. httptools does none of this, and saves 0.26 ms.
+It extends uvicorn's protocol on h11, which limits the size of a head, drops trailers, and ignores an offer of another
+protocol, such as that of Java's client. httptools does none of this, and saves 0.26 ms.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_HEAD = 131_072
-"""Bytes of a request line with its headers, and of the trailers after a body; clients need a few thousand."""
+"""Bytes of a request line with its headers, of trailers, and of the headers of an answer; usual are a few thousand."""
 HEAD_SECONDS = 30
-"""Seconds in which they must arrive."""
+"""Seconds in which a head must arrive."""
 _REFUSED = b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class BoundedProtocol(H11Protocol):
-    """The server's HTTP protocol with limits that hold before any key is checked.
+    """The server's HTTP protocol with limits that apply before any key is checked.
 
-    Of too many connections, the oldest is closed on which no whole request is being answered, so that nobody keeps
-    others out by doing nothing; if there is none, the new one is refused.
+    Above the limit of connections, the oldest one without a request in progress is closed, so that idle connections
+    keep nobody out. If there is none, the new connection is refused.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._timer: asyncio.TimerHandle | None = None
-        """Ends the connection, if a head is due and does not arrive."""
+        """Closes the connection if an expected head does not arrive."""
         self._since = 0.0
         """When the connection was made."""
         self._most, self.limit_concurrency = self.limit_concurrency, None
-        """The most connections; the server refuses what exceeds its own number, which is set once that has to be."""
+        """The most connections. uvicorn's own limit is only set, to 0, to refuse a connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for the first request, and make room for it."""
@@ -51,7 +51,7 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether the connection is open, and no whole request of it is being answered."""
+        """Whether the connection is open and has no complete request in progress."""
         idle = self.cycle is None or self.cycle.response_complete or self.cycle.more_body
         return idle and not self.transport.is_closing()
 
@@ -61,13 +61,13 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the time limit runs while a head is incomplete."""
+        """Read data; the time limit runs while a head is incomplete."""
         super().data_received(data)
         begun = self.cycle is None or bool(self.conn.trailing_data[0])
         self._await_head(due=begun and self.conn.their_state is h11.IDLE and not self.transport.is_closing())
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server calls it so
-        """Refuse what cannot be read, or a head that is too long, and close the connection."""
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
+        """Refuse invalid HTTP or a head that is too long, and close the connection."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             long = len(self.conn.trailing_data[0]) > MOST_HEAD
             self.transport.write(_REFUSED % (b"431 Request Header Fields Too Large" if long else b"400 Bad Request"))

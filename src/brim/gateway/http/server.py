@@ -1,4 +1,4 @@
-"""How the gateway runs: it listens, reloads its settings on SIGHUP, and drains streams at the end."""
+"""Runs the gateway: listens, reloads the settings on SIGHUP, and lets streams finish at the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from brim.observe.uncaught import told_without_text
 
 LOG = logging.getLogger("brim.gateway")
 _SWITCH = 0.001
-"""Seconds after which a thread that counts gives way to the event loop; Python's own 5 ms add up over an answer."""
+"""Seconds after which a counting thread yields to the event loop. With Python's 5 ms, the waits of an answer add up."""
 
 
 def run(
@@ -40,8 +40,8 @@ def run(
     Args:
         settings: the settings.
         reload: reads the settings again on SIGHUP.
-        started: is called with the address and the upstream once the gateway listens.
-        lines: prints what is done with requests, and a summary at the end.
+        started: called with the address and the upstream once the gateway listens.
+        lines: prints the events, and a summary at the end.
 
     Raises:
         InvalidValue: a key is not set.
@@ -61,7 +61,7 @@ def run(
         port = held.getsockname()[1]
 
         def serve(number: int, alive: int, first: bool) -> None:
-            # One of them tells the address, once: all of them listen on it.
+            # All workers listen on the same address; the first one reports it.
             told = started if number == 1 and first else None
             with ExitStack() as stack:
                 own = [stack.enter_context(listener(settings.host, port, shared=True))]
@@ -81,7 +81,7 @@ def _serve(
     *,
     alive: int | None = None,
 ) -> None:
-    """Serve until the process is terminated, or until `alive` can be read."""
+    """Serve until the process is terminated, or `alive` becomes readable."""
     settings = app.state.settings
     server = uvicorn.Server(config(app, settings))
     if lines is not None:
@@ -93,7 +93,7 @@ def _serve(
             app.state.reload(reload())
             LOG.warning("the settings were reloaded")
         except BrimError as error:
-            LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - it says it all
+            LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - the message is enough
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
@@ -115,7 +115,7 @@ def _serve(
 
 
 def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
-    """Return the configuration of the server; its own logs are off, since URLs may contain keys."""
+    """Return the configuration of uvicorn; its logs are off, since URLs may contain keys."""
     return uvicorn.Config(
         app,
         http=BoundedProtocol,

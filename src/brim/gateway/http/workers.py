@@ -1,7 +1,6 @@
-"""Several processes that serve one address: they share its socket and a store, so that all cut a conversation alike.
+"""Several processes that serve one address. They share a store, so that all of them cut a conversation alike.
 
-The parent only listens and watches: it passes signals on, and starts a worker again that has died. A worker whose
-parent is gone ends.
+The parent passes signals on and restarts workers that die. A worker whose parent is gone stops.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from brim.store import open_store
 
 LOG = logging.getLogger("brim.gateway")
 _YOUNG = 5.0
-"""Seconds: a worker that fails before has not started, and another one would not either."""
+"""Seconds within which a failure counts as a failed start, after which nothing is restarted."""
 _PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -31,7 +30,7 @@ def shared_store(settings: GatewaySettings) -> Iterator[str | None]:
     """Yield the address of the store that workers share; `None` for one worker without a store.
 
     Raises:
-        InvalidValue: this system has no processes of that kind.
+        InvalidValue: this system cannot fork processes.
         StoreError: the store cannot be opened.
     """
     if settings.workers == 1:
@@ -41,7 +40,7 @@ def shared_store(settings: GatewaySettings) -> Iterator[str | None]:
         raise InvalidValue("gateway.workers", settings.workers, "1 on this system, which cannot fork processes")
     with tempfile.TemporaryDirectory(prefix="brim-gateway-") as name:
         place = settings.store or f"sqlite:///{name}/brim.db"
-        open_store(place).close()  # Errors are told once, and not by each worker.
+        open_store(place).close()  # Report errors once, not in each worker.
         settings.secrets()
         settings.own_keys()
         yield place
@@ -51,17 +50,17 @@ class Workers:
     """The processes of one gateway."""
 
     def __init__(self, count: int, serve: Callable[[int, int, bool], None]) -> None:
-        """Take what a worker does.
+        """Create the workers.
 
         Args:
-            count: how many there are.
-            serve: serves until the process is terminated; takes the number of the worker, 1 and so on, a descriptor
-                that can be read once the parent is gone, and whether it is the first process of that number.
+            count: the number of workers.
+            serve: serves until the process is terminated. It takes the number of the worker, from 1, a descriptor that
+                becomes readable once the parent is gone, and whether this is the first process of that number.
         """
         self._count = count
         self._serve = serve
         self._running: dict[int, tuple[int, float]] = {}
-        """The number of each process, and when it began."""
+        """The number and start time of each process."""
         self._ending = False
         self._alive = os.pipe()
 
@@ -86,8 +85,8 @@ class Workers:
                 failed = True
                 self._pass_on(signal.SIGTERM, None)
                 continue
-            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-            LOG.error("worker %d %s, and is started again", number, how)
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+            LOG.error("worker %d %s, and is restarted", number, how)
             self._start(number)
         if failed:
             raise SourceError("brim gateway", "a worker could not start; see the error above")
@@ -99,19 +98,19 @@ class Workers:
             return
         code = 1
         try:
-            os.setpgid(0, 0)  # Ctrl-C is for the parent alone: a second signal would end streams at once.
+            os.setpgid(0, 0)  # Ctrl-C goes to the parent alone: a second signal would end streams at once.
             os.close(self._alive[1])
             for name in _PASSED_ON:
                 signal.signal(getattr(signal, name), signal.SIG_DFL)
             self._serve(number, self._alive[0], first)
             code = 0
-        except BaseException as error:  # Nothing of the parent may run in the child.
+        except BaseException as error:  # No code of the parent may run in the child.
             log_error(f"worker {number}", error, LOG)
         finally:
             os._exit(code)
 
     def _pass_on(self, number: int, _: Any) -> None:
-        """Pass a signal on; all but SIGHUP end the workers."""
+        """Pass a signal on; all but SIGHUP stop the workers."""
         sent = number if number == getattr(signal, "SIGHUP", None) else signal.SIGTERM
         self._ending = self._ending or sent == signal.SIGTERM
         for process in list(self._running):

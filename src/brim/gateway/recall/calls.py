@@ -1,8 +1,7 @@
 """The calls of the tool `brim_recall` in answers of each format, and the requests that answer them.
 
-The client does not see it. The gateway answers the calls of the model and sends the request again, until an answer is
-for the client. An answer that also calls tools of the client is not passed on: the model reads that they were not run,
-and calls them again, knowing what it recalled.
+The gateway answers these calls and sends the request again, until an answer has none; the client sees only that one.
+If an answer also calls tools of the client, the model is told that they were not run, and calls them again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from brim.wire.base import MESSAGE_KEYS, place_of, value_at
 
 _ITEM_DONE = "response.output_item.done"
 _OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
-"""Calls of Responses whose result is a text, and its type."""
+"""Calls of Responses whose result is a text, and the type of the result."""
 
 
 class ModelCall(NamedTuple):
@@ -42,12 +41,12 @@ class ModelCall(NamedTuple):
 
 
 def calls(route: str, answer: Any) -> list[ModelCall]:
-    """Return the calls of an answer that somebody has to run: the gateway those of the tool, the client others."""
+    """Return the calls in an answer that the gateway or the client has to run."""
     return [call for item in _items(route, _mapping(answer)) if (call := _call(route, _mapping(item))) is not None]
 
 
 def _items(route: str, answer: Mapping[str, Any]) -> list[Any]:
-    """Return the items of an answer among which its calls are."""
+    """Return the items of an answer that may be calls."""
     if route == CHAT:
         return _list(_message(route, answer).get("tool_calls"))
     if route == GEMINI:
@@ -58,7 +57,7 @@ def _items(route: str, answer: Mapping[str, Any]) -> list[Any]:
 
 
 def _call(route: str, item: Mapping[str, Any]) -> ModelCall | None:
-    """Return the call of one item of an answer; `None` if it is none."""
+    """Return the call in an item of an answer; `None` if it is not a call."""
     kind = str(item.get("type"))
     if route == CHAT:
         function = _mapping(item.get("function") or item.get("custom"))
@@ -71,13 +70,13 @@ def _call(route: str, item: Mapping[str, Any]) -> ModelCall | None:
         return ModelCall(str(function.get("toolUseId")), str(function.get("name")), function.get("input"))
     if route == MESSAGES and kind == "tool_use":
         return ModelCall(str(item.get("id")), str(item.get("name")), item.get("input"))
-    if route == RESPONSES and kind.endswith("_call") and "call_id" in item:  # Those of the provider itself have none.
+    if route == RESPONSES and kind.endswith("_call") and "call_id" in item:  # Calls that the provider runs have none.
         return ModelCall(str(item["call_id"]), str(item.get("name")), item.get("arguments"), kind)
     return None
 
 
 def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Sequence[tuple[ModelCall, str]]) -> bytes:
-    """Return a request with the calls of the model and their results at its end."""
+    """Return a request with an answer and the results of its calls at the end."""
     values = json.loads(body)
     key = next(key for key in MESSAGE_KEYS if key in values)
     messages = values[key] if isinstance(values[key], list) else [{"role": "user", "content": values[key]}]
@@ -86,7 +85,7 @@ def continued(route: str, body: bytes, answer: Mapping[str, Any], results: Seque
 
 
 def _tail(route: str, answer: Mapping[str, Any], results: Sequence[tuple[ModelCall, str]]) -> list[Any]:
-    """Return the messages of an answer and of the results of its calls."""
+    """Return the messages with an answer and the results of its calls."""
     if route == CHAT:
         told = ({"role": "tool", "tool_call_id": call.id, "content": text} for call, text in results)
         return [_message(route, answer), *told]
@@ -100,7 +99,7 @@ def _tail(route: str, answer: Mapping[str, Any], results: Sequence[tuple[ModelCa
     if route == BEDROCK:
         texts = [{"toolUseId": call.id, "content": [{"text": text}]} for call, text in results]
         return [_message(route, answer), {"role": "user", "content": [{"toolResult": each} for each in texts]}]
-    # A call whose result is no text is left out: the model makes it again.
+    # A call whose result is not a text is left out; the model repeats it.
     kept = [item for item in answer["output"] if not _is_unanswerable(_mapping(item))]
     answers = [(call, text) for call, text in results if call.kind in _OUTPUTS]
     return [*kept, *({"type": _OUTPUTS[call.kind], "call_id": call.id, "output": text} for call, text in answers)]
@@ -112,7 +111,7 @@ def _is_unanswerable(item: Mapping[str, Any]) -> bool:
 
 
 def assembled(route: str, stream: bytes) -> dict[str, Any]:
-    """Return the answer that a stream of events adds up to, as far as its calls need it."""
+    """Return the answer in a stream of events, without fields that recall does not need."""
     events = [event for event in events_of(stream) if isinstance(event, dict)]
     if route == CHAT:
         return _chat(events)
@@ -176,7 +175,7 @@ def _gemini(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _responses(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     done = [event.get("response") for event in events if event.get("type") == "response.completed"]
-    if not done or not isinstance(done[-1], dict):  # What is not complete is not continued.
+    if not done or not isinstance(done[-1], dict):  # An incomplete answer is not continued.
         return {}
     if done[-1].get("output"):
         return done[-1]
@@ -217,13 +216,13 @@ def _index(values: Mapping[str, Any]) -> int:
 
 _DECLARED = ("functionDeclarations",)
 _ANSWERS = (("n",), ("generationConfig", "candidateCount"))
-"""How many answers a request asks for."""
+"""Fields with the number of answers."""
 _PIECEMEAL = ("toolConfig", "functionCallingConfig", "streamFunctionCallArguments")
-"""Whether the arguments of a call come in pieces, each without the name of the call."""
+"""The field that streams the arguments of a call in pieces without its name."""
 
 
 def is_offered(route: str, path: str, query: str, values: Mapping[str, Any]) -> bool:
-    """Return whether the model of a request may be offered the tool."""
+    """Return whether a request can offer the tool."""
     if any((value_at(values, place) or 1) != 1 for place in _ANSWERS):
         return False
     if route == BEDROCK:
@@ -232,7 +231,7 @@ def is_offered(route: str, path: str, query: str, values: Mapping[str, Any]) -> 
         return True
     if is_stream_path(path) and (("alt", "sse") not in parse_qsl(query) or value_at(values, _PIECEMEAL)):
         return False
-    # Gemini refuses functions beside its own tools.
+    # Gemini rejects functions together with its own tools.
     tools = values.get("tools") or ()
     return not tools or any(isinstance(each, Mapping) and place_of(each, _DECLARED) for each in tools)
 
@@ -245,7 +244,7 @@ def offered(text: str, format: str) -> str:
         return _inserted(text, FORMATS[format].tools_at, definition)
     for (start, stop), each in zip(body.spans, items, strict=True):
         place = place_of(each, _DECLARED) if format == "gemini" and isinstance(each, Mapping) else None
-        if place is not None:  # Some of its servers take one list of functions only.
+        if place is not None:  # Some Gemini servers accept only one list of functions.
             (declared,) = definition[_DECLARED[0]]
             return text[:start] + _inserted(text[start:stop], place, declared) + text[stop:]
     return _inserted(text, ("tools",), definition)

@@ -1,4 +1,4 @@
-"""The request that follows a recall of the model: the recalled texts stand at its end, and the whole fits again."""
+"""The request after a recall by the model: the recalled texts are at its end, and it is fitted again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.gateway.client.parsed import with_body
-from brim.gateway.fit.fitted import FittedBody, Fitter, too_long, whole, written
+from brim.gateway.fit.fitted import FittedBody, Fitter, too_long, unchanged, written
 from brim.gateway.fit.planned import Planned
 from brim.gateway.recall.calls import ModelCall, continued
 from brim.history.history import fit_messages
@@ -16,27 +16,29 @@ from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.recall_tool import NAME, answered
 
 MOST_ROUNDS = 4
-"""How often a request is sent again after a call of the tool."""
-_LEAST, _SHARE, _UNKNOWN = 64, 4, 4_096
-"""Tokens that a recall may bring back: one part in four of the budget, or of this if it is unknown."""
+"""How often a request is sent again after calls of the tool."""
+_LEAST, _SHARE = 64, 4
+"""Tokens that a recall may return: a quarter of the budget, but at least 64."""
 _LAST = "\n[This was the last recall. Continue without another one.]"
-"""What the model reads at the end of a result, if no further recall is answered."""
+"""Ends the results of the last round."""
 _NOT_RUN = f"Not run, because {NAME} was called in the same answer. Call it again if it is still needed."
-"""What the model reads as the result of another call in the same answer."""
+"""The result of any other call in the same answer."""
 
 
 def again(
     fitter: Fitter, last: FittedBody, answer: Mapping[str, Any], calls: Sequence[ModelCall], *, ends: bool
 ) -> FittedBody:
-    """Return the request with what was recalled at its end, fitted again; `ends` if no further recall is answered.
+    """Return the request with the recalled texts at its end, fitted again; `ends` marks the last round.
 
     Raises:
-        HttpProblem: what has to stay is too long.
+        HttpProblem: the parts that must stay are too long.
     """
-    planned, dropped = last.planned, last.request.dropped if last.request is not None else None
+    planned = last.planned
     assert planned is not None
+    assert last.request is not None
+    dropped = last.request.dropped
     assert dropped is not None
-    limit = max(_LEAST, (last.budget or _UNKNOWN) // _SHARE)
+    limit = max(_LEAST, (last.budget or 0) // _SHARE)
     results = [
         (call, answered(call.arguments, dropped, limit, planned.scale) + _LAST * ends if call.recalls else _NOT_RUN)
         for call in calls
@@ -45,32 +47,32 @@ def again(
     planned = replace(planned, parsed=parsed, given=parsed.input(owner=planned.given.owner))
     tokens, exact = fitter.count(planned)
     if (planned.room is not None and tokens > planned.room.fits) or planned.lowers(tokens):
-        found = _shortened(planned, tokens, last.budget or tokens, exact=exact)
+        made = _shortened(planned, tokens, last.budget or tokens, exact=exact)
     else:
-        found = whole(planned, tokens, exact=exact)
-    if found.request is not None and last.request is not None:
-        recalled = [planned.scale.count(text) for call, text in results if call.recalls]
-        fitter.engine.charge(last.request, recalled)
-        found.request.dropped, found.request.conversation = dropped, last.request.conversation
-        found.request.regret = len(recalled), sum(recalled)
+        made = unchanged(planned, tokens, exact=exact)
+    found = written(planned, made)
+    recalled = [planned.scale.count(text) for call, text in results if call.recalls]
+    fitter.engine.charge(last.request, recalled)
+    made.dropped, made.conversation = dropped, last.request.conversation
+    made.regret = len(recalled), sum(recalled)
     return replace(found, recalls=True, before=last.before, edits=last.edits, budget=last.budget)
 
 
 def without_recall(fitter: Fitter, first: FittedBody) -> FittedBody:
-    """Return a request as it was first sent, but without the tool.
+    """Return a request as it was first sent, without the tool.
 
     Raises:
-        HttpProblem: what has to stay is too long.
+        HttpProblem: the parts that must stay are too long.
     """
     assert first.planned is not None
     return fitter.fit(replace(first.planned, given=replace(first.planned.given, recall=False)))
 
 
-def _shortened(planned: Planned, tokens: int, target: int, *, exact: bool) -> FittedBody:
-    """Return a request of its own, that continues no conversation, cut to `target` tokens.
+def _shortened(planned: Planned, tokens: int, target: int, *, exact: bool) -> FittedRequest:
+    """Return a request cut to `target` tokens that continues no conversation.
 
     Raises:
-        HttpProblem: what has to stay is too long, or the body can be read in two ways.
+        HttpProblem: the parts that must stay are too long, or the body can be read in two ways.
     """
     messages, given = planned.parsed.strict().messages, planned.given
     try:
@@ -86,7 +88,7 @@ def _shortened(planned: Planned, tokens: int, target: int, *, exact: bool) -> Fi
     except DoesNotFit as error:
         raise too_long(planned, error.needed, error.available) from error
     at = {id(raw): index for index, raw in enumerate(messages)}
-    made = FittedRequest(
+    return FittedRequest(
         messages=fitted.messages,
         places=[at.get(id(raw)) for raw in fitted.messages],
         input=given,
@@ -96,4 +98,3 @@ def _shortened(planned: Planned, tokens: int, target: int, *, exact: bool) -> Fi
         exact=exact,
         fitted=fitted,
     )
-    return written(planned, made)

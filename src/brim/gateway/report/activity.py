@@ -1,7 +1,6 @@
-"""What a gateway does to requests, as events: for its metrics, its lines, its summary and the observers of the process.
+"""The events of a gateway, for its metrics, lines, summary and observers.
 
-An event holds numbers and names. The name of a model or of a conversation that contains a key is replaced by its
-fingerprint before it comes here.
+An event has numbers and names. Names of models and conversations that contain a key are fingerprints by then.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from brim.sessions.learning.windows import Windows
 from brim.wire.overflow import Overflow
 
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""The bounds of histograms of seconds."""
+"""The bounds of histograms, in seconds."""
 OTHER = "other"
 _MOST_NAMES = 50
-"""Models outside of the catalogue that have labels of their own; later ones are counted under `other`."""
+"""Models outside the catalogue with labels; later ones are counted under `other`."""
 
 
 class GatewayMetrics:
@@ -75,7 +74,7 @@ class GatewayMetrics:
         self.requests.labels(route, self.label(model), outcome).inc()
 
     def sized(self, fitted: FittedBody) -> None:
-        """Count the tokens of a request, and what was dropped from it."""
+        """Count the tokens of a request, and the messages dropped from it."""
         before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
         self.tokens.labels(route, "before").observe(before)
         self.tokens.labels(route, "after").observe(after)
@@ -92,7 +91,7 @@ class GatewayMetrics:
             self.saved.labels(*where).inc(max(0, before - after))
 
     def used(self, fitted: FittedBody, usage: ReportedUsage) -> None:
-        """Count the tokens that a provider reported for a call: those found in its cache are a part of the input."""
+        """Count the tokens that a provider reported; those from its cache are part of the input."""
         label = self.label(fitted.parsed.label)
         for kind in ("input", "output", "cached", "written"):
             self.usage.labels(fitted.parsed.route, label, kind).inc(getattr(usage, kind) or 0)
@@ -100,12 +99,12 @@ class GatewayMetrics:
             self.ratio.labels(label).set(usage.sent / fitted.after)
 
     def regretted(self, fitted: FittedBody) -> None:
-        """Count the calls that a request brings which were made again because of a cut."""
+        """Count the calls in a request that the agent repeated because of a cut."""
         if fitted.request is not None and fitted.request.regret[0]:
             self.metrics.regret(*fitted.request.regret, self.label(fitted.parsed.label))
 
     def shrunk(self, last: FittedBody, again: FittedBody) -> None:
-        """Count what a request that is sent again has lost since the last time."""
+        """Count what a retried request has lost since the first attempt."""
         label = self.label(last.parsed.label)
         where = (last.parsed.route, label)
         self.cut.labels(*where).inc(int(not last.edits))
@@ -141,17 +140,17 @@ class GatewayMetrics:
 
 SOURCES = {
     "setting": "a setting",
-    "refusal": "a refusal of upstream",
-    "server": "the server's own statement",
+    "refusal": "an overflow error",
+    "server": "the model server",
     "catalogue": "the catalogue",
     "header": "the header x-brim-budget",
-    "ceiling": "a setting or the catalogue, lowered after a refusal without numbers",
+    "ceiling": "a setting or the catalogue, lowered after an overflow error without numbers",
 }
-"""Where the window of a request is known from."""
+"""The sources of a known window."""
 
 
 class Activity:
-    """What one gateway did."""
+    """The events and conversations of one gateway."""
 
     def __init__(self, metrics: GatewayMetrics, windows: Windows, most: int) -> None:
         self._metrics = metrics
@@ -160,10 +159,10 @@ class Activity:
         self._seen = 0
         self._rows: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.observers: list[Observer] = []
-        """They receive the events of this gateway, beside those that observe the process."""
+        """Receive the events of this gateway, in addition to the observers of the process."""
 
     def sent(self, fitted: FittedBody, seconds: float) -> None:
-        """Note a request that is about to be sent for the first time, so many seconds after it came."""
+        """Record a request that is about to be sent, `seconds` after it arrived."""
         self._metrics.overhead.labels(fitted.parsed.route).observe(seconds)
         if fitted.before is None or fitted.after is None:
             return
@@ -178,7 +177,7 @@ class Activity:
             self._tell("over", fitted, self._sizes(fitted))
 
     def overflow(self, last: FittedBody, found: Overflow, again: FittedBody | None) -> None:
-        """Note a request that upstream refused as too long, and the smaller one that is sent in its place."""
+        """Record a rejection as too long, and the smaller request that is sent instead."""
         if again is not None:
             self._metrics.shrunk(last, again)
             self._row(again)
@@ -192,37 +191,37 @@ class Activity:
         self._tell("overflow", again or last, fields)
 
     def compacted(self, fitted: FittedBody, *, saves: bool) -> None:
-        """Note that the provider compacted a conversation, since it was asked to."""
+        """Record a requested compaction by the provider."""
         trigger = {"trigger": "native", "limit_tokens": fitted.compacts_at, "saves": saves}
         self._tell("compacted", fitted, {"used_tokens": fitted.after, **trigger})
 
     def learned(self, fitted: FittedBody, window: int, before: int | None, source: str) -> None:
-        """Note that a window of a model became known."""
+        """Record that the window of a model was learned."""
         fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before, "reason": source}
         self._emit("window_learned", fitted.parsed.admitted, fields, fitted.parsed.label)
 
     def upstream_error(self, fitted: FittedBody, reason: str, error: str = "") -> None:
-        """Note an answer of upstream that is an error, or that broke off; `error` is the type of an event's error."""
+        """Record an error of upstream; `error` is the type of an error event."""
         self._tell("upstream_error", fitted, {"reason": reason, "error": error})
 
     def refused(self, admitted: Admitted | None, route: str, problem: HttpProblem, model: str = "") -> None:
-        """Note a request that the gateway refused."""
+        """Record a request that the gateway refused."""
         fields = {"status": problem.status, "reason": problem.reason, **problem.numbers}
         self._emit("refused", admitted, {"route": route, **fields}, model)
 
     def fault(
         self, admitted: Admitted | None, route: str, error: Exception, *, kind: str, became: str, model: str = ""
     ) -> None:
-        """Note an error of brim, and what became of the request."""
+        """Record an error in brim, and what was done with the request."""
         fields = {"route": route, "reason": kind, "became": became, "error": type(error).__name__}
         self._emit("fault", admitted, fields, model)
 
     def conversations(self, key: str) -> list[dict[str, Any]]:
-        """Return the conversations of the clients with a key, the newest first."""
+        """Return the conversations of the clients with a key, newest first."""
         return [row for row in reversed(self._rows.values()) if row["key"] == key]
 
     def summary(self) -> dict[str, Any]:
-        """Return the sums since the gateway started."""
+        """Return the totals since the gateway started."""
         total = self._metrics.metrics.total
         return {
             "requests": total("brim_requests_total"),
@@ -253,7 +252,7 @@ class Activity:
         }
 
     def source(self, fitted: FittedBody) -> str:
-        """Return from where the window is known, one of `SOURCES`; empty if it is not known."""
+        """Return the source of the window, one of `SOURCES`; empty if the window is unknown."""
         planned, model = fitted.planned, fitted.parsed.model
         if planned is None or planned.room is None:
             return ""
@@ -269,7 +268,7 @@ class Activity:
         return "catalogue" if known(model) is not None else "header"
 
     def _row(self, fitted: FittedBody) -> None:
-        """Note the newest prompt of a conversation."""
+        """Record the newest prompt of a conversation."""
         made, parsed = fitted.request, fitted.parsed
         if made is None or not made.conversation:
             return

@@ -1,7 +1,6 @@
-"""What a gateway does, as lines for a terminal or a log: one for each cut, refusal, retry and learned window.
+"""The events of a gateway as lines for a terminal or a log.
 
-The lines are written by a thread of their own. Where nobody reads them, the newest are dropped and counted; no request
-waits for them.
+A separate thread writes them. If it cannot keep up, new lines are dropped and counted, so that no request waits.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from brim.gateway.report.activity import SOURCES
 from brim.observe import Event
 
 _MOST_WAITING = 1_000
-"""Lines that wait to be written."""
+"""Lines that can wait to be written."""
 _CLOSING = 2.0
-"""Seconds that they have when the gateway ends."""
+"""Seconds for writing them when the gateway stops."""
 _LONGEST, _END = 24, 12
-"""Characters up to which the name of a conversation is printed whole, and those that a longer one keeps of its end."""
+"""Characters of the longest name of a conversation that is printed whole, and of the end of a longer one."""
 _REFUSALS = {
-    "key": "it has no key of this gateway",
-    "origin": "it comes from a page of another site",
+    "key": "it has no valid key of this gateway",
+    "origin": "it was sent by a page of another site",
     "path": "gateway.paths does not list its path",
-    "method": "its path takes only POST",
-    "encoding": "its body is compressed in a way that is not read",
-    "upgrade": "it asks for a WebSocket",
+    "method": "its path only accepts POST",
+    "encoding": "its body is compressed in an unknown way",
+    "upgrade": "it is a WebSocket request",
     "invalid": "it is not a valid request",
     "host": "its Host header does not name this gateway",
     "size": "its body is too large",
@@ -38,9 +37,9 @@ _REFUSALS = {
     "broken": "upstream broke off its answer",
     "fault": "brim had an error",
 }
-"""Refusals, and answers that broke off, in words; any other is named by its reason."""
+"""Reasons of refusals and errors in words; any other is printed as it is."""
 _UNREADABLE = ("InvalidType", "InvalidValue")
-"""Errors that the client made: no provider accepts such a message."""
+"""Errors in the client's request."""
 
 
 class ActivityLines:
@@ -52,7 +51,7 @@ class ActivityLines:
         self._waiting: queue.Queue[str | None] = queue.Queue(_MOST_WAITING)
         self._lost = 0
         self._thread: threading.Thread | None = None
-        """Writes the lines; it is started with the first one, in the process that writes: a fork would lose it."""
+        """Writes the lines. It starts with the first line, since a fork would lose it."""
 
     def observe(self, event: Event) -> None:
         """Write an event, if it has a line."""
@@ -60,7 +59,7 @@ class ActivityLines:
             self._put(json.dumps(event.to_dict()) if self._as_json else line_of(event))
 
     def end(self, sums: Mapping[str, Any], worker: int | None = None) -> None:
-        """Write the summary of a gateway, or of one of its workers, and wait a moment until all lines are written."""
+        """Write the summary of a gateway or a worker, and wait until all lines are written, for 2 seconds at most."""
         who = {} if worker is None else {"worker": worker}
         name = "brim gateway" + (f", worker {worker}" if who else "")
         last = json.dumps({"event": "summary", **who, **sums}) if self._as_json else f"{name}: {summary_of(sums)}"
@@ -94,12 +93,12 @@ class ActivityLines:
                     self._stream.write((json.dumps(dropped) if self._as_json else f"{lost:,} lines dropped") + "\n")
                 self._stream.write(line + "\n")
                 self._stream.flush()
-            except (OSError, ValueError):  # Nobody reads, or the stream is closed: the gateway goes on without.
+            except (OSError, ValueError):  # The reader is gone; the gateway continues without lines.
                 return
 
 
 def line_of(event: Event) -> str:
-    """Return an event as one line: when, what, who, which model, and why."""
+    """Return an event as a line: time, kind, client, model and details."""
     word, text = _TEXTS[event.name](event.fields)
     key, model = event.fields.get("key"), event.model
     who = " ".join(each for each in (key, _short(event.session), model) if each)
@@ -108,7 +107,7 @@ def line_of(event: Event) -> str:
 
 
 def summary_of(sums: Mapping[str, Any]) -> str:
-    """Return the sums of a gateway as one sentence."""
+    """Return the totals of a gateway as a sentence."""
     cut = f"{_counted(sums['cuts'], 'cut')}, {_counted(sums['tokens_saved'], 'token')} saved"
     parts = [
         f"{_counted(sums['requests'], 'request')} of {_counted(sums['conversations'], 'conversation')}",
@@ -127,7 +126,7 @@ def summary_of(sums: Mapping[str, Any]) -> str:
 def _cut(fields: Mapping[str, Any]) -> tuple[str, str]:
     number = f", cut {fields['cut']:,} of this conversation" if fields["cut"] else ""
     if agent := fields.get("summary_of"):
-        number = f", for the summary of its conversation that {agent} asks for"
+        number = f", for a summary that {agent} requested"
     return (
         "cut",
         f"{_sizes(fields)}, {_counted(fields['dropped'], 'message')} dropped or shortened{number}{_why(fields)}",
@@ -135,23 +134,23 @@ def _cut(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _over(fields: Mapping[str, Any]) -> tuple[str, str]:
-    return "over", f"{_sizes(fields)}, passed on as it came{_why(fields)}"
+    return "over", f"{_sizes(fields)}, passed on unchanged{_why(fields)}"
 
 
 def _overflow(fields: Mapping[str, Any]) -> tuple[str, str]:
     stated = f", which it counts as {fields['stated_tokens']:,}" if fields["stated_tokens"] else ""
-    limit = f"; it takes {fields['limit_tokens']:,}" if fields["limit_tokens"] else ""
+    limit = f"; its limit is {fields['limit_tokens']:,}" if fields["limit_tokens"] else ""
     size = "a request" if fields["refused_tokens"] is None else _counted(fields["refused_tokens"], "token")
-    refused = f"upstream refused {size}{stated}{limit}"
+    refused = f"upstream rejected {size}{stated}{limit}"
     if not fields["retried"]:
-        return "overflow", f"{refused}; the client has the refusal"
+        return "overflow", f"{refused}; the client got the rejection"
     return "retried", f"{refused}; sent again with {fields['used_tokens']:,}"
 
 
 def _refused(fields: Mapping[str, Any]) -> tuple[str, str]:
     reason = fields["reason"]
     if reason == "too_long":
-        answer = f" beside an answer of {fields['answer_tokens']:,}" if "answer_tokens" in fields else ""
+        answer = f" plus {fields['answer_tokens']:,} for the answer" if "answer_tokens" in fields else ""
         text = f"{fields['needed_tokens']:,} tokens{answer} do not fit into {fields['budget_tokens']:,}"
     else:
         text = _REFUSALS.get(reason, f"{reason} request")
@@ -169,15 +168,15 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _compacted(fields: Mapping[str, Any]) -> tuple[str, str]:
-    said = "its block is kept" if fields["saves"] else "its block saves nothing, so it is not asked again"
+    said = "its block is kept" if fields["saves"] else "its block saves nothing, so no other is requested"
     return (
         "compact",
-        f"the provider compacted {fields['used_tokens']:,} tokens (asked at {fields['limit_tokens']:,}); {said}",
+        f"the provider compacted {fields['used_tokens']:,} tokens (threshold {fields['limit_tokens']:,}); {said}",
     )
 
 
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
-    became = "passed on as it came" if fields["became"] == "pass" else "refused"
+    became = "passed on unchanged" if fields["became"] == "pass" else "refused"
     error = fields["error"]
     what = f"brim cannot read a message ({error})" if error in _UNREADABLE else f"{error} in brim"
     return "fault", f"{what}; the request was {became}"
@@ -193,7 +192,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "fault": _fault,
     "upstream_error": _upstream_error,
 }
-"""The events that have a line: its word and its text."""
+"""The events that have a line."""
 
 
 def _sizes(fields: Mapping[str, Any]) -> str:
@@ -208,7 +207,7 @@ def _why(fields: Mapping[str, Any]) -> str:
 
 
 def _short(name: str | None) -> str:
-    """Return a name as it is printed: of a long one the agent, if it names one, and the end of its session's id."""
+    """Return a name for a line: a long one is shortened to the agent and the end of the session id."""
     if not name or len(name) <= _LONGEST:
         return name or ""
     agent, _, session = name.partition(".")[2].partition(".")

@@ -1,7 +1,6 @@
-"""The newest requests of a gateway, for the studio: numbers and names, never a text, a header or a key.
+"""The newest requests of a gateway, for the studio: numbers and names, never texts, headers or keys.
 
-They are collected in memory and written to one document of the store, at most once a second. So a request costs one row
-in a list.
+They are collected in memory and written to a document of the store, at most once a second.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from brim.gateway.upstream.sent import Sent
 from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-traffic"
-"""The kind of the document; its id is the address of the gateway."""
+"""The kind of the document, whose id is the address of the gateway."""
 MOST = 200
-"""Requests that it holds."""
+"""Requests in the document."""
 _INTERVAL = 1.0
 """Seconds between two writes."""
 ALIVE = 30.0
-"""Seconds after which a gateway without new requests writes that it still runs."""
+"""Seconds after which an idle gateway writes that it still runs."""
 
 
 class Traffic:
@@ -31,7 +30,7 @@ class Traffic:
 
     def __init__(self, store: TolerantStore, address: str, *, is_kept: bool) -> None:
         self.is_kept = is_kept
-        """Whether there is a store that keeps it."""
+        """Whether a store keeps them."""
         self._store = store
         self._address = address
         self._rows: deque[dict[str, Any]] = deque(maxlen=MOST)
@@ -44,7 +43,7 @@ class Traffic:
         self._stopped = False
 
     def add(self, sent: Sent, ended: str) -> None:
-        """Add a request that was sent, and has ended."""
+        """Add a request that was sent and has ended."""
         fitted, made = sent.fitted, sent.fitted.request
         admitted = fitted.parsed.admitted
         self._add(
@@ -89,13 +88,13 @@ class Traffic:
                 await work(self.write)
 
     def stop(self) -> None:
-        """Write the last requests, and that the gateway has stopped, if it has written anything."""
+        """Write the last requests, and that the gateway has stopped."""
         self._stopped = True
         self._changed = self._changed or self._version is not None
         self.write()
 
     def write(self) -> None:
-        """Write the document; if another gateway of the same address wrote in between, the next call tries again."""
+        """Write the document; after a conflict with another gateway of the same address, the next call tries again."""
         if not self._changed:
             return
         self._changed = False

@@ -1,4 +1,4 @@
-"""How an answer is passed back: the bytes of upstream in their order, with keepalive comments while it is silent."""
+"""Passes an answer back: the bytes of upstream in order, with keepalive comments while upstream is silent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from brim.gateway.client.body import json_value
@@ -20,17 +21,16 @@ from brim.sessions.learning.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
 _LONGEST_EVENT = 4 * 1024 * 1024
-"""Bytes of an event in which the usage is looked for."""
+"""Bytes of the longest event that is searched for the usage."""
 _LAST = 16_384
-"""Bytes at the end of a stream without events in which its usage is."""
+"""Bytes at the end of other streams that are searched for the usage."""
 _USAGE = (b'"usage"', b'"usageMetadata"')
-"""The keys of it: Bedrock's and Gemini's."""
+"""The keys of Bedrock's and Gemini's usage."""
 _COMPACTION = b'"compaction'
 _ERROR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
-"""The type of an error as it may be shown."""
-_TOO_MANY, _FAULT = 429, 500
+"""An error type that may be shown."""
 _SIGNS = (b'"usage', b'"error"', _COMPACTION)
-"""One of these is in every event that is read while it passes."""
+"""Only events that contain one of these are parsed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -41,54 +41,54 @@ class Answered:
     ended: str
     """How it ended, as `ending` says, or `broken`."""
     usage: Any = field(default=None, repr=False)
-    """The usage that the answer reports."""
+    """The reported usage."""
     stopped: Overflow | None = None
-    """The overflow, if the answer reports one after it has begun."""
+    """The overflow that the answer reports after it has begun."""
     compaction: Mapping[str, Any] | None = field(default=None, repr=False)
-    """What the provider made of the past with this answer."""
+    """The compaction block in this answer."""
     error: str = ""
-    """The type of the error that an event of the answer reports, unless that is an overflow."""
+    """The type of the error in an event of the answer, unless that is an overflow."""
 
     @property
     def trouble(self) -> str:
-        """What went wrong at upstream: its status, `broken` or `error_event`; empty if nothing did, or the client."""
+        """The error of upstream: its status, `broken` or `error_event`; empty if there was none."""
         status = self.sent.status
-        if status == _TOO_MANY or status >= _FAULT:
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return str(status)
         return "broken" if self.ended == "broken" else "error_event" if self.error else ""
 
 
 class EventStream:
-    """What is known of a stream of events while it passes: whether an event is complete, and the reported usage."""
+    """What a stream of events has reported so far, and whether the last event is complete."""
 
     def __init__(self) -> None:
         self.usage: Any = None
-        """The usage that the events reported so far."""
+        """The reported usage."""
         self.stopped: Overflow | None = None
-        """The overflow, if an event reports one: as an error, or as the reason to stop."""
+        """The overflow in an event: an error, or a stop reason."""
         self.compaction: dict[str, Any] | None = None
-        """The block of a compaction, as far as events brought it."""
+        """The compaction block, as far as it has arrived."""
         self.error = ""
-        """The type of the error that an event reports."""
+        """The type of the error in an event."""
         self._reader = EventReader(_LONGEST_EVENT)
 
     @property
     def between(self) -> bool:
-        """Whether the last event is complete, so that another one may be inserted."""
+        """Whether the last event is complete, so that a comment can follow."""
         return not self._reader.rest.strip(b"\r\n")
 
     def feed(self, piece: bytes) -> None:
-        """Read bytes that pass."""
+        """Read the next bytes."""
         for event in self._reader.feed(piece):
             self._look(event)
 
     def end(self) -> None:
-        """Read the last event, also if no blank line follows it."""
+        """Read the last event, which may lack its blank line."""
         self._look(ServerEvent(self._reader.rest))
 
     def _look(self, event: ServerEvent) -> None:
         if any(sign in event.raw for sign in _SIGNS):
-            for line in event.data_lines:  # After an event that was broken off, a line is the next one.
+            for line in event.data_lines:  # After an event that broke off, a line may begin the next one.
                 self._read(json_value(line))
 
     def _read(self, event: Any) -> None:
@@ -111,7 +111,7 @@ async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> A
 
     Raises:
         BrokenAnswer: upstream broke off.
-        HttpProblem: the client waits for a stream and the answer is none.
+        HttpProblem: the client waits for a stream and the answer is not one.
     """
     answer, first = sent.answer, sent.first
     if sent.is_stream:
@@ -132,9 +132,8 @@ async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> A
 
 
 async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
-    """Pass on a stream of events, with a comment between two of them after some seconds of silence."""
+    """Pass on a stream of events; after `keepalive` seconds of silence a comment is sent between two events."""
     parsed, stream, piece, broken = sent.fitted.parsed, EventStream(), sent.first, False
-    await client.begin()
     try:
         while True:
             if piece:
@@ -170,7 +169,7 @@ async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -
 
 
 async def send_read(client: ClientConnection, answer: UpstreamAnswer, raw: bytes, sent: Sent) -> None:
-    """Pass back an answer of which bytes were read, the rest as it comes.
+    """Pass back an answer whose first bytes were read, and the rest as it arrives.
 
     Raises:
         BrokenAnswer: the connection to upstream broke.
@@ -183,10 +182,10 @@ async def send_read(client: ClientConnection, answer: UpstreamAnswer, raw: bytes
 
 
 async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: bytes = b"") -> bytes:
-    """Pass on the bytes of an answer whose headers were sent, and return the last of them.
+    """Pass on the body of an answer whose headers were sent, and return its last bytes.
 
     Raises:
-        BrokenAnswer: the connection to upstream broke; the server then breaks the client's too.
+        BrokenAnswer: the connection to upstream broke; the server then closes the client's too.
     """
     last = first
     if first:
@@ -205,7 +204,7 @@ def _compaction(blocks: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def _error_type(event: Any) -> str:
-    """Return the type of the error that an event reports; `error` if it has none that may be shown, empty without."""
+    """Return the type of the error in an event, or `error` if the type cannot be shown; empty without an error."""
     if not isinstance(event, dict):
         return ""
     inner = event.get("response")
@@ -217,7 +216,7 @@ def _error_type(event: Any) -> str:
 
 
 def _usage_at_end(last: bytes) -> Any:
-    """Return the usage in the last bytes of a stream of frames or of a JSON array; `None` if it is not there."""
+    """Return the usage in the last bytes of a stream of frames or a JSON array; `None` if there is none."""
     found = max(((last.rfind(key), key) for key in _USAGE), default=(-1, b""))
     if found[0] < 0:
         return None

@@ -1,7 +1,7 @@
-"""The HTTP client of the gateway: one request out; its status, its headers, and its body as it comes.
+"""The HTTP client of the gateway.
 
-It is aiohttp with everything off that a gateway must not do: no redirects, cookies, credentials from a file, or headers
-of its own. Bodies are decoded here, so that whatever reads an answer reads its text.
+It is aiohttp without redirects, cookies, `.netrc` and default headers. Bodies are decoded here, so that the other
+modules read text.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import aiohttp
 from aiohttp.abc import ResolveResult
 from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.payload import TOO_LARGE_BYTES_BODY
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -26,43 +27,36 @@ from brim.gateway.client.body import json_value
 from brim.gateway.http.admitted import KEY_HEADERS
 from brim.gateway.http.connection import Headers
 from brim.gateway.http.problem import HttpProblem
+from brim.gateway.http.protocol import MOST_HEAD
 from brim.gateway.settings import GatewaySettings, secret
 from brim.hosts import is_loopback
 
-MOST_HEAD = 131_072
-"""Bytes of the headers of an answer."""
 CONNECT_SECONDS = 10.0
-"""Seconds in which a connection must be open, with the addresses of the host and TLS."""
-_MOST_FIELD = 32_768
-"""Bytes of one header, and of one trailer after a body."""
+"""Seconds for opening a connection, including name resolution and TLS."""
 _IDLE = 4.0
-"""Seconds that an unused connection is kept: less than servers keep theirs, so that none is used as it closes."""
-_ADDRESSES = 10
-"""Seconds for which the addresses of a host are known."""
+"""Seconds that a free connection is kept: less than servers keep theirs, so that none is used while it closes."""
 _MOST_STALE = 100
-"""Free connections that are given up for one request, since something has arrived on them."""
+"""Free connections that one request closes because bytes have arrived on them."""
 MOST_READ = 16 * 1024 * 1024
-"""Bytes of an answer that are read before it is passed on; of a longer one, the rest is passed on as it comes."""
-_LARGE = 1_000_000
-"""Bytes of a body that is sent in steps, so that others get their turn."""
+"""Bytes of an answer that are read before it is passed on; the rest of a longer one is passed on as it arrives."""
 _OUR_OWN = ("accept", "accept-encoding", "content-type", "user-agent")
-"""Headers that the library would add."""
+"""Headers that aiohttp would add."""
 _CODINGS = ("gzip", "deflate", "br", "zstd")
-"""Content codings that the library decodes, the last two with another package."""
-_UNREADABLE = "upstream compressed its answer, which was not requested, in a way that cannot be read"
+"""Content codings that aiohttp decodes, the last two with another package."""
+_UNREADABLE = "upstream compressed its answer, which was not requested, in an unknown way"
 
 
 class BrokenAnswer(ConnectionError):
-    """An answer that ended too early; the message says how."""
+    """An answer that ended too early."""
 
     @property
     def problem(self) -> HttpProblem:
-        """What a client is answered, if its own answer has not begun."""
+        """The error for a client whose answer has not begun."""
         return HttpProblem(502, f"upstream broke off its answer: {self}")
 
 
 class UpstreamAnswer:
-    """An answer whose headers have arrived; its body is read as it comes, decoded."""
+    """An answer whose headers have arrived; its body is decoded as it is read."""
 
     def __init__(self, response: aiohttp.ClientResponse, timeout: float) -> None:
         self._response = response
@@ -70,7 +64,7 @@ class UpstreamAnswer:
         self.status = response.status
         pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.raw_headers]
         self.coding = next((value.strip().lower() for name, value in pairs if name == "content-encoding"), "identity")
-        """How the body was compressed on its way here."""
+        """How upstream compressed the body."""
         if self.coding != "identity" and response.method != "HEAD":
             pairs = [pair for pair in pairs if pair[0] not in ("content-encoding", "content-length")]
         self.pairs = pairs
@@ -80,27 +74,27 @@ class UpstreamAnswer:
 
     @property
     def at_end(self) -> bool:
-        """Whether all of it was read."""
+        """Whether the whole body was read."""
         return self._response.content.at_eof()
 
     async def read(self) -> bytes:
-        """Return the bytes that have arrived since the last call, at least one; none at the end.
+        """Return the next bytes of the body; none at the end.
 
         Raises:
-            BrokenAnswer: the server broke off, or was silent for too long.
+            BrokenAnswer: upstream broke off, or was silent for too long.
         """
         try:
             return await self._response.content.readany()
         except aiohttp.ServerTimeoutError:
-            raise BrokenAnswer(f"nothing came for {self._timeout:g} seconds") from None
+            raise BrokenAnswer(f"no data for {self._timeout:g} seconds") from None
         except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
             raise BrokenAnswer(_why_broken(error, self.coding)) from None
 
     async def read_all(self, most: int | None = None) -> bytes:
-        """Return its bytes until there are more than `most` (16 MiB), or it ends.
+        """Return the body, or its start as soon as that is longer than `most` bytes (16 MiB).
 
         Raises:
-            BrokenAnswer: the server broke off, or was silent for too long.
+            BrokenAnswer: upstream broke off, or was silent for too long.
         """
         pieces, size, most = [], 0, MOST_READ if most is None else most
         while size <= most and (piece := await self.read()):
@@ -109,7 +103,7 @@ class UpstreamAnswer:
         return b"".join(pieces)
 
     def close(self) -> None:
-        """Close its connection, unless all of it has arrived; then another request may use that."""
+        """Close the connection, unless the whole answer has arrived and another request may reuse it."""
         self._response.close()
 
 
@@ -132,7 +126,7 @@ class UpstreamClient:
         """Send a request, and return the answer once its headers have arrived.
 
         Raises:
-            HttpProblem: the server cannot be reached, does not answer in time, or answers what cannot be passed back.
+            HttpProblem: upstream cannot be reached, does not answer in time, or its answer cannot be passed back.
         """
         session, connecting = self._session(), min(CONNECT_SECONDS, timeout)
         try:
@@ -141,19 +135,19 @@ class UpstreamClient:
                     method,
                     URL(url, encoded=True),
                     headers=CIMultiDict([(name, _sendable(value)) for name, value in headers]),
-                    data=io.BytesIO(body) if body is not None and len(body) > _LARGE else body,
+                    data=io.BytesIO(body) if body is not None and len(body) > TOO_LARGE_BYTES_BODY else body,
                     allow_redirects=False,
                     proxy=self.proxy(url),
                     timeout=aiohttp.ClientTimeout(connect=connecting, sock_connect=connecting, sock_read=timeout),
                 )
         except aiohttp.ConnectionTimeoutError:
-            raise HttpProblem(504, f"upstream could not be connected to within {connecting:g} seconds") from None
+            raise HttpProblem(504, f"no connection to upstream within {connecting:g} seconds") from None
         except TimeoutError:
             raise HttpProblem(504, f"upstream did not answer within {timeout:g} seconds") from None
         except (aiohttp.ClientError, OSError) as error:
             raise HttpProblem(502, _why_unreachable(error)) from getattr(error, "os_error", error)
-        except ValueError:  # The library refuses what could begin another header or request.
-            raise HttpProblem(400, "a header or the path holds a line break or a zero byte") from None
+        except ValueError:  # aiohttp rejects what could begin another header or request.
+            raise HttpProblem(400, "a header or the path contains a line break or a zero byte") from None
         answer = UpstreamAnswer(response, timeout)
         if refusal := _unfit(answer):
             answer.close()
@@ -161,10 +155,10 @@ class UpstreamClient:
         return answer
 
     async def get_json(self, url: str, headers: Headers, timeout: float = 3) -> tuple[int, Any]:
-        """Get an address; return the status, and the JSON of the answer, or `None` if it is none.
+        """Return the status of an answer and its JSON; `None` if it is not JSON.
 
         Raises:
-            HttpProblem: the server cannot be reached, or does not answer in time.
+            HttpProblem: upstream cannot be reached, or does not answer in time.
         """
         answer = await self.send("GET", url, headers, None, timeout)
         try:
@@ -175,7 +169,7 @@ class UpstreamClient:
             answer.close()
 
     def proxy(self, url: str) -> str | None:
-        """Return the proxy by way of which a URL is called; `None` if it is called directly."""
+        """Return the proxy for a URL; `None` if it is called directly."""
         server = "/".join(url.split("/", 3)[:3])
         if server not in self._proxies:
             self._proxies[server] = proxy_for(server) if self._proxy_env else None
@@ -187,20 +181,19 @@ class UpstreamClient:
                 connector=_Connector(
                     limit=0,
                     keepalive_timeout=_IDLE,
-                    ttl_dns_cache=_ADDRESSES,
                     resolver=_Resolver(),
                     ssl=ssl.create_default_context(),
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=_OUR_OWN,
-                max_line_size=_MOST_FIELD,
-                max_field_size=_MOST_FIELD,
+                max_line_size=MOST_HEAD,
+                max_field_size=MOST_HEAD,
             )
         return self._open
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Connections of which none is used again once the server has sent on it what nobody asked for."""
+    """Connections; one on which bytes arrived between two requests is not used again."""
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
@@ -208,7 +201,7 @@ class _Connector(aiohttp.TCPConnector):
         """Return a connection on which nothing has arrived.
 
         Raises:
-            ClientError: there is none.
+            ClientError: no connection can be opened.
         """
         for _ in range(_MOST_STALE):
             made = await super().connect(req, traces, timeout)
@@ -219,12 +212,12 @@ class _Connector(aiohttp.TCPConnector):
 
 
 class _Resolver(aiohttp.ThreadedResolver):
-    """The names of the system, without addresses at which no model server is: a cloud's metadata, or everybody."""
+    """The resolver of the system, without link-local addresses (cloud metadata), multicast and `0.0.0.0`."""
 
     async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
         found = [each for each in await super().resolve(host, port, family) if _is_server(each["host"])]
         if not found:
-            raise OSError(f"{host} resolves to no address that requests may be sent to")
+            raise OSError("all of its addresses are local to a link, multicast or unspecified")
         return found
 
 
@@ -235,7 +228,7 @@ def _is_server(text: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL by HTTPS_PROXY or HTTP_PROXY; none for this machine."""
+    """Return the proxy for a URL from HTTPS_PROXY or HTTP_PROXY; `None` for this machine."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     proxy = None if is_loopback(host) else getproxies().get(parts.scheme)
@@ -243,9 +236,9 @@ def proxy_for(url: str) -> str | None:
 
 
 def _sendable(value: str) -> str:
-    """Return the value of a header, each of its characters a byte, so that the library sends these bytes.
+    """Return a header value, read as Latin-1, in the form in which aiohttp sends the same bytes.
 
-    It sends UTF-8, so bytes that are UTF-8 are read so. Any others are characters of Latin-1, and sent as UTF-8.
+    aiohttp sends UTF-8, so bytes that are UTF-8 stay the same; others are sent as UTF-8 of their Latin-1 characters.
     """
     if value.isascii():
         return value
@@ -261,7 +254,7 @@ def _unfit(answer: UpstreamAnswer) -> str | None:
     if 300 <= status < 400 and status != 304:
         return f"upstream answered {status}, a redirect, which the gateway does not follow"
     if not 200 <= status < 600:
-        return f"upstream answered with status {status}, which no answer has"
+        return f"upstream answered with the invalid status {status}"
     if sum(len(name) + len(value) + 4 for name, value in answer.pairs) > MOST_HEAD:
         return f"the headers of upstream's answer are longer than {MOST_HEAD:,} bytes"
     if coding not in ("identity", *_CODINGS) and not answer.at_end:
@@ -270,52 +263,59 @@ def _unfit(answer: UpstreamAnswer) -> str | None:
 
 
 def _why_unreachable(error: Exception) -> str:
-    """Return why there is no answer."""
+    """Return why there is no answer, and what to check."""
     if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"the proxy of the environment refused to connect to upstream (status {error.status})"
+        return f"the proxy from the environment did not connect to upstream (status {error.status})"
     if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return f"the proxy of the environment cannot be reached ({type(error.os_error).__name__})"
+        return "the proxy from the environment cannot be reached; gateway.proxy_env: false ignores it"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"the host name of upstream cannot be resolved ({error.os_error.strerror or error.os_error})"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return "the certificate of upstream is not valid for this host name"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "upstream does not speak TLS at this port; check whether its URL begins with http:"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"upstream cannot be reached ({type(error.os_error).__name__})"
+        refused = isinstance(error.os_error, ConnectionRefusedError)
+        return f"upstream {'refused the connection' if refused else 'cannot be reached'}; check its address and port"
     if isinstance(error, aiohttp.ClientResponseError) and "content-encoding" in error.message:
         return _UNREADABLE
     if isinstance(error, aiohttp.ClientResponseError):
-        return "upstream answered something that is not HTTP, or headers that are too long"
+        return "upstream did not answer with HTTP, or its headers are too long; check http: and https: in its URL"
     if isinstance(error, aiohttp.ClientConnectionError):
-        return "upstream closed the connection before it answered"
+        return "upstream closed the connection before it answered; check http: and https: in its URL"
     return f"upstream cannot be reached ({type(error).__name__})"
 
 
 def _why_broken(error: Exception, coding: str) -> str:
     if coding != "identity" and "decode" in str(error).lower():
         return f"its {coding} content cannot be decoded"
-    return "it closed the connection, or what it sent is not HTTP"
+    return "it closed the connection, or sent invalid HTTP"
 
 
 _HOPS = ("connection", "keep-alive", "te", "trailer", "trailers", "transfer-encoding", "upgrade")
-"""Headers of one connection, which are not passed on; nor are those that begin with `proxy-`."""
+"""Headers of one connection, which are not passed on, like those that begin with `proxy-`."""
 _NOT_SENT = frozenset(
     (*_HOPS, "host", "content-length", "accept-encoding", "cookie", "origin", "referer", "forwarded", "via", "expect")
 )
 _NOT_SENT_PREFIXES = ("proxy-", "x-brim-", "x-forwarded-", "sec-")
 _NOT_RETURNED = frozenset((*_HOPS, "set-cookie", "location", "server", "date", "alt-svc", "strict-transport-security"))
 VERSION = ("anthropic-version", "2023-06-01")
-"""The header that Anthropic's API asks for; others ignore it."""
+"""The header that Anthropic's API requires; others ignore it."""
 _OTHER_APIS = ("/v1beta", "/v1alpha", "/model/")
 
 
 def address(base: str, target: str, query: str = "") -> str:
-    """Return the URL of a path below a base URL; a `/v1` at the end of the base is the one of the path."""
+    """Return the URL of a path below a base URL; a `/v1` in both occurs once."""
     base = base.rstrip("/")
     if base.endswith("/v1") and (target == "/v1" or target.startswith("/v1/")):
         target = target[3:]
-    elif target.startswith(_OTHER_APIS):  # The base may be written with the version of another API of the same host.
+    elif target.startswith(_OTHER_APIS):  # The base may name the version of another API of the host.
         base = base.removesuffix("/v1").removesuffix("/v1beta")
     return base + target + (f"?{query}" if query else "")
 
 
 def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, route: str) -> Headers:
-    """Return the headers of a client that are sent to the upstream of a route; with a key for it, no other key is."""
+    """Return the headers for the upstream of a route; if the gateway has a key for it, no other key is sent."""
     listed = list(headers)
     hops = {name.strip().lower() for known, value in listed if known == "connection" for name in value.split(",")}
     kept = [
@@ -333,6 +333,6 @@ def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, 
 
 
 def returned_headers(response: UpstreamAnswer, *, whole: bool) -> Headers:
-    """Return the headers of an answer that are passed back; `whole` if its body is passed back unchanged."""
+    """Return the headers that are passed back; `whole` tells whether the body is passed back unchanged."""
     dropped = _NOT_RETURNED if whole else _NOT_RETURNED | {"content-length"}
     return [pair for pair in response.pairs if pair[0] not in dropped and not pair[0].startswith(("x-brim-", "proxy-"))]

@@ -1,4 +1,4 @@
-"""Requests that are not fitted: passed on as they came, and counts."""
+"""Requests that are not fitted: they are passed on unchanged, or counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from brim.gateway.client.parsed import parse, unread
-from brim.gateway.client.paths import COUNTED, FITTED, METHODS, may_reach, model_path, shortened
+from brim.gateway.client.paths import COUNTED, FITTED, METHODS, NO_PATH, may_reach, model_path, shortened
 from brim.gateway.fit.planned import PASS, plan, rule_of
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection, Headers
@@ -16,15 +16,12 @@ from brim.gateway.state import GatewayState
 from brim.gateway.upstream.answered import pass_bytes
 from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer, address, returned_headers, sent_headers
 
-_NONE = (404, 405, 501)
-"""Statuses of a server that has no such path."""
-
 
 def check_reach(state: GatewayState, admitted: Admitted) -> None:
     """Check that a request may be passed on.
 
     Raises:
-        HttpProblem: it may not.
+        HttpProblem: it may not be passed on.
     """
     settings, method, short = state.settings, admitted.method, shortened(admitted.path)
     named = model_path(admitted.path)
@@ -34,11 +31,13 @@ def check_reach(state: GatewayState, admitted: Admitted) -> None:
     if method not in METHODS:
         raise HttpProblem(405, f"{method} is not passed on", headers={"allow": ", ".join(METHODS)})
     if not may_reach(method, admitted.path, settings.reachable(_route(admitted))):
-        raise HttpProblem(403, "this gateway does not pass on this path; gateway.paths lists those that it does", PATH)
+        raise HttpProblem(
+            403, "this gateway does not pass on this path; gateway.paths lists the paths that it does", PATH
+        )
 
 
 async def pass_on(state: GatewayState, admitted: Admitted, raw: bytes, client: ClientConnection) -> None:
-    """Pass on a request as it came, and its answer as it comes; only what is fitted is counted.
+    """Pass on a request and its answer unchanged.
 
     Raises:
         HttpProblem: there is no answer, or it broke off.
@@ -56,10 +55,10 @@ async def pass_on(state: GatewayState, admitted: Admitted, raw: bytes, client: C
 
 
 async def count(state: GatewayState, admitted: Admitted, route: str, raw: bytes, client: ClientConnection) -> None:
-    """Answer how many tokens a request has: by upstream, and by brim's own count where upstream has no such path.
+    """Answer with the tokens of a request, counted by upstream, or by brim if upstream has no such path.
 
     Raises:
-        HttpProblem: it cannot be read.
+        HttpProblem: the request cannot be read.
     """
     settings = state.settings
     url = address(settings.base(route), "/v1" + shortened(admitted.path), admitted.query)
@@ -67,7 +66,7 @@ async def count(state: GatewayState, admitted: Admitted, route: str, raw: bytes,
     try:
         answer = await state.upstream.send("POST", url, headers, raw, settings.timeout)
         try:
-            if answer.status not in _NONE:
+            if answer.status not in NO_PATH:
                 await _pass_whole(answer, await answer.read_all(), client, _mine(admitted))
                 return
         finally:
@@ -81,10 +80,10 @@ async def count(state: GatewayState, admitted: Admitted, route: str, raw: bytes,
 
 
 def _counted(state: GatewayState, admitted: Admitted, route: str, raw: bytes) -> tuple[dict[str, Any], str]:
-    """Return the count of a request by brim, and how it was counted.
+    """Return brim's count of a request, and how it was counted.
 
     Raises:
-        HttpProblem: it cannot be read.
+        HttpProblem: the request cannot be read.
     """
     parsed = parse(admitted, route, raw, state.settings, state.secrets)
     if parsed.request is None:
@@ -106,7 +105,7 @@ async def _pass_whole(answer: UpstreamAnswer, first: bytes, client: ClientConnec
 
 
 def _route(admitted: Admitted) -> str:
-    """Return the route that decides to which upstream a request is passed on."""
+    """Return the route that chooses the upstream of a request."""
     anthropic = admitted.header("anthropic-version") or shortened(admitted.path).startswith("/messages")
     return MESSAGES if anthropic else "other"
 

@@ -1,9 +1,10 @@
-"""A request on its way to the model server, and the start of its answer, which may refuse the prompt as too long."""
+"""A request that was sent to the model server, and the start of its answer, which may reject the prompt as too long."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
@@ -27,30 +28,29 @@ from brim.wire.overflow import Overflow, is_overflow
 
 LOG = logging.getLogger("brim.gateway")
 
-_FAULT = 500
-_REFUSALS = (400, 413, 422, _FAULT)
-"""Statuses with which servers refuse a prompt that is too long."""
+_REFUSALS = (400, 413, 422, 500)
+"""Statuses with which servers reject a prompt as too long."""
 _SIGNS = (b'"error"', b"context_")
-"""One of these is in every answer with status 200 that reports such a refusal; others are not parsed for it."""
+"""Every answer with status 200 that reports such a rejection contains one of these; others are not parsed for it."""
 _FRAMES = "application/vnd.amazon.eventstream"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Sent:
-    """A request that was sent, and its answer as far as it was read."""
+    """A request that was sent, and the part of its answer that was read."""
 
     fitted: FittedBody
     answer: UpstreamAnswer = field(repr=False)
     first: bytes = field(default=b"", repr=False)
-    """The bytes of the answer that were read."""
+    """The bytes of the body that were read."""
     refusal: Overflow | None = None
-    """The refusal of the prompt as too long."""
+    """The rejection of the prompt as too long."""
     retried: bool = False
-    """Whether an earlier form of the request was refused."""
+    """Whether a longer form of the request was rejected."""
     overhead: float
     """Seconds until the request was sent for the first time."""
     came: float = field(default_factory=perf_counter)
-    """When its answer came."""
+    """When the head of its answer arrived."""
 
     @property
     def status(self) -> int:
@@ -64,7 +64,7 @@ class Sent:
 
     @property
     def is_unread(self) -> bool:
-        """Whether the answer is a stream that is no stream of events: Amazon's frames, or Gemini's JSON array."""
+        """Whether the answer is another kind of stream: Amazon's frames, or Gemini's JSON array."""
         parsed = self.fitted.parsed
         array = parsed.route == GEMINI and is_stream_path(parsed.admitted.path) and not self.is_stream
         return self.status == 200 and (self._kind.startswith(_FRAMES) or array)
@@ -74,9 +74,9 @@ class Sent:
         return self.answer.headers.get("content-type", "").lower()
 
     def headers(self, *, whole: bool) -> Headers:
-        """Return the headers of the answer to the client: its own, and numbers and names of what was done, never text.
+        """Return the headers for the client: those of the answer, and what the gateway did in numbers and names.
 
-        `whole` is whether its body is passed back unchanged.
+        `whole` tells whether the body is passed back unchanged.
         """
         fitted = self.fitted
         named: dict[str, Any] = {
@@ -99,20 +99,12 @@ class Sent:
 
 
 async def send(
-    upstream: UpstreamClient,
-    fitted: FittedBody,
-    settings: GatewaySettings,
-    client: ClientConnection,
-    *,
-    overhead: float,
-    retried: bool = False,
+    upstream: UpstreamClient, fitted: FittedBody, settings: GatewaySettings, *, overhead: float, retried: bool
 ) -> Sent:
-    """Send a request, and return it with the bytes of its answer that show whether the prompt was refused as too long.
-
-    A client that waits for a stream meanwhile gets comments. If this fails, the connection is closed.
+    """Send a request, and return it with the head of its answer.
 
     Raises:
-        HttpProblem: there is no answer, or it broke off.
+        HttpProblem: there is no answer.
     """
     parsed = fitted.parsed
     admitted, same = parsed.admitted, fitted.body is parsed.body
@@ -122,22 +114,28 @@ async def send(
     if not same:
         headers = [(name, value) for name, value in headers if name != "content-encoding"]
     answer = await upstream.send("POST", url, headers, parsed.raw if same else fitted.body, settings.timeout)
-    sent = Sent(fitted=fitted, answer=answer, retried=retried, overhead=overhead)
-    if sent.is_stream:
-        client.hold(answer.status, sent.headers(whole=False))
+    return Sent(fitted=fitted, answer=answer, retried=retried, overhead=overhead)
+
+
+async def started(sent: Sent, client: ClientConnection) -> Sent:
+    """Read an answer far enough to know whether the prompt was rejected as too long.
+
+    The head of a stream is passed to the client first.
+
+    Raises:
+        HttpProblem: upstream broke off.
+    """
+    if sent.is_stream and not client.began:
+        await client.head(sent.status, sent.headers(whole=False))
     try:
-        first, refusal = await _start(sent, client, settings.keepalive)
+        first, refusal = await _start(sent)
     except BrokenAnswer as error:
-        answer.close()
         raise error.problem from error
-    except BaseException:
-        answer.close()
-        raise
     return replace(sent, first=first, refusal=refusal)
 
 
-async def _start(sent: Sent, client: ClientConnection, keepalive: float) -> tuple[bytes, Overflow | None]:
-    """Return the first bytes of an answer, and the refusal that they hold.
+async def _start(sent: Sent) -> tuple[bytes, Overflow | None]:
+    """Return the first bytes of an answer, and the rejection in them.
 
     Raises:
         BrokenAnswer: the connection broke.
@@ -146,13 +144,14 @@ async def _start(sent: Sent, client: ClientConnection, keepalive: float) -> tupl
     if sent.is_stream:
         start = StreamStart()
         if sent.fitted.shrinks and not sent.retried:
-            await client.during(start.read(answer), keepalive)
+            await start.read(answer)
         return start.raw, start.refusal
     if answer.status in _REFUSALS:
         raw = await answer.read_all()
         found = is_overflow(raw)
-        # Of a fault of the server, its text may hold anything.
-        return raw, found.without_numbers() if found is not None and answer.status == _FAULT else found
+        if found is not None and answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            return raw, found.without_numbers()  # The text of a server error may contain anything.
+        return raw, found
     if answer.status == 200 and not sent.is_unread:
         raw = await answer.read_all()
         values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None
@@ -160,6 +159,6 @@ async def _start(sent: Sent, client: ClientConnection, keepalive: float) -> tupl
         found = is_overflow(values) if values else None
         if found is None:
             return raw, None
-        # What an accepted request brought may stand in its answer: only the usage has numbers of the provider's own.
+        # The answer to an accepted request may repeat its text; only the numbers of the usage are the provider's.
         return raw, with_usage(found.without_numbers(), values.get("usage"), sent.fitted.parsed.answer)
     return b"", None

@@ -1,4 +1,4 @@
-"""The events of a stream: where each ends, and its data."""
+"""The events of a stream, and the rejection that its first events may report."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from brim.wire.overflow import Overflow, is_overflow
 
 _LINE = rb"(?>\r\n|\n|\r)"
 _END = re.compile(_LINE + _LINE)
-"""The blank line after an event; lines end in one of three ways."""
+"""The blank line after an event; there are three kinds of line ends."""
 _NEAR = 3
-"""Bytes before a piece in which the blank line may begin."""
+"""Bytes before a piece in which a blank line may have begun."""
 _LINES = re.compile(rb"\r\n|\n|\r")
 
 
@@ -22,7 +22,7 @@ class ServerEvent(NamedTuple):
     """One event."""
 
     raw: bytes
-    """All of its bytes, with the blank line after it."""
+    """Its bytes, with the blank line after it."""
 
     @property
     def data_lines(self) -> list[bytes]:
@@ -31,7 +31,7 @@ class ServerEvent(NamedTuple):
 
     @property
     def data(self) -> bytes | None:
-        """Its data; `None` if it has none, as a comment."""
+        """Its data; `None` for a comment."""
         lines = self.data_lines
         return b"\n".join(lines) if lines else None
 
@@ -43,13 +43,13 @@ class ServerEvent(NamedTuple):
 
 
 class EventReader:
-    """Splits the bytes of a stream into events, wherever they were split on the way.
+    """Splits the bytes of a stream into events.
 
-    The pieces of an event are joined once it is complete, so a long one costs no more than its length.
+    The pieces of an event are joined once it is complete, so the time is linear.
     """
 
     def __init__(self, most: int | None = None) -> None:
-        """Begin; of an event that is longer than `most` bytes, the first are forgotten."""
+        """Begin; an event longer than `most` bytes loses its first bytes."""
         self._most = most
         self._pieces: list[bytes] = []
         self._size = 0
@@ -78,7 +78,7 @@ class EventReader:
 
 
 def events_of(stream: bytes) -> Iterator[Any]:
-    """Yield the JSON values of the events of a stream, the last one also if no blank line follows it."""
+    """Yield the JSON values of the events of a stream; the last event may lack its blank line."""
     reader = EventReader()
     for event in (*reader.feed(stream), ServerEvent(reader.rest)):
         if (value := event.value) is not None:
@@ -86,9 +86,9 @@ def events_of(stream: bytes) -> Iterator[Any]:
 
 
 _PRELIMINARY = ("response.created", "response.in_progress", "response.queued", "message_start", "ping", "keepalive")
-"""Types of events after which a refusal may still follow."""
+"""Types of events that a rejection may still follow."""
 _MOST = 4 * 1024 * 1024
-"""Bytes that are kept back; the first events of Responses repeat the instructions and the tools twice."""
+"""Bytes that are buffered; the first events of Responses repeat the instructions and the tools twice."""
 
 
 class StreamStart:
@@ -96,16 +96,16 @@ class StreamStart:
 
     def __init__(self) -> None:
         self.decided = False
-        """Whether an event shows that the prompt was accepted or refused."""
+        """Whether an event showed that the prompt was accepted or rejected."""
         self.refusal: Overflow | None = None
-        """The refusal of the prompt as too long."""
+        """The rejection of the prompt as too long."""
         self._reader = EventReader()
         self._pieces: list[bytes] = []
         self._size = 0
 
     @property
     def raw(self) -> bytes:
-        """All bytes that were read."""
+        """The bytes that were read."""
         return b"".join(self._pieces)
 
     async def read(self, response: UpstreamAnswer) -> None:
@@ -129,13 +129,13 @@ class StreamStart:
 
 
 def refusal_in(event: Any) -> Overflow | None:
-    """Return the overflow that an event reports as an error; `None` if it reports none."""
+    """Return the overflow that an event reports as an error, or `None`."""
     told = isinstance(event, dict) and (event.get("error") or event.get("type") in ("error", "response.failed"))
     return is_overflow(event) if told else None
 
 
 def _is_preliminary(event: Any) -> bool:
-    """Return whether an event bears neither content nor an error."""
+    """Return whether an event has neither content nor an error."""
     if not isinstance(event, dict) or event.get("error"):
         return False
     if "type" in event:
