@@ -13,7 +13,6 @@ from typing import Any
 from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownName
 from brim.studio.views import (
     cache,
-    composition,
     doctor,
     export,
     flows,
@@ -22,11 +21,9 @@ from brim.studio.views import (
     keep,
     lab,
     ledger,
-    models,
     preview,
     prompt,
     prompt_diff,
-    prompt_export,
     search,
     sessions,
     timeline,
@@ -41,11 +38,9 @@ READS: dict[str, View] = {
     "piece": lab.piece,
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
-    "prompt_part": prompt.prompt_part,
     "keep": keep.keep,
     "insights": insights.insights,
     "prompt_diff": prompt_diff.prompt_diff,
-    "prompt_export": prompt_export.prompt_export,
     "timeline": timeline.timeline,
     "cache": cache.cache,
     "ledger": ledger.ledger,
@@ -54,16 +49,15 @@ READS: dict[str, View] = {
     "sources": lab.sources,
     "flows": flows.flows,
     "settings": flows.settings,
-    "models": models.models,
     "gateway": gateway.gateway,
+    "doctor": doctor.doctor,
 }
 """Views that are read by GET; the query has their arguments."""
 
 WRITES: dict[str, View] = {
     "sparks": sessions.sparks,
     "open_file": sessions.open_file,
-    "compose": composition.compose,
-    "result": composition.result,
+    "result": lab.result,
     "fit": lab.fit,
     "returns": lab.returns,
     "export": export.export,
@@ -78,7 +72,7 @@ WRITES: dict[str, View] = {
 }
 """Views with a JSON body, by POST; restore, pin, unpin, save, undo and fix write."""
 
-MASKED = ("about", "doctor", "flows", "settings", "models", "plan", "save", "undo", "fix")
+MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo", "fix")
 """Views that show settings: what looks like a key in them is masked. The others show what the store has."""
 
 

@@ -23,6 +23,7 @@ from brim.audit.trace import Place
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
 from brim.files.text_files import FileMatch
 from brim.receipts.receipt import Receipt
+from brim.sessions.status import Status
 from brim.store import Store, open_store
 from brim.studio.recorded_session import KIND, RecordedSession
 
@@ -229,21 +230,24 @@ class OpenedFiles:
             "model": receipt.capture.model if receipt.capture is not None else None,
             "receipt": values,
         }
-        numbers = dict.fromkeys(("warnings", "compactions", "sub_ticks", "overflows"), 0)
-        status = {
-            **{key: prompt[key] for key in ("used", "budget", "unit", "exact", "messages", "categories", "model")},
-            "session": name,
-            "window": receipt.budget,
-            "warning": receipt.budget,
-            "peak": receipt.used,
-            "reported": None,
-            "prompts": 1,
-            "utilization": 0.0,
-            "peak_utilization": 0.0,
-            "use": 0.0,
-            **numbers,
-        }
-        status["use"] = status["utilization"] = status["peak_utilization"] = receipt.used / max(1, receipt.budget)
+        status = Status(
+            session=name,
+            model=prompt["model"],
+            unit=receipt.unit,
+            exact=receipt.exact,
+            used=receipt.used,
+            budget=receipt.budget,
+            window=max(1, receipt.budget),
+            warning=receipt.budget,
+            peak=receipt.used,
+            reported=None,
+            warnings=0,
+            compactions=0,
+            sub_ticks=0,
+            overflows=0,
+            prompts=1,
+            messages=len(receipt.parts),
+        ).to_dict()
         store.append(name, [("prompt", prompt)], meta={"kind": KIND, "status": status, "file": one.name})
         self._sessions.add(name)
         one.sessions, one.prompts = [name], 1

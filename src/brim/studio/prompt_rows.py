@@ -26,9 +26,6 @@ from brim.studio.recorded_session import UNLOGGED, scaled
 from brim.wire.message import Message
 
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
-_MOST_TEXT = 6_000_000
-"""Characters of all texts in one answer; over it, each long text is shortened and can be opened."""
-_SHORT = 4_000
 _MOST_LINES = 4_000
 """Lines of a shortened text that are compared with the original."""
 _WORDS = {
@@ -51,7 +48,6 @@ class PromptRows:
         found = _reasons(source.receipt.parts if source.receipt is not None else ())
         moved = {source.places[i] if source.places else i: why for i, why in found.items()}
         self._reasons = moved | dict(source.reasons)
-        self.clip: int | None = _SHORT if sum(map(_length, source.messages)) > _MOST_TEXT else None
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows, with the correction and the size of the prompt up to each."""
@@ -108,9 +104,8 @@ class PromptRows:
         return [{"after": after, "units": units, "text": text} for after, units, text in found]
 
     def _row(self, category: str, text: str, units: int, **more: Any) -> dict[str, Any]:
-        clipped = text if self.clip is None else text[: self.clip]
         row = {"category": category, "role": category, "name": "", "state": "whole", "units": units, "was": units}
-        row |= {"text": clipped, "chars": len(text), "why": "", "at": None, "sent": True, "taken": None, "from": None}
+        row |= {"text": text, "why": "", "at": None, "sent": True, "taken": None, "from": None}
         return {**row, **more}
 
     def _fixed(self) -> Iterator[dict[str, Any]]:
@@ -328,11 +323,6 @@ def taken(original: str, text: str) -> list[list[str]]:
         else:
             found += [[sign, "".join(lines)] for sign, lines in (("-", old[i:j]), ("+", new[k:m])) if lines]
     return found
-
-
-def _length(raw: Any) -> int:
-    content = raw.get("content") if isinstance(raw, Mapping) else None
-    return len(content) if isinstance(content, str) else len(str(raw))
 
 
 def _pretty(value: Any) -> str:

@@ -31,7 +31,6 @@ _REPLACED = "A compaction replaced it before this step."
 class PromptSource:
     """One prompt of a session."""
 
-    id: str
     session: str
     step: int
     """1 for the first prompt of the session."""
@@ -100,7 +99,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     store = workspace.store_of(session)
     found = store.session(session)
     about = {} if found is None else found.meta
-    prompts = workspace.index.session(store, session)
+    prompts = workspace.prompts(session)
     if not prompts.rows:
         raise UnknownName("session with a prompt", session, [row.id for row in store.sessions(limit=20)])
     last = len(prompts.rows)
@@ -110,7 +109,6 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     row = prompts.rows[chosen - 1]
     entry = store.entries(session, kinds=["prompt"], after=row["number"] - 1, limit=1)[0]
     source = PromptSource(
-        id=row["id"],
         session=session,
         step=chosen,
         kind="sums",

@@ -20,7 +20,8 @@ from brim.settings.config import Config
 from brim.settings.loader import load
 from brim.store import Store, open_store
 from brim.studio.opened_files import OpenedFiles
-from brim.studio.prompt_index import PromptIndex
+from brim.studio.prompt_index import SessionPrompts, prompts_of
+from brim.studio.receipt_files import ReceiptFiles
 from brim.studio.session_list import SessionList
 
 FILE = "sqlite:///"
@@ -45,15 +46,16 @@ class Workspace:
     lock: RLock = field(default_factory=RLock, repr=False)
     files: OpenedFiles = field(default_factory=OpenedFiles, repr=False)
     """Files that were opened, with a temporary store."""
-    index: PromptIndex = field(init=False, repr=False)
+    receipts: ReceiptFiles = field(init=False, repr=False)
     sessions: SessionList = field(init=False, repr=False)
+    _prompts: dict[str, SessionPrompts] = field(default_factory=dict, repr=False)
     _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
     _store: Store | None = field(default=None, repr=False)
     _plans: OrderedDict[str, SettingChange] = field(default_factory=OrderedDict, repr=False)
     _saved: list[SettingChange] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self.index = PromptIndex(self.stores, self.runs)
+        self.receipts = ReceiptFiles(self.runs)
         self.sessions = SessionList(self.stores)
 
     def find_store(self) -> Store | None:
@@ -97,6 +99,14 @@ class Workspace:
             SourceError: there is no store.
         """
         return self.files.store_of(session) or self.store()
+
+    def prompts(self, session: str) -> SessionPrompts:
+        """Return the prompts of a session as they are now.
+
+        Raises:
+            SourceError: there is no store.
+        """
+        return prompts_of(self._prompts, self.store_of(session), session)
 
     def settings(self, replaced: Mapping[str, str] | None = None) -> Config:
         """Return the settings as the files have them now.

@@ -25,20 +25,20 @@ _OPTIONS = {option.name: option.default for option in signature(fit).parameters.
 """The defaults of a fit, which are left out of the file."""
 
 
-def export(workspace: Workspace, source: str, budget: object, choices: object) -> dict[str, Any]:
+def export(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
     """Return the files of a fit, each with its text and the commands that run it.
 
     Raises:
         DoesNotFit: the required parts are larger than the budget.
         UnknownName: there is no such source.
-        InvalidValue: the budget or a choice is invalid.
+        InvalidValue: the budget is invalid.
     """
-    opened, units, chosen = checked(workspace, source, budget, choices)
-    receipt = opened.fit(units, chosen)
+    opened, units = checked(workspace, source, budget)
+    receipt = opened.fit(units)
     name = (re.sub(r"[^a-z0-9]+", "-", opened.title.lower())[:40].strip("-") or "case") + f"-{units}"
     made = [_receipt(f"{name}.receipt.json", receipt)]
     if receipt.capture is not None and receipt.capture.kind == "messages":
-        made.insert(0, _request(f"{name}.json", receipt.capture, chosen))
+        made.insert(0, _request(f"{name}.json", receipt.capture))
     elif receipt.capture is not None and receipt.capture.kind == "sections":
         made.insert(0, _spec(f"{name}.yaml", receipt.capture))
     return {"used": receipt.used, "budget": receipt.budget, "files": made}
@@ -76,26 +76,24 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _request(name: str, given: Capture, choices: Mapping[str, Any]) -> dict[str, Any]:
+def _request(name: str, given: Capture) -> dict[str, Any]:
     """Return a history as the body of a request."""
     keys = wire(str(given.options["format"]))
-    field, system_field = keys.list_key, keys.system_key or None
     messages: list[Any] = list(given.messages or ())
     body: dict[str, Any] = {} if given.model is None else {"model": given.model}
-    if given.system and system_field is not None:
-        body[system_field] = given.system
+    if given.system and keys.system_key:
+        body[keys.system_key] = given.system
     elif given.system:
         messages = [{"role": "system", "content": given.system}, *messages]
-    body[field] = messages
+    body[keys.list_key] = messages
     if given.tools:
         body["tools"] = list(given.tools)
     meter = f" --model {given.model}" if given.model else f" --meter {given.meter}" if given.meter else ""
-    more = "".join(f" --{option} {value}" for option, value in choices.items())
     about = "The request. The exit code is 1 if the required messages do not fit."
     if given.options.get("pin"):
         about += " A summary that the session pins may be shortened here; the receipt keeps it."
     text = json.dumps(body, indent=2, default=plain) + "\n"
-    return _file(name, text, [f"brim fit {name} --budget {given.budget}{meter}{more}"], about)
+    return _file(name, text, [f"brim fit {name} --budget {given.budget}{meter}"], about)
 
 
 class _Text(str):

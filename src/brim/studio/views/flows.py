@@ -21,7 +21,7 @@ PRESET = "budgets.preset"
 def flows(workspace: Workspace) -> dict[str, Any]:
     """Return the flows with their steps and the newest receipt of each, the profiles and the presets."""
     config = workspace.settings()
-    last = {(file.flow, file.values["step_id"]): file.id for file in reversed(workspace.index.files.receipts())}
+    last = {(file.flow, file.values["step_id"]): file.id for file in reversed(workspace.receipts.receipts())}
     rows = []
     for name in config.flows:
         flow = config.flow(name)

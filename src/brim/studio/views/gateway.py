@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from brim.sessions.log.overview import overview
-from brim.studio.views.models import quantile
 from brim.studio.workspace import Workspace
 
 TRAFFIC = "gateway-traffic"
@@ -29,7 +28,7 @@ def gateway(workspace: Workspace) -> dict[str, Any]:
     requests = sorted(requests, key=lambda row: -row["at"])[:_MOST_REQUESTS]
     if store is not None:
         names = {row["session"] for row in requests if row.get("session")}
-        prompts = {name: workspace.index.session(store, name).rows for name in names}
+        prompts = {name: workspace.prompts(name).rows for name in names}
         for row in requests:
             row["step"] = _step(prompts.get(row.get("session"), ()), row)
     found = overview(store, recent=_MOST_SESSIONS).gateway if store is not None else ()
@@ -53,10 +52,12 @@ def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
         **{key: body.get(key) for key in ("address", "since", "ends")},
         "running": not body.get("stopped") and time.time() - (body.get("seen") or at) < _SILENT,
         "written": max((row["at"] for row in requests), default=at),
-        "overhead_ms": {
-            "p50": quantile(overhead, 0.5) if overhead else None,
-            "p99": quantile(overhead, 0.99) if overhead else None,
-        },
+        "overhead_ms": {"p50": _quantile(overhead, 0.5), "p99": _quantile(overhead, 0.99)},
         "newest": len(requests),
         "requests": requests,
     }
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
+    """Return a quantile of sorted values; `None` if there are no values."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

@@ -51,7 +51,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
         if edit is not None and (entry.kind == "compaction" or edit["kind"] == "compaction"):
             edits.append(edit)
     _charge(edits, row.status.get("regret") or {})
-    prompts = workspace.index.session(store, session)
+    prompts = workspace.prompts(session)
     scale = meter_of(row.status.get("model"))
     for each in edits:
         each["step"] = prompts.step_after(each["number"])

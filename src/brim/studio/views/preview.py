@@ -156,7 +156,7 @@ def _step_rows(workspace: Workspace, now: Config, then: Config, profile: str | N
 def _outputs(workspace: Workspace, flow: str) -> dict[str, str]:
     """Return the output of each step of a flow, by its newest receipt."""
     found: dict[str, str] = {}
-    files = workspace.index.files
+    files = workspace.receipts
     for receipt in files.receipts():
         step = str(receipt.values.get("step_id"))
         if receipt.flow == flow and step not in found:

@@ -87,7 +87,7 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
     """
     found = {}
     for name in ids.split("\n")[:_PAGE] if workspace.stores() else ():
-        known = workspace.index.session(workspace.store_of(name), name)
+        known = workspace.prompts(name)
         if not known.rows:
             continue
         shares = [round(100 * (row["used"] or 0) / row["budget"]) for row in known.rows[-_SPARKS:] if row["budget"]]

@@ -52,7 +52,7 @@ export function Palette() {
   const close = () => (palette.value = false);
   const all: Command[] = [
     ...SCREENS.map((each) => ({ name: each.title, about: each.about, run: () => go(each.name) })),
-    ...["flows", "doctor", "models"].map((tab) => ({ name: tab[0]!.toUpperCase() + tab.slice(1), about: "in Settings", run: () => go("settings", { tab }) })),
+    ...["flows", "doctor"].map((tab) => ({ name: tab[0]!.toUpperCase() + tab.slice(1), about: "in Settings", run: () => go("settings", { tab }) })),
     { name: "Paste a prompt", about: "Open a request, a log or a receipt from the clipboard.", run: () => (asking.value = true) },
     { name: "Demo", about: "Every screen, filled by a recorded demo.", run: () => go("sessions", { workspace: "demo", session: null }) },
     { name: "My project", about: "Your own store, files and settings.", run: () => go("sessions", { workspace: "mine", session: null }) },

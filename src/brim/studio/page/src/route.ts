@@ -12,7 +12,7 @@ export interface Screen {
 export const SCREENS: readonly Screen[] = [
   { name: "sessions", title: "Sessions", about: "Every session of your store, your gateways and the files you open." },
   { name: "lab", title: "Lab", about: "Move the budget, and see what stays, what is left out, and at which budget it returns." },
-  { name: "settings", title: "Settings", about: "Every setting with its origin, the budgets of flows, what the doctor finds, and the models." },
+  { name: "settings", title: "Settings", about: "Every setting with its origin, the budgets of flows, and what the doctor finds." },
   { name: "live", title: "Live", about: "The requests that go through brim gateway, as they come." },
 ];
 export const SESSION: Screen = { name: "session", title: "Session", about: "One session: its steps, and at each step what was sent, what was left out and why." };

@@ -1,7 +1,6 @@
 // What was sent at a step: every part of the prompt in its order, with what was left out dimmed in its place.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { get } from "./api";
 import { Block, FEW, useBlocks } from "./blocks";
 import { Changed, useChange } from "./change";
 import { Keep } from "./keep";
@@ -288,20 +287,15 @@ function echoOf(text: string, sent: string): string {
 
 function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
   const open = useSignal(false);
-  const rest = useSignal<string | null>(null);
-  const text = rest.value ?? row.text;
+  const { text } = row;
   const isOpen = open.value || found !== "";
   const long = text.length > SHORT || text.split("\n", 13).length > 12;
-  const toggle = async () => {
-    open.value = !isOpen;
-    if (open.value && rest.value === null && row.chars > row.text.length && loaded.session)
-      rest.value = await get<{ text: string }>("prompt_part", { session: loaded.session, step: String(loaded.step), at: String(i) }).then((got) => got.text, (error: Error) => error.message);
-  };
+  const toggle = () => (open.value = !isOpen);
   const closed = !row.sent && !isOpen;
   return (
     <>
       <li class={`part${row.sent ? "" : " out"}${row.taken ? " cut" : ""}${isOpen ? " open" : ""}`} data-part={i} style={{ "--part": at?.colour ?? "var(--glass)" }}>
-        <button class="part-head" data-row aria-expanded={isOpen} onClick={() => void toggle()}>
+        <button class="part-head" data-row aria-expanded={isOpen} onClick={() => toggle()}>
           <Chip at={at} />
           <b>{titled(row)}</b>
           {row.name && <code class="clip">{row.name}</code>}
@@ -331,8 +325,8 @@ function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
         ) : null}
         {isOpen && loaded.session && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
         {!closed && (long || row.taken) && (
-          <button class="more" onClick={() => void toggle()} tabIndex={-1}>
-            {isOpen ? "Show less" : row.taken ? "Show what was taken out" : `Show all ${n(row.chars)} characters`}
+          <button class="more" onClick={() => toggle()} tabIndex={-1}>
+            {isOpen ? "Show less" : row.taken ? "Show what was taken out" : `Show all ${n(text.length)} characters`}
           </button>
         )}
       </li>

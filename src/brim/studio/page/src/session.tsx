@@ -4,12 +4,12 @@ import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { CacheTab } from "./cache";
 import { keys } from "./categories";
+import { CopyAs } from "./copy_as";
 import { Fills, useInsights } from "./fills";
 import { LabDrawer } from "./lab";
 import { LeftOut } from "./left_out";
 import { Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
 import { Difference } from "./prompt_diff";
-import { Bodies, Share } from "./prompt_share";
 import { go, link, params } from "./route";
 import { partOf, Sent } from "./sent";
 import { Steps, Strip } from "./strip";
@@ -89,7 +89,6 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
           <button aria-pressed={!!diff} onClick={() => go("session", { diff: diff ? null : String(loaded.step! - 1), view: null })}>Compare</button>
         )}
         {loaded.replayable && <button aria-pressed={view === "body"} onClick={() => go("session", { view: view === "body" ? null : "body", diff: null })}>Copy as…</button>}
-        <button aria-pressed={view === "share"} onClick={() => go("session", { view: view === "share" ? null : "share", diff: null })}>Share</button>
         {loaded.replayable && <button class="main" aria-pressed={view === "lab"} onClick={() => go("session", { view: view === "lab" ? null : "lab", diff: null })}>Try another budget</button>}
       </div>
       {diff && loaded.session && loaded.step && (
@@ -101,9 +100,8 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
           <Difference session={loaded.session} step={loaded.step} other={diff} colours={colours} />
         </>
       )}
-      {view === "body" && <Bodies loaded={loaded} />}
-      {view === "share" && <Share loaded={loaded} />}
-      {view === "lab" && <LabDrawer source={`prompt:${loaded.session}@${loaded.step}`} close={() => go("session", { view: null, budget: null, beside: null })} />}
+      {view === "body" && <CopyAs loaded={loaded} />}
+      {view === "lab" && <LabDrawer source={`prompt:${loaded.session}@${loaded.step}`} close={() => go("session", { view: null, budget: null })} />}
       {!diff && (
         <>
           <div class="tabs" role="tablist" aria-label="The selected step">

@@ -1,10 +1,9 @@
-// Settings: every key with its origin, for the project, a flow or a step; what the doctor finds; and the models.
+// Settings: every key with its origin, for the project, a flow or a step; and what the doctor finds.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { load } from "./api";
 import { Changed, useChange } from "./change";
 import { Doctor } from "./doctor";
-import { Models } from "./models";
 import { Head, n, Problem, shown, Waiting } from "./parts";
 import { go, link, params } from "./route";
 import type { Flows, Setting } from "./types";
@@ -19,7 +18,6 @@ const CHARS = 4;
 const TABS: readonly [string, string][] = [
   ["flows", "Project and flows"],
   ["doctor", "Doctor"],
-  ["models", "Models"],
 ];
 
 interface Loaded {
@@ -41,7 +39,7 @@ export function Settings() {
           ))}
         </div>
       </Head>
-      {tab === "doctor" ? <Doctor /> : tab === "models" ? <Models /> : <Layers />}
+      {tab === "doctor" ? <Doctor /> : <Layers />}
     </>
   );
 }

@@ -89,24 +89,16 @@ export interface Found {
   excerpt: string;
 }
 
-/** What is the same for the pieces of a prompt at any budget, as columns. */
-export interface Pieces {
-  names: string[];
-  priorities: string[];
-  required: number[];
-  sizes: number[];
-  groups: string[];
-  group: number[];
-  excerpts: string[];
-}
-
-/** The state of each piece at a budget, as columns; each state and reason is listed once. */
-export interface Now {
-  used: number[];
-  state: number[];
-  reason: number[];
-  states: string[];
-  reasons: string[];
+/** A section or a turn at a budget. */
+export interface Piece {
+  name: string;
+  size: number;
+  used: number;
+  state: string;
+  reason: string;
+  priority: string;
+  group: string;
+  excerpt: string;
 }
 
 export interface Fit {
@@ -134,10 +126,7 @@ export interface Fit {
   cost_change_usd: number | null;
   cost_cached_usd: number | null;
   warnings: string[];
-  key: string;
-  now: Now;
-  pieces?: Pieces;
-  choices?: Record<string, string[]>;
+  pieces: Piece[];
 }
 
 export interface HomeRow {
@@ -180,7 +169,6 @@ export interface PromptRow {
   /** Tokens before it was shortened. */
   was: number | null;
   text: string;
-  chars: number;
   why: string;
   sent: boolean;
   /** The lines of the original and of what was sent: `=` in both, `-` taken out, `+` put in. */
