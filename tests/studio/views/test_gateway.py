@@ -33,6 +33,18 @@ def test_conversations_are_listed_with_their_newest_prompt_and_their_cuts(served
         assert row["window"] == 6_000
 
 
+def test_requests_have_their_tokens_before_and_after_and_the_time_that_was_added(served):
+    told = served.get("gateway")[1]
+    cut = [each for each in told["requests"] if each.get("edits")]
+    assert cut
+    for each in cut:
+        assert each["budget"] * 0.1 < each["after"] <= each["budget"]
+        assert each["after"] < each["before"]
+    (one,) = told["gateways"]
+    assert sum(one["ends"].values()) == len(told["requests"]) == one["newest"]
+    assert 0 < one["overhead_ms"]["p50"] <= one["overhead_ms"]["p99"]
+
+
 @contextmanager
 def served_gateway(url, *, window=1_000, **settings):
     """Run a gateway in front of a model on loopback that writes to a store, soon after each request."""
