@@ -250,7 +250,7 @@ def test_the_split_of_the_work_changes_no_byte(size, tmp_path, monkeypatch):
     policies = [Policy(name="lean", budget=600), Policy(name="held", budget=600, stable=True)]
     whole = audit([path], policies, window=1_000).to_json()
     monkeypatch.setattr("brim.audit.records.RANGE", size)
-    monkeypatch.setattr("brim.audit.index._LEAST_PART", size)
+    monkeypatch.setattr("brim.audit.index._PART", size)
     assert audit([path], policies, window=1_000).to_json() == whole
 
 

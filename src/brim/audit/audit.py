@@ -70,7 +70,7 @@ def audit(
             # A key is a hash, so the lowest keys are a fair sample.
             kept = [conversations[key] for key in sorted(conversations)[:limit]]
             totals, done, total = AuditTotals(), 0, sum(span.length for spans in kept for span in spans)
-            for replayed_bytes, part in run(partial(_replayed, recordings, plan), parts(kept, size)):
+            for replayed_bytes, part in run(partial(_replayed, recordings, plan), parts(kept)):
                 totals.merge(part)
                 done += replayed_bytes
                 tell("replaying", done, total)

@@ -15,8 +15,8 @@ from brim.audit.records import LINES, Record, Recording, records
 from brim.audit.totals import NAMED
 from brim.audit.trace import Place, TraceItem, fingerprint
 
-_LEAST_PART, _MOST_PART, _PARTS = 1024 * 1024, 16 * 1024 * 1024, 128
-"""The bytes of records in a part, at least and at most, and the number of parts to aim at within these bounds."""
+_PART = 2 * 1024 * 1024
+"""Bytes of records that one job replays."""
 _GAP = 2 * 1024
 """Bytes that may lie between two lines of a session that are read as one span."""
 
@@ -114,20 +114,14 @@ def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
     return fingerprint("session", file, item.key) if item.session else fingerprint("key", item.key)
 
 
-def parts(conversations: Iterable[list[RecordSpan]], size: int) -> Iterator[list[list[RecordSpan]]]:
-    """Yield parts of the conversations that are replayed at a time, the spans of each in the order of time.
-
-    Args:
-        conversations: the spans of each conversation.
-        size: the bytes of all files.
-    """
-    most = min(max(size // _PARTS, _LEAST_PART), _MOST_PART)
+def parts(conversations: Iterable[list[RecordSpan]]) -> Iterator[list[list[RecordSpan]]]:
+    """Yield the conversations that one job replays, the spans of each in order of time."""
     part: list[list[RecordSpan]] = []
     length = 0
     for spans in conversations:
         part.append(sorted(spans))
         length += sum(span.length for span in spans)
-        if length >= most:
+        if length >= _PART:
             yield part
             part, length = [], 0
     if part:

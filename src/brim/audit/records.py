@@ -30,7 +30,7 @@ RANGE = 8 * 1024 * 1024
 MOST = 64 * 1024 * 1024
 """The longest record, in bytes."""
 _BLOCK = 1024 * 1024
-_PEEK = 1024 * 1024
+"""Bytes that are read at a time."""
 _MOST_TIMES = 100
 """How many times its own size a compressed file may unpack to; recordings take 5 to 40 times."""
 _MOST_ALWAYS = 64 * 1024 * 1024
@@ -186,7 +186,7 @@ def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | Non
 
 def _form(file: IO[bytes]) -> str:
     """Return how a file stores its records, by its first bytes."""
-    head = file.read(_PEEK).removeprefix(_BOM).lstrip()
+    head = file.read(_BLOCK).removeprefix(_BOM).lstrip()
     first, ends, _ = head.partition(b"\n")
     if head[:1] == b"[":
         if not _begins_with_message(head):
