@@ -61,7 +61,7 @@ def test_the_tokens_of_the_cache_add_up(chromium, served):
         read, had, missed, rest = (
             int(found.replace(",", ""))
             for found in re.search(
-                r"^([\d,]+) .* of ([\d,]+) that .* missed: ([\d,]+) .* · ([\d,]+) at the", told
+                r"^([\d,]+) .* of ([\d,]+) available .* missed: ([\d,]+) .* · ([\d,]+) at the", told
             ).groups()
         )
         assert read + missed + rest == had > missed > 0
@@ -192,7 +192,7 @@ def test_a_session_without_texts_offers_the_setting_that_keeps_them(chromium, al
     recorded_in(alone.folder, "openai", capture=False)
     with tab(chromium, alone) as at:
         at.go("session", workspace="mine", session="s")
-        at.page.get_by_role("button", name="Keep them from now on…").click()
+        at.page.get_by_role("button", name="Record texts from now on…").click()
         at.page.wait_for_selector(".diff .plus >> text=capture: true")
         at.page.get_by_role("button", name="Save").click()
         at.page.wait_for_selector("text=Saved to")

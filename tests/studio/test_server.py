@@ -35,7 +35,7 @@ def test_it_prints_its_address_with_the_token_and_leaves_nothing_behind(tmp_path
     with started(tmp_path, *options, TMPDIR=str(tmp_path)) as (process, line):
         address = json.loads(line)["address"]
         assert address.startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(address, timeout=10) as answer:
+        with urllib.request.urlopen(address, timeout=60) as answer:
             assert "HttpOnly" in answer.headers["set-cookie"]
         bare, _, token = address.partition("?token=")
         with pytest.raises(urllib.error.HTTPError) as caught:
@@ -43,7 +43,7 @@ def test_it_prints_its_address_with_the_token_and_leaves_nothing_behind(tmp_path
         assert caught.value.code == 401
         caught.value.close()
         asked = urllib.request.Request(f"{bare}api/sessions", headers={"Authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        with urllib.request.urlopen(asked, timeout=60) as answer:
             assert len(json.load(answer)["sessions"]) == 4
         assert [path.name[:11] for path in tmp_path.iterdir()] == ["brim-studio"]
     assert process.returncode in (0, 130)

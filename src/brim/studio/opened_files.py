@@ -1,7 +1,7 @@
-"""The files that were opened in the studio: their conversations as sessions of a temporary store.
+"""Files that were opened in the studio: their conversations become sessions of a temporary store.
 
 A file is read in the background, in whatever format `brim audit` reads; a receipt becomes a session of one prompt.
-Nothing leaves the machine, and nothing is written beside the temporary store, which ends with the studio.
+Nothing leaves the machine. The temporary store is removed when the studio stops.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class OpenedFile:
     size: int = 0
     """Bytes of the file, unpacked."""
     done: int = 0
-    """Bytes that are read: each is read twice, to find the conversations and to count them."""
+    """Bytes that were read; each is read twice, to find the conversations and to count them."""
     problem: str = ""
     """Why it cannot be shown, in one sentence."""
     finished: bool = False
@@ -177,8 +177,8 @@ class OpenedFiles:
                 self._add_conversations(one, store, recording)
         except (BrimError, _Unreadable) as error:
             one.problem = str(error)
-        except Exception as error:  # A stranger's file must not end the studio, whatever it holds.
-            one.problem = f"it cannot be understood: {type(error).__name__}: {error}"
+        except Exception as error:  # A file from a stranger must not stop the studio.
+            one.problem = f"it cannot be read: {type(error).__name__}: {error}"
         one.finished = True
 
     def _add_conversations(self, one: OpenedFile, store: Store, recording: Recording) -> None:
@@ -254,7 +254,7 @@ class OpenedFiles:
 
 
 def _receipt(recording: Recording) -> Receipt | None:
-    """Return the receipt that a file is; `None` if it is something else."""
+    """Return the receipt in a file; `None` if the file is not a receipt."""
     if recording.size > _MOST_RECEIPT:
         return None
     with open(recording.path, "rb") as file:

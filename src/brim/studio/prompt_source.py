@@ -1,4 +1,4 @@
-"""Where one prompt comes from, and what is known of it: as it was sent, as a file recorded it, or its sums alone."""
+"""One prompt of a session as it was recorded: as it was sent, by another program, or only its sums."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class PromptSource:
     entry: LogEntry
     prompts: SessionPrompts
     about: Mapping[str, Any]
-    """What the store's list of sessions shows of the session."""
+    """The row of the session in the store."""
     messages: Sequence[Any] = ()
-    """The messages that there were, those that were left out included."""
+    """All messages, including those that were left out."""
     sent: Sequence[tuple[int | None, Any]] = ()
-    """The messages that were sent, each with its index in `messages` if it is one of them."""
+    """The messages that were sent, each with its index in `messages`, or `None` if it was added or changed."""
     tools: Sequence[Any] | None = None
     system: Any = None
     format: Format = "openai"
@@ -51,13 +51,13 @@ class PromptSource:
     meter: BaseMeter = field(default_factory=lambda: meter(DEFAULT))
     receipt: Receipt | None = None
     reasons: Mapping[int, str] = field(default_factory=dict)
-    """Why a message is as it is, by its index, where the receipt does not say."""
+    """The reason for the state of a message, by its index, if the receipt has none."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of each section that is present."""
     sizes: Mapping[int, tuple[int, str]] = field(default_factory=dict, repr=False)
-    """The tokens and the category of each message, by its index, where they were recorded."""
+    """The recorded tokens and category of each message, by its index."""
     places: Sequence[int] = ()
-    """Where each message that the receipt knows is in `messages`, if others were added."""
+    """The index in `messages` of each message of the receipt, if others were added."""
 
     @property
     def body(self) -> Mapping[str, Any]:
@@ -86,7 +86,9 @@ class PromptSource:
             assert given is not None
             return replace(given, budget=int(self.body["budget"]))
         if self.receipt is None or self.receipt.capture is None:
-            raise InvalidType("receipt.capture", None, "the texts of a prompt: a session with capture=True keeps them")
+            raise InvalidType(
+                "receipt.capture", None, "the texts of a prompt: a session with capture=True records them"
+            )
         return self.receipt.capture
 
 
@@ -133,7 +135,7 @@ def _model(about: Mapping[str, Any]) -> str | None:
 
 
 def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
-    """Add what the receipt of a prompt has."""
+    """Add the content of the receipt."""
     receipt = source.receipt = Receipt.from_dict(body["receipt"])
     given = receipt.capture
     if given is not None and given.kind == "sections":
@@ -154,7 +156,7 @@ def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
 
 
 def _add_said(store: Store, source: PromptSource) -> None:
-    """Add what was said before and is no longer among the messages, in its place: compactions replaced it."""
+    """Add the earlier messages that compactions replaced, in their order."""
     said = [entry.body for entry in _said(store, source)]
     given = [json.dumps(raw, sort_keys=True) for raw in source.messages]
     known = {json.dumps(raw, sort_keys=True): raw for raw in (body.get("sent", body["message"]) for body in said)}
@@ -174,7 +176,7 @@ def _said(store: Store, source: PromptSource) -> list[LogEntry]:
 def _meter(given: Capture) -> BaseMeter:
     from brim.meter import is_file, meter_for
 
-    # A receipt may be a stranger's: what it names is looked up, and never opened.
+    # A receipt may come from a stranger: the meter that it names is never opened as a file.
     return meter_for(None if given.meter is not None and is_file(given.meter) else given.meter, given.model)
 
 
@@ -184,7 +186,7 @@ def meter_of(model: str | None) -> BaseMeter:
 
 
 def _fill_recorded(store: Store, source: PromptSource) -> None:
-    """Add the messages of a recorded request, and those of earlier ones that it does not have."""
+    """Add the messages of a recorded request, and earlier messages that it does not have."""
     body = source.body
     attached = store.entries(source.session, kinds=["note"], after=body["attached"] - 1, limit=1)[0].body
     now = numbers_in(body["recorded"])
@@ -202,7 +204,7 @@ def _fill_recorded(store: Store, source: PromptSource) -> None:
 
 
 def _format(store: Store, source: PromptSource) -> Format:
-    """Return the format of a recorded session, from the settings that held at its prompt."""
+    """Return the format of a recorded session, from the settings at its prompt."""
     notes = store.entries(source.session, kinds=["note"])
     known = [each.body["settings"] for each in notes if "settings" in each.body and each.number < source.entry.number]
     return cast("Format", (known[-1].get("format") if known else None) or "openai")
@@ -214,7 +216,7 @@ def numbers_in(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 
 def _merged(before: Sequence[K], now: Sequence[K]) -> tuple[tuple[K, ...], list[int], list[int]]:
-    """Return two lists of entries as one, the places of the second in it, and the places that only the first has."""
+    """Return two lists merged, the indexes of the second list in it, and the indexes of what only the first has."""
     merged: list[K] = []
     places: list[int] = []
     gone: list[int] = []

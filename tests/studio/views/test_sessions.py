@@ -24,7 +24,7 @@ def test_sessions_are_filtered_ordered_and_paged_with_totals_over_the_recent_one
     assert len(last) == 50
     fullest = alone.get("sessions", "mine", order="peak")[1]["sessions"]
     assert [row["peak"] for row in fullest[:3]] == [4_490, 4_480, 4_470]
-    assert "over its window" in fullest[0]["problems"]
+    assert "over its budget" in fullest[0]["problems"]
     wrong = alone.get("sessions", "mine", only="problems")[1]
     assert wrong["found"] == sum(i % 9 == 0 or i == 7 or 10 * i > 4_000 for i in range(450))
     assert alone.get("sessions", "mine", text="session-007 gpt")[1]["sessions"][0]["problems"] == [

@@ -1,4 +1,4 @@
-// What fills a step: its categories with what makes each smaller, and what is worth changing in this session.
+// The tokens of a step by category, how to reduce each, and problems of the session.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Changed, useChange } from "./change";
@@ -8,19 +8,19 @@ import { partOf } from "./sent";
 import type { Insight, Prompt } from "./types";
 import { Chip, type Key, Vessel } from "./vessel";
 
-/** What makes each category smaller, and the setting that does, if there is one. */
+/** How to reduce each category, and the setting for it, if there is one. */
 const FREES: Record<string, [string, string?]> = {
   system: ["a shorter system prompt"],
   tools: ["fewer tools, or shorter descriptions", "prompt.tools.keep"],
   memory: ["a lower limit for the memory", "session.memory_limit"],
   pinned: ["removing a pin, under Left out"],
   summary: ["a smaller share for the summary", "compaction.summary_share"],
-  user: ["a smaller budget: the oldest turns give way first", "window.limit"],
-  assistant: ["a smaller budget: the oldest turns give way first", "window.limit"],
+  user: ["a smaller budget, which shortens the oldest turns first", "window.limit"],
+  assistant: ["a smaller budget, which shortens the oldest turns first", "window.limit"],
   "tool results": ["a lower limit for each new result", "session.tool_limit"],
   section: ["a lower ceiling or priority of the section"],
-  framing: ["fewer messages: it is the overhead of each"],
-  "not in the log": ["unknown: the log does not have this text, the provider counted it"],
+  framing: ["fewer messages: each one has this overhead"],
+  "not in the log": ["unknown: the provider counted this text, but the log does not have it"],
 };
 
 export function useInsights(session: string | null): Insight[] {
@@ -45,14 +45,14 @@ export function Fills({ loaded, colours, insights }: Props) {
   return (
     <>
       {insights.map((each) => <Hint key={each.title} insight={each} session={loaded.session!} />)}
-      <section class="split" aria-label="What fills this step">
+      <section class="split" aria-label="Tokens by category">
         <div class="card">
           <Vessel shares={[...sums].map(([name, units]) => ({ name, units })).filter((each) => each.units > 0)} letters={colours} brim={budget} scale={Math.max(budget * 1.08, used)} unit={loaded.unit} onChoose={open} />
         </div>
         <div class="card">
           <table class="wide">
             <thead>
-              <tr><th>category</th><th class="num">{loaded.unit}</th><th class="num">of the budget</th><th /><th class="num">cost</th><th>smaller by</th></tr>
+              <tr><th>category</th><th class="num">{loaded.unit}</th><th class="num">of the budget</th><th /><th class="num">cost</th><th>reduced by</th></tr>
             </thead>
             <tbody>
               {rows.map(([name, units]) => {
@@ -60,7 +60,7 @@ export function Fills({ loaded, colours, insights }: Props) {
                 return (
                   <tr key={name}>
                     <th scope="row">
-                      <button class="plain" onClick={() => open(name)} title="Read it">
+                      <button class="plain" onClick={() => open(name)} title="Show these parts">
                         <Chip at={colours.get(name)} /> {name}
                       </button>
                     </th>
@@ -68,7 +68,7 @@ export function Fills({ loaded, colours, insights }: Props) {
                     <td class="num" data-name="of the budget">{share(units, budget)}</td>
                     <td><Bar part={units} whole={budget} colour={colours.get(name)?.colour ?? "var(--water)"} /></td>
                     <td class="num" data-name="cost">{cost(units)}</td>
-                    <td class="soft" data-name="smaller by">{key ? <a href={link("settings", { key })} title={key}>{text}</a> : text}</td>
+                    <td class="soft" data-name="reduced by">{key ? <a href={link("settings", { key })} title={key}>{text}</a> : text}</td>
                   </tr>
                 );
               })}
@@ -82,7 +82,7 @@ export function Fills({ loaded, colours, insights }: Props) {
   );
 }
 
-/** Something worth changing: what it costs, and the click that mends it. */
+/** A problem of the session: what it costs, and the setting that fixes it. */
 function Hint({ insight: each, session }: { insight: Insight; session: string }) {
   const change = useChange();
   return (

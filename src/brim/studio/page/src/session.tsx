@@ -1,5 +1,5 @@
-// One session: the strip of its steps, and the selected step below it, by what was sent, what was left out, the cache,
-// and what fills it. Everything follows one selection.
+// One session: the strip of its steps, and below it the selected step: what was sent and left out, the cache, and the
+// tokens by category.
 import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { CacheTab } from "./cache";
@@ -49,7 +49,7 @@ function Title({ session, timeline, prompt }: { session: string; timeline: Timel
   return (
     <Head title={timeline?.title || session}>
       <p class="lead">
-        {timeline?.title && timeline.title !== session && <code>{session}</code>} {prompt?.model ?? status?.model ?? "no model named"}
+        {timeline?.title && timeline.title !== session && <code>{session}</code>} {prompt?.model ?? status?.model ?? "unknown model"}
         {timeline && ` · ${plural(timeline.points.length, "step")} · ${plural(status!.compactions, "compaction")}`}
         {status && status.sub_ticks > 0 && ` · ${plural(status.sub_ticks, "sub-tick")}`}
         {timeline?.goal && ` · goal: ${timeline.goal}`}
@@ -78,7 +78,7 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
     addEventListener("keydown", turn);
     return () => removeEventListener("keydown", turn);
   }, [loaded]);
-  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", fills: insights.length ? `What fills it (${n(insights.length)})` : "What fills it" };
+  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", fills: insights.length ? `Breakdown (${n(insights.length)})` : "Breakdown" };
   return (
     <>
       <div class="step-head">
@@ -144,7 +144,7 @@ function StepButtons({ loaded: { step, steps } }: { loaded: Prompt }) {
   );
 }
 
-/** The size of the selected prompt: the one number that all tabs add up to, and who counted it. */
+/** The size of the selected prompt, to which the numbers of all tabs add up, and how it was counted. */
 function Size({ loaded }: { loaded: Prompt }) {
   const { used, budget, unit, size } = loaded;
   return (

@@ -189,7 +189,7 @@ export interface Prompt {
   budget: number | null;
   unit: string;
   exact: boolean;
-  /** Who counted it, and what is known besides. */
+  /** How it was counted. */
   size?: { used: number; exact: boolean; method: string; reported: number | null; unlogged: number | null };
   window: number | null;
   usage: { input: number | null; output: number | null; cached: number | null } | null;
@@ -210,7 +210,7 @@ export interface Insight {
   cost_usd: number | null;
   step: number | null;
   do: string;
-  /** The setting that mends it, and its value. */
+  /** The setting that fixes it, and its value. */
   key: string | null;
   value: string | null;
 }
@@ -286,7 +286,7 @@ export interface Plan {
   path: string;
   /** The layer that it is written to. */
   layer: string;
-  /** The value that applies here afterwards, and what sets it. */
+  /** The value that applies afterwards, and its origin. */
   applies: { value: unknown; origin: string; where: string } | null;
   diff: string;
   changed: boolean;

@@ -83,7 +83,7 @@ export function Vessel(props: Props) {
   const used = shares.reduce((sum, share) => sum + share.units, 0);
   const lost = spilled.reduce((sum, share) => sum + share.units, 0);
   const label =
-    `A vessel with ${used.toLocaleString("en")} of ${brim.toLocaleString("en")} ${unit}` +
+    `${used.toLocaleString("en")} of ${brim.toLocaleString("en")} ${unit} used` +
     (lost ? `; ${lost.toLocaleString("en")} left out` : "");
   const faint = (name: string) => (props.chosen != null && props.chosen !== name ? " faint" : "");
   return (
@@ -105,7 +105,7 @@ export function Vessel(props: Props) {
       )}
       <line class="brim" x1={PAD - 9} x2={PAD + width + 9} y1={level(brim)} y2={level(brim)} />
       <text class="brim-name" x={PAD + width - 4} y={level(brim) - 5} text-anchor="end">
-        brim {brim.toLocaleString("en")}
+        budget {brim.toLocaleString("en")}
       </text>
       {beside.map(({ name, path }) => (
         <path key={name} class={`cell${faint(name)}`} d={path} fill={`url(#out-${place(letters, name)})`} onClick={() => props.onChoose?.(name)}>
