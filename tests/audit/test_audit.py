@@ -268,7 +268,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
 def test_a_session_too_long_for_memory_is_restarted(tmp_path, monkeypatch):
     lines = traces.claude_code_session()
     path = traces.write(tmp_path / "log", lines)
-    monkeypatch.setattr("brim.audit.threads._MOST", len(json.dumps(lines)) // 2)
+    monkeypatch.setattr("brim.audit.threads.MOST", len(json.dumps(lines)) // 2)
     recorded = audit([path]).values["recorded"]
     assert recorded["parted"] == 1
     assert recorded["requests"] == 2

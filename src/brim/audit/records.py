@@ -32,9 +32,7 @@ MOST = 64 * 1024 * 1024
 _BLOCK = 1024 * 1024
 """Bytes that are read at a time."""
 _MOST_TIMES = 100
-"""How many times its own size a compressed file may unpack to; recordings take 5 to 40 times."""
-_MOST_ALWAYS = 64 * 1024 * 1024
-"""Bytes to which every file may unpack."""
+"""How many times its size a compressed file may unpack to, above `MOST`; recordings take 5 to 40 times."""
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
 _BLANK, _BETWEEN = re.compile(r"[ \t\r\n]*+"), re.compile(r"[ \t\r\n,]*+")
@@ -160,7 +158,7 @@ def _plain(name: str, spool: str) -> str:
     if not packed:
         return os.path.abspath(name)
     with gzip.open(name, "rb") as unpacked:
-        return _copy(unpacked, spool, max(_MOST_TIMES * os.path.getsize(name), _MOST_ALWAYS))
+        return _copy(unpacked, spool, max(_MOST_TIMES * os.path.getsize(name), MOST))
 
 
 def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | None = None) -> str:

@@ -12,13 +12,11 @@ from typing import Any, Protocol
 from brim.audit.fields import mapping, seconds_in
 from brim.audit.formats import found
 from brim.audit.index import RecordSpan, key_of
-from brim.audit.records import Recording, again
+from brim.audit.records import MOST, Recording, again
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
 _THREADS = 16
 """Conversations of one key that are open at a time."""
-_MOST = 64 * 1024 * 1024
-"""Bytes of a session after which it is restarted, so that no conversation fills the memory."""
 _COMPARED = 16
 """Messages of a request that are looked for in the conversations that are open."""
 _CACHED = 4
@@ -120,7 +118,7 @@ class ConversationThreads:
         log, reader = self._session
         at = self._at = seconds_in(item.line) or self._at
         self._size += size
-        if self._size > _MOST:
+        if self._size > MOST:  # No conversation may fill the memory.
             log.restart()
             reader.finish()
             reader = self._begin(place)

@@ -32,8 +32,6 @@ FORMATS = (
     "or a receipt can be opened"
 )
 _SQLITE = b"SQLite format 3\x00"
-_MOST_RECEIPT = 64 * 1024 * 1024
-_MOST_NAME = 80
 
 
 class _Unreadable(Exception):
@@ -126,7 +124,7 @@ class OpenedFiles:
             raise InvalidValue("data", data[:40], "Base64") from error
         with open(self._uploads[upload], "ab") as file:
             file.write(content)
-        return upload, self.open(self._uploads.pop(upload), name[:_MOST_NAME] or "file") if last else None
+        return upload, self.open(self._uploads.pop(upload), name or "file") if last else None
 
     def files(self) -> list[OpenedFile]:
         """Return the files, the newest first."""
@@ -255,8 +253,6 @@ class OpenedFiles:
 
 def _receipt(recording: Recording) -> Receipt | None:
     """Return the receipt in a file; `None` if the file is not a receipt."""
-    if recording.size > _MOST_RECEIPT:
-        return None
     with open(recording.path, "rb") as file:
         head = file.read(4_096)
         if not head.lstrip().startswith(b"{") or b'"budget"' not in head:

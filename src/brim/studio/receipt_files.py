@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 _MOST_FILES = 20_000
 _MOST_BYTES = 16 * 1024 * 1024
-_LONG = 400
-"""Characters of the longest text that stays in memory; a receipt that is opened is read whole."""
 
 
 class ReceiptFile(NamedTuple):
@@ -22,7 +20,7 @@ class ReceiptFile(NamedTuple):
     at: float
     """When it was written, in seconds since 1970."""
     values: dict[str, Any]
-    """Its content without long texts."""
+    """Its content without the output of the step."""
 
 
 class ReceiptFiles:
@@ -81,8 +79,8 @@ def _receipt(flow: str, file: os.DirEntry[str], at: float) -> ReceiptFile | None
     values = _content(file.path)
     if values is None:
         return None
-    short = {key: each for key, each in values.items() if not isinstance(each, str) or len(each) <= _LONG}
-    return ReceiptFile(_id(flow, file), flow, at, short)
+    values.pop("output", None)
+    return ReceiptFile(_id(flow, file), flow, at, values)
 
 
 def _content(path: str) -> dict[str, Any] | None:

@@ -37,8 +37,6 @@ UNLOGGED = "not in the log"
 """The category of tokens that the provider counted and the log lacks: usually the system prompt and the tools."""
 _BELIEVED = 2
 """A reported size is ignored if the messages count more than this many times as much."""
-_LINES = 400
-"""Entries that are written at once."""
 
 
 class RecordedSession:
@@ -278,8 +276,6 @@ class RecordedSession:
         """Add an entry, and return its number."""
         self._lines.append((kind, body))
         self._number += 1
-        if len(self._lines) >= _LINES:
-            self._flush()
         return self._number
 
     def _flush(self, meta: Mapping[str, Any] | None = None) -> None:

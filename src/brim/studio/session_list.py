@@ -1,4 +1,4 @@
-"""The sessions of a workspace as rows, read from the stores at most once a second, and less often if there are many."""
+"""The sessions of a workspace as rows, read from the stores less often the longer that takes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from brim.store.base import SessionRow, Store
 from brim.wire import format_of, wire
 
 _MOST_SESSIONS = 20_000
-_FRESH = 1.0
-"""Seconds for which the rows are kept, at least."""
 _IDLE = 10
 """The rows are kept this many times as long as it took to read them."""
 _FIRST_ENTRIES = 8
@@ -59,7 +57,7 @@ class SessionList:
             listed = [row for store in self._stores() for row in store.sessions(limit=_MOST_SESSIONS)]
             self._rows = sorted(filter(None, map(_row, listed)), key=lambda row: -row["updated"])
             now = monotonic()
-            self._until = now + max(_FRESH, _IDLE * (now - began))
+            self._until = now + _IDLE * (now - began)
         return self._rows
 
 

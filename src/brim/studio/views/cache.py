@@ -75,7 +75,7 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     model = row.status.get("model")
     differ = partial(_first_difference, store, session)
     rows = [_row(call, calls[i - 1] if i else None, model, differ) for i, call in enumerate(calls)]
-    return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows), "reasons": REASONS}
+    return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows)}
 
 
 def _row(

@@ -11,9 +11,6 @@ from brim.settings.config import Config
 from brim.studio.views.flows import relative_paths, save
 from brim.studio.workspace import Workspace
 
-_MOST_RECEIPTS = 1_000
-"""Receipts that the doctor reads, the newest first."""
-
 
 def doctor(workspace: Workspace) -> dict[str, Any]:
     """Return what is wrong and what could be better."""
@@ -55,5 +52,5 @@ def _fixes(finding: Finding) -> list[ProposedChange]:
 
 def _findings(workspace: Workspace, config: Config) -> tuple[int, list[Finding]]:
     """Return how many receipts were read, and what was found in them and in the settings."""
-    receipts = workspace.receipts.receipts()[:_MOST_RECEIPTS]
+    receipts = workspace.receipts.receipts()
     return len(receipts), list(diagnose(config, [(each.flow, each.values) for each in receipts]))

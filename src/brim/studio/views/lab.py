@@ -25,7 +25,6 @@ from brim.studio.workspace import Workspace
 
 _LARGEST = 100_000_000
 _SIZES = (("8k", 8_000), ("32k", 32_000), ("128k", 128_000), ("200k", 200_000), ("1M", 1_000_000))
-_MOST_MODELS = 8
 _MOST_WARNINGS = 6
 _MOST_NAMED = 40
 """Sections that have a colour each; if there are more, they share that of their priority."""
@@ -57,7 +56,7 @@ def _models(workspace: Workspace) -> list[dict[str, Any]]:
             except BrimError:  # Its window is unknown.
                 continue
             found[model] = {"name": model, "budget": budget, "about": f"the window of {model}"}
-    return list(found.values())[:_MOST_MODELS]
+    return list(found.values())
 
 
 def fit(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:

@@ -14,9 +14,7 @@ from brim.studio.workspace import Workspace
 from brim.wire import format_of, wire
 
 _PAGE = 200
-"""Sessions in one answer."""
-_RECENT = 200
-"""Sessions that the totals call recent."""
+"""Sessions in one answer, and in the totals of the recent ones."""
 _SPARKS = 60
 """Prompts of a session that its small chart shows, the newest."""
 
@@ -60,7 +58,7 @@ def sessions(
         "found": len(found),
         "all": len(rows),
         "start": first,
-        "totals": _totals(rows[:_RECENT]),
+        "totals": _totals(rows[:_PAGE]),
         "files": [each.to_dict() for each in workspace.files.files()],
         "store": workspace.url,
     }
@@ -68,13 +66,10 @@ def sessions(
 
 def _totals(recent: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the sums of the recent sessions."""
-    highest = max(recent, key=lambda row: row["share"], default=None)
     return {
         "recent": len(recent),
         "warned": sum(row["warnings"] > 0 for row in recent),
         "refused": sum(row["overflows"] > 0 for row in recent),
-        "compactions": sum(row["compactions"] for row in recent),
-        "peak": None if highest is None else {name: highest[name] for name in ("id", "peak", "budget", "share")},
     }
 
 

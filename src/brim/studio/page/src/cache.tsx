@@ -22,7 +22,6 @@ interface Call {
 interface Loaded extends Session {
   calls: Call[];
   sums: { calls: number; known: number; expected: number; actual: number; used: number; lost: number; ends: number; lost_usd: number | null; why: { name: string; calls: number; lost: number; lost_usd: number }[] };
-  reasons: Record<string, string>;
 }
 
 const NAMES: Record<string, string> = {

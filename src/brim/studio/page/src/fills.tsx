@@ -4,7 +4,7 @@ import { load } from "./api";
 import { Changed, useChange } from "./change";
 import { Bar, dollars, n, share } from "./parts";
 import { go, link, stepLink } from "./route";
-import { partOf } from "./sent";
+import { sumsOf } from "./sent";
 import type { Insight, Prompt } from "./types";
 import { Chip, type Key, Vessel } from "./vessel";
 
@@ -36,8 +36,7 @@ interface Props {
 }
 
 export function Fills({ loaded, colours, insights }: Props) {
-  const sums = new Map<string, number>();
-  for (const row of loaded.rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
+  const sums = sumsOf(loaded.rows);
   const [used, budget] = [loaded.used ?? 0, loaded.budget ?? loaded.used ?? 1];
   const rows = [...sums].sort((a, b) => b[1] - a[1]);
   const cost = (units: number) => (loaded.cost_usd === null || !used ? "" : dollars((loaded.cost_usd * units) / used));

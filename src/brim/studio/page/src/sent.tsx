@@ -132,38 +132,25 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
   );
 }
 
-/** Parts of the bar at most; a thousand of them would be narrower than a pixel. */
+/** The most parts of the bar; more would be narrower than a pixel, and are summed by category. */
 const MOST_RUNS = 300;
 
-interface Run {
-  name: string;
-  units: number;
-  title: string;
+/** Returns the parts of a prompt in their order, with neighbours of one category joined. */
+function runsOf(rows: readonly PromptRow[]): [string, number][] {
+  const runs: [string, number][] = [];
+  for (const row of rows.filter((each) => each.sent && each.units > 0)) {
+    const [last, name] = [runs.at(-1), partOf(row)];
+    if (last?.[0] === name) last[1] += row.units;
+    else runs.push([name, row.units]);
+  }
+  return runs.length <= MOST_RUNS ? runs : [...sumsOf(rows)];
 }
 
-/** Returns the parts of a prompt in their order, neighbours of one name joined; many small ones by their largest. */
-function runsOf(rows: readonly PromptRow[]): Run[] {
-  const sent = rows.filter((row) => row.sent && row.units > 0);
-  const joined: Run[] = [];
-  for (const row of sent) {
-    const [last, name] = [joined.at(-1), partOf(row)];
-    if (last?.name === name) last.units += row.units;
-    else joined.push({ name, units: row.units, title: "" });
-  }
-  if (joined.length <= MOST_RUNS) return joined.map((run) => ({ ...run, title: `${run.name}: ${n(run.units)}` }));
-  const size = joined.reduce((sum, run) => sum + run.units, 0) / MOST_RUNS;
-  const runs: Run[] = [];
-  let among: Run[] = [];
-  let units = 0;
-  joined.forEach((run, i) => {
-    among.push(run);
-    units += run.units;
-    if (units < size && i < joined.length - 1) return;
-    const most = among.reduce((best, each) => (each.units > best.units ? each : best));
-    runs.push({ name: most.name, units, title: among.length > 1 ? `${plural(among.length, "part")}: ${n(units)}` : `${most.name}: ${n(units)}` });
-    [among, units] = [[], 0];
-  });
-  return runs;
+/** Returns the tokens that were sent by category. */
+export function sumsOf(rows: readonly PromptRow[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const row of rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
+  return sums;
 }
 
 /** The whole prompt as one bar, part by part in their order. */
@@ -173,8 +160,8 @@ function Ribbon({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key>
   return useMemo(
     () => (
       <div class="ribbon" role="img" aria-label={`${n(loaded.used)} of ${n(loaded.budget)} ${loaded.unit}, in the order of the prompt`}>
-        {runsOf(loaded.rows).map((run, i) => (
-          <span key={i} class={`p${colours.get(run.name)?.pattern ?? 0}`} style={{ flexGrow: run.units, backgroundColor: colours.get(run.name)?.colour ?? "#ffffff" }} title={run.title} />
+        {runsOf(loaded.rows).map(([name, units], i) => (
+          <span key={i} class={`p${colours.get(name)?.pattern ?? 0}`} style={{ flexGrow: units, backgroundColor: colours.get(name)?.colour ?? "#ffffff" }} title={`${name}: ${n(units)}`} />
         ))}
         {free > 0 && <span class="free" style={{ flexGrow: free }} title={`free: ${n(free)}`} />}
       </div>
@@ -199,8 +186,7 @@ function NoTexts() {
 
 /** The tokens by category; they add up to the number in the heading. A category is also a filter. */
 function Sums({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
-  const sums = new Map<string, number>();
-  for (const row of loaded.rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
+  const sums = sumsOf(loaded.rows);
   const total = [...sums.values()].reduce((sum, each) => sum + each, 0);
   const chosen = params.value.get("part");
   return (

@@ -155,7 +155,7 @@ export interface Home {
   found: number;
   all: number;
   start: number;
-  totals: { recent: number; warned: number; refused: number; compactions: number; peak: { id: string; peak: number; budget: number; share: number } | null };
+  totals: { recent: number; warned: number; refused: number; };
   files: { id: string; name: string }[];
   store: string;
 }
