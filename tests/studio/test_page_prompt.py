@@ -40,7 +40,7 @@ def test_the_tabs_follow_one_selection(chromium, served):
         for key, seen in (
             ("2", "[data-out]"),
             ("3", "section[aria-label='This step']"),
-            ("4", ".vessel"),
+            ("4", "table.wide"),
             ("1", ".ribbon"),
         ):
             at.page.keyboard.press(key)

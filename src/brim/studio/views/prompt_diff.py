@@ -16,22 +16,19 @@ _MOST = 20_000
 """Characters of a text by which that is measured."""
 
 
-def prompt_diff(
-    workspace: Workspace, session: str, step: str, other: str, other_session: str | None = None
-) -> dict[str, Any]:
-    """Return the differences from one prompt to another, which is the older one as a rule.
+def prompt_diff(workspace: Workspace, session: str, step: str, other: str) -> dict[str, Any]:
+    """Return the differences from another prompt of a session, usually an earlier one, to a prompt.
 
     Args:
         workspace: where they are.
         session: the session of the prompt.
         step: its number.
         other: the number of the prompt that it is compared with.
-        other_session: the session of that one, if it is another.
 
     Raises:
         UnknownName: one of them does not exist.
     """
-    before, after = opened_prompt(workspace, other_session or session, other), opened_prompt(workspace, session, step)
+    before, after = opened_prompt(workspace, session, other), opened_prompt(workspace, session, step)
     old, new = ([row for row in PromptRows(each).rows() if row["sent"]] for each in (before, after))
     had, has = ([(row["role"], row["name"], row["text"]) for row in rows] for rows in (old, new))
     changes: list[dict[str, Any]] = []

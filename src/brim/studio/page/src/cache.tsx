@@ -8,7 +8,6 @@ import type { Session } from "./types";
 interface Call {
   step: number;
   same: number | null;
-  at: number;
   used: number;
   expected: number;
   actual: number | null;

@@ -6,7 +6,7 @@ import { Bar, dollars, n, share } from "./parts";
 import { go, link, stepLink } from "./route";
 import { sumsOf } from "./sent";
 import type { Insight, Prompt } from "./types";
-import { Chip, type Key, Vessel } from "./vessel";
+import { Chip, type Key } from "./vessel";
 
 /** How to reduce each category, and the setting for it, if there is one. */
 const FREES: Record<string, [string, string?]> = {
@@ -44,38 +44,33 @@ export function Fills({ loaded, colours, insights }: Props) {
   return (
     <>
       {insights.map((each) => <Hint key={each.title} insight={each} session={loaded.session!} />)}
-      <section class="split" aria-label="Tokens by category">
-        <div class="card">
-          <Vessel shares={[...sums].map(([name, units]) => ({ name, units })).filter((each) => each.units > 0)} letters={colours} brim={budget} scale={Math.max(budget * 1.08, used)} unit={loaded.unit} onChoose={open} />
-        </div>
-        <div class="card">
-          <table class="wide">
-            <thead>
-              <tr><th>category</th><th class="num">{loaded.unit}</th><th class="num">of the budget</th><th /><th class="num">cost</th><th>reduced by</th></tr>
-            </thead>
-            <tbody>
-              {rows.map(([name, units]) => {
-                const [text, key] = FREES[name] ?? FREES.section!;
-                return (
-                  <tr key={name}>
-                    <th scope="row">
-                      <button class="plain" onClick={() => open(name)} title="Show these parts">
-                        <Chip at={colours.get(name)} /> {name}
-                      </button>
-                    </th>
-                    <td class="num" data-name={loaded.unit}>{n(units)}</td>
-                    <td class="num" data-name="of the budget">{share(units, budget)}</td>
-                    <td><Bar part={units} whole={budget} colour={colours.get(name)?.colour ?? "var(--water)"} /></td>
-                    <td class="num" data-name="cost">{cost(units)}</td>
-                    <td class="soft" data-name="reduced by">{key ? <a href={link("settings", { key })} title={key}>{text}</a> : text}</td>
-                  </tr>
-                );
-              })}
-              <tr class="sum"><th scope="row">sum</th><td class="num">{n(used)}</td><td class="num">{share(used, budget)}</td><td /><td class="num">{cost(used)}</td><td /></tr>
-              {budget > used && <tr><th scope="row"><span class="chip free" aria-hidden="true" /> free</th><td class="num">{n(budget - used)}</td><td class="num">{share(budget - used, budget)}</td><td /><td /><td /></tr>}
-            </tbody>
-          </table>
-        </div>
+      <section class="card" aria-label="Tokens by category">
+        <table class="wide">
+          <thead>
+            <tr><th>category</th><th class="num">{loaded.unit}</th><th class="num">of the budget</th><th /><th class="num">cost</th><th>reduced by</th></tr>
+          </thead>
+          <tbody>
+            {rows.map(([name, units]) => {
+              const [text, key] = FREES[name] ?? FREES.section!;
+              return (
+                <tr key={name}>
+                  <th scope="row">
+                    <button class="plain" onClick={() => open(name)} title="Show these parts">
+                      <Chip at={colours.get(name)} /> {name}
+                    </button>
+                  </th>
+                  <td class="num" data-name={loaded.unit}>{n(units)}</td>
+                  <td class="num" data-name="of the budget">{share(units, budget)}</td>
+                  <td><Bar part={units} whole={budget} colour={colours.get(name)?.colour ?? "var(--water)"} /></td>
+                  <td class="num" data-name="cost">{cost(units)}</td>
+                  <td class="soft" data-name="reduced by">{key ? <a href={link("settings", { key })} title={key}>{text}</a> : text}</td>
+                </tr>
+              );
+            })}
+            <tr class="sum"><th scope="row">sum</th><td class="num">{n(used)}</td><td class="num">{share(used, budget)}</td><td /><td class="num">{cost(used)}</td><td /></tr>
+            {budget > used && <tr><th scope="row"><span class="chip free" aria-hidden="true" /> free</th><td class="num">{n(budget - used)}</td><td class="num">{share(budget - used, budget)}</td><td /><td /><td /></tr>}
+          </tbody>
+        </table>
       </section>
     </>
   );

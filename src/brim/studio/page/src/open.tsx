@@ -10,11 +10,8 @@ const PIECE = 3_000_000;
 export interface Opened {
   id: string;
   name: string;
-  size: number;
   problem: string;
   finished: boolean;
-  skipped: number;
-  prompts: number;
   share: number;
   found: number;
   sessions: string[];

@@ -42,8 +42,6 @@ export function Kept({ work, fit, source }: KeptProps) {
             brim={fit.budget}
             scale={Math.max(fit.budget, fit.wanted) * 1.06}
             unit={fit.unit}
-            columns={18}
-            rows={18}
             chosen={chosen.value}
             onChoose={choose}
           />

@@ -3,30 +3,14 @@
 export interface Status {
   model: string | null;
   unit: string;
-  exact: boolean;
-  used: number;
-  budget: number;
-  window: number;
-  warning: number;
-  peak: number;
-  reported: number | null;
-  warnings: number;
   compactions: number;
   sub_ticks: number;
-  overflows: number;
-  prompts: number;
-  messages: number;
-  categories: Record<string, number>;
-  use: number;
-  utilization: number;
 }
 
 export interface Session {
   id: string;
   kind: string;
-  updated: number;
   goal?: string;
-  iterations?: number;
   ended?: string | null;
   status: Status;
 }
@@ -38,7 +22,6 @@ export interface Point {
   used: number;
   budget: number;
   categories: Record<string, number>;
-  truncated: boolean;
   input: number | null;
   output: number | null;
   cached: number | null;
@@ -49,7 +32,6 @@ export interface Mark {
   kind: string;
   text: string;
   number: number;
-  at: number;
   step: number;
 }
 
@@ -70,7 +52,6 @@ export interface Removed {
 export interface Edit {
   step: number | null;
   number: number;
-  at: number;
   kind: string;
   trigger: string | null;
   before: number | null;
@@ -84,7 +65,6 @@ export interface Edit {
 
 export interface Found {
   step?: number | null;
-  handle: string;
   session: string;
   excerpt: string;
 }
@@ -102,10 +82,7 @@ export interface Piece {
 }
 
 export interface Fit {
-  id: string;
-  title: string;
   kind: "sections" | "messages";
-  model: string | null;
   recorded: number;
   fits: boolean;
   budget: number;
@@ -139,11 +116,7 @@ export interface HomeRow {
   prompts: number | null;
   peak: number;
   budget: number;
-  window: number;
-  warnings: number;
   compactions: number;
-  overflows: number;
-  share: number;
   title?: string;
   /** Its worst problem, in a few words; empty if there is none. */
   problem: string;
@@ -157,7 +130,6 @@ export interface Home {
   start: number;
   totals: { recent: number; warned: number; refused: number; };
   files: { id: string; name: string }[];
-  store: string;
 }
 
 export interface PromptRow {
@@ -184,7 +156,6 @@ export interface Prompt {
   at: number | null;
   kind: "sent" | "refitted" | "recorded" | "sections" | "sums";
   model: string | null;
-  format: string | null;
   used: number | null;
   budget: number | null;
   unit: string;
@@ -203,7 +174,6 @@ export interface Prompt {
 }
 
 export interface Insight {
-  kind: string;
   title: string;
   detail: string;
   tokens: number | null;
