@@ -14,7 +14,6 @@ from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownNam
 from brim.studio.views import (
     cache,
     doctor,
-    export,
     flows,
     gateway,
     insights,
@@ -60,7 +59,7 @@ WRITES: dict[str, View] = {
     "result": lab.result,
     "fit": lab.fit,
     "returns": lab.returns,
-    "export": export.export,
+    "export": lab.export,
     "restore": ledger.restore,
     "pin": ledger.pin,
     "unpin": ledger.unpin,

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 import brim
 from brim.cli import main
 from brim.errors import DoesNotFit
-from brim.history.request_body import read_request
-from brim.settings.spec import read_spec
 from brim.studio import lab_source
 from brim.studio.views import lab
-from brim.studio.views.export import export
 from brim.studio.workspace import Workspace
 from properties import examples
 
@@ -117,49 +114,13 @@ def test_presets_have_each_model_in_use_and_the_usual_sizes(workspace):
     assert [presets[name] for name in ("8k", "32k", "128k", "200k", "1M")] == [8_000, 32_000, 128_000, 200_000, 10**6]
 
 
-def test_a_saved_prompt_is_a_spec_that_gives_the_same_and_a_receipt_that_replays_to_the_same(workspace, tmp_path):
-    made = export(workspace, lab_source.SAMPLE, 2_600)
-    spec, receipt = made["files"]
-    path = tmp_path / spec["name"]
-    path.write_text(spec["text"], encoding="utf-8")
-    again = read_spec(str(path)).fit().receipt
-    assert (again.used, again.budget) == (made["used"], 2_600)
-    fitted = lab.fit(workspace, lab_source.SAMPLE, 2_600)
-    assert [part.used for part in again.parts] == [piece["used"] for piece in fitted["pieces"]]
-    assert brim.replay(receipt["text"]).receipt.used == made["used"]
-    for command in [*spec["run"], *receipt["run"]]:
-        (tmp_path / receipt["name"]).write_text(receipt["text"], encoding="utf-8")
-        argv = [
-            part if part not in (spec["name"], receipt["name"]) else str(tmp_path / part) for part in command.split()
-        ]
-        assert main(argv[1:]) == 0
-
-
-@pytest.mark.parametrize(
-    "text", ["08", "no", " a\n\n  b \n", "x: [1", "\t- y\n", "\u0085\u2028\ufeff\x7f", "|", '"', "1_0"]
-)
-def test_a_saved_text_comes_back_to_the_character(tmp_path, text):
-    receipt = brim.fit(
-        [brim.Section(text.strip() or "s", text), brim.Section("e", [text, "b"])], 500, capture=True
-    ).receipt
-    workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
-    workspace.cache("receipt:x", lab_source.of_capture("receipt:x", "x", receipt.capture))
-    made = export(workspace, "receipt:x", 500)["files"][0]
+@pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 2_600), ("session:orders-incident", 5_000)])
+def test_a_saved_fit_is_a_receipt_that_replays_to_the_same(workspace, tmp_path, opened, budget):
+    made = lab.export(workspace, opened, budget)
+    assert brim.replay(made["text"]).receipt.used == lab.fit(workspace, opened, budget)["used"]
     path = tmp_path / made["name"]
-    path.write_text(made["text"], encoding="utf-8", newline="")
-    again = read_spec(str(path)).fit(capture=True).receipt.capture
-    assert [each.content for each in again.sections] == [each.content for each in receipt.capture.sections]
-
-
-def test_a_saved_conversation_is_a_request_that_gives_the_same(workspace, tmp_path):
-    budget = 5_000
-    request, receipt = export(workspace, "session:orders-incident", budget)["files"]
-    path = tmp_path / request["name"]
-    path.write_text(request["text"], encoding="utf-8")
-    fitted = read_request(str(path)).fit(budget=budget, meter="gpt-5")
-    assert fitted.used == lab.fit(workspace, "session:orders-incident", budget)["used"]
-    assert brim.replay(receipt["text"]).receipt.used == fitted.used
-    argv = [part if part != request["name"] else str(path) for part in request["run"][0].split()]
+    path.write_text(made["text"], encoding="utf-8")
+    argv = [str(path) if word == made["name"] else word for word in made["command"].split()]
     assert main(argv[1:]) == 0
 
 

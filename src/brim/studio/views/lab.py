@@ -6,8 +6,10 @@ Every number comes from the library's own fit.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -123,6 +125,22 @@ def result(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
     else:
         text = _json(made.messages) if isinstance(made, Fitted) else made.text
     return {"text": text, "receipt": receipt.table(), "used": receipt.used, "budget": receipt.budget}
+
+
+def export(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+    """Return a fit as the file of a receipt with its texts, and the command that fits it again.
+
+    Raises:
+        DoesNotFit: the required pieces are larger than the budget.
+        UnknownName: there is no such source.
+        InvalidValue: the budget is invalid.
+    """
+    opened, units = checked(workspace, source, budget)
+    receipt = replace(opened.fit(units), captured=True)
+    title = re.sub(r"[^a-z0-9]+", "-", opened.title.lower()).strip("-") or "prompt"
+    name = f"{title}-{units}.receipt.json"
+    text = json.dumps(receipt.to_dict(), indent=2) + "\n"
+    return {"name": name, "text": text, "command": f"brim replay {name} --budget {units}"}
 
 
 def _json(value: Any) -> str:

@@ -1,9 +1,9 @@
-// A prompt as the body of a request, as a command, or as test files.
+// A prompt as the body of a request, as a command, or as a test.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Copied, Problem, Waiting } from "./parts";
-import { download, Saved } from "./saved";
+import { download, Save } from "./saved";
 import type { Prompt as Loaded } from "./types";
 
 export function CopyAs({ loaded }: { loaded: Loaded }) {
@@ -17,23 +17,22 @@ export function CopyAs({ loaded }: { loaded: Loaded }) {
     <section class="card" aria-label="Copy as">
       <div class="tools">
         <div class="switch" role="group" aria-label="Format">
-          {[["json", "JSON"], ["curl", "curl"], ["test", "Test case"]].map(([name, title]) => (
+          {[["json", "JSON"], ["curl", "curl"]].map(([name, title]) => (
             <button key={name} aria-pressed={view.value === name} onClick={() => (view.value = name!)}>
               {title}
             </button>
           ))}
         </div>
-        {view.value !== "test" && value && (
+        {value && (
           <>
             <Copied text={text} />
             {view.value === "json" && <button onClick={() => download(`prompt-${loaded.step}.json`, text, "application/json")}>Save prompt-{loaded.step}.json</button>}
           </>
         )}
+        <Save source={`prompt:${loaded.session}@${loaded.step}`} budget={loaded.budget ?? loaded.used ?? 0} />
       </div>
       {problem && <Problem text={problem} />}
-      {view.value === "test" ? (
-        <Saved source={`prompt:${loaded.session}@${loaded.step}`} budget={loaded.budget ?? loaded.used ?? 0} />
-      ) : !value ? (
+      {!value ? (
         !problem && <Waiting />
       ) : (
         <>

@@ -6,6 +6,7 @@ import { bench, type Bench } from "./bench";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { Kept } from "./pieces";
 import { go, link, params, screen } from "./route";
+import { Save } from "./saved";
 import type { Fit, Preset, Sources } from "./types";
 
 export function Lab() {
@@ -145,7 +146,8 @@ function Result({ source, budget }: { source: string; budget: number }) {
     <section class="card result" aria-label="Result">
       <button aria-expanded={made.value !== null} onClick={() => (made.value ? (made.value = null) : void show())}>
         {made.value ? "Hide the prompt" : "Show the prompt"}
-      </button>
+      </button>{" "}
+      <Save source={source} budget={budget} />
       {problem.value && <Problem text={problem.value} />}
       {made.value && (
         <>

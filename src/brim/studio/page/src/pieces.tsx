@@ -4,7 +4,6 @@ import { useEffect, useMemo } from "preact/hooks";
 import { get } from "./api";
 import type { Back, Bench } from "./bench";
 import { dollars, Long, n, plural, share } from "./parts";
-import { Saved } from "./saved";
 import type { Fit, Piece } from "./types";
 import { Chip, type Key, keys, type Share, Vessel } from "./vessel";
 
@@ -126,7 +125,6 @@ interface ListProps extends KeptProps {
 function List({ work, fit, source, letters, chosen }: ListProps) {
   const only = useSignal("all");
   const find = useSignal("");
-  const saving = useSignal(false);
   const open = useSignal<string | null>(null);
   const wanted = find.value.toLowerCase();
   const rows = fit.pieces.filter(
@@ -141,11 +139,7 @@ function List({ work, fit, source, letters, chosen }: ListProps) {
     <>
       <div class="tools">
         <h2>{rows.length === fit.pieces.length ? plural(rows.length, noun) : `${n(rows.length)} of ${plural(fit.pieces.length, noun)}`}</h2>
-        <button aria-expanded={saving.value} onClick={() => (saving.value = !saving.value)}>
-          Save as test files
-        </button>
       </div>
-      {saving.value && <Saved source={source} budget={fit.budget} />}
       <div class="tools">
         <input type="search" placeholder="Search  ( / )" aria-label="Search the pieces" data-search value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
         <select aria-label="Which pieces" value={only.value} onChange={(event) => (only.value = event.currentTarget.value)}>

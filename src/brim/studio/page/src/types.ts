@@ -196,12 +196,6 @@ export interface Sources {
   presets: Preset[];
 }
 
-export interface Export {
-  used: number;
-  budget: number;
-  files: { name: string; text: string; run: string[]; about: string }[];
-}
-
 export interface Setting {
   key: string;
   value: unknown;
