@@ -61,6 +61,7 @@ function Changes({ session, step }: { session: string; step: number }) {
             <b>{NAMES[edit.kind] ?? edit.kind}</b> <span class="soft">step {edit.step ?? "?"}</span>{" "}
             <span class="num">{edit.before !== null ? `${n(edit.before)} to ${n(edit.after)} tokens` : plural(edit.texts[0]?.tokens ?? 0, "token")}</span> <span class="soft">{edit.reason}</span>
           </summary>
+          {edit.regret && <p class="guard">{plural(edit.regret.calls, "call")} repeated because this removed their results: {n(edit.regret.tokens)} tokens.</p>}
           {edit.trigger && <p class="soft">Because {TRIGGERS[edit.trigger] ?? edit.trigger}. {edit.step !== null && edit.step !== step && <a href={stepLink(session, edit.step, { tab: "out" })}>Go to step {edit.step}</a>}</p>}
           <div class="beside">
             <div>

@@ -61,6 +61,8 @@ export interface Edit {
   replaced: number | null;
   texts: Removed[];
   more: number;
+  /** Calls that were repeated because this edit had removed their results. */
+  regret?: { calls: number; tokens: number } | null;
 }
 
 export interface Found {
