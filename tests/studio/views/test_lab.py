@@ -124,6 +124,13 @@ def test_a_saved_fit_is_a_receipt_that_replays_to_the_same(workspace, tmp_path, 
     assert main(argv[1:]) == 0
 
 
+def test_the_pieces_of_a_history_have_the_categories_of_the_other_screens(workspace):
+    told = lab.fit(workspace, "session:orders-incident", 5_000)
+    groups = {piece["group"] for piece in told["pieces"]}
+    assert groups == {"tools", "system", "summary", "user", "assistant", "tool results"}
+    assert {piece["group"] for piece in lab.fit(workspace, lab_source.SAMPLE, 2_600)["pieces"]} >= {"rules", "lessons"}
+
+
 def test_the_prompt_of_a_fit_is_what_is_sent(workspace):
     made = lab.result(workspace, lab_source.SAMPLE, 2_600)
     assert brim.meter("gpt-5").count(made["text"]) == made["used"] <= 2_600

@@ -13,7 +13,8 @@ def test_a_store_that_appears_later_is_found(alone):
 
 
 def test_sessions_are_filtered_ordered_and_paged_with_totals_over_the_recent_ones(alone):
-    status = brim.Session(4_000, model="gpt-5").status().to_dict()
+    window = brim.Window(5_000, reserve=1_000)
+    status = brim.Session(window, model="gpt-5").status().to_dict()
     with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store, store.transaction():
         for i in range(450):
             shown = {**status, "peak": 10 * i, "warnings": int(i % 9 == 0), "overflows": int(i == 7)}
