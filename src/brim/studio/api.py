@@ -72,17 +72,17 @@ WRITES: dict[str, View] = {
 """Views with a JSON body, by POST; restore, pin, unpin, save, undo and fix write."""
 
 MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo", "fix")
-"""Views that show settings: what looks like a key in them is masked. The others show what the store has."""
+"""Views that show settings, in which text that looks like a key is masked. The others show the texts in the store."""
 
 
 def call(view: View, workspace: Workspace, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Call a view with the fields of a request that its parameters name.
 
-    A parameter that is annotated `str` must be a text that is not empty; `str | None` may be left out or empty. Any
-    other value is passed as it is, and checked by the view.
+    A parameter annotated `str` must be a non-empty string; `str | None` may be missing or empty. Any other value is
+    passed on, and checked by the view.
 
     Raises:
-        InvalidType: a text is missing, or is not a text.
+        InvalidType: a string is missing, or has another type.
         BrimError: the view refuses the request.
     """
     arguments = {}

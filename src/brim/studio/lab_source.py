@@ -173,7 +173,7 @@ def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] |
 
 
 def of_capture(source: str, title: str, capture: Capture, size: Mapping[str, Any] | None = None) -> LabSource:
-    """Return the input of a fit, to be fitted again; each message of a history is counted once."""
+    """Return a source for the input of a fit; each message of a history is counted once."""
     texts = {section.name: section.text for section in capture.sections}
     turn = _turn_text(capture.messages or (), str(capture.options.get("format")))
 

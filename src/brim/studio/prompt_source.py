@@ -124,7 +124,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     elif isinstance(entry.body.get("receipt"), Mapping):
         _fill_captured(source, entry.body)
         if source.kind == "sent":
-            _add_said(store, source)
+            _add_replaced(store, source)
     return source
 
 
@@ -155,9 +155,9 @@ def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
         source.sent = [(places.get(id(raw)), raw) for raw in [*head, *again]]
 
 
-def _add_said(store: Store, source: PromptSource) -> None:
+def _add_replaced(store: Store, source: PromptSource) -> None:
     """Add the earlier messages that compactions replaced, in their order."""
-    said = [entry.body for entry in _said(store, source)]
+    said = [entry.body for entry in _messages_before(store, source)]
     given = [json.dumps(raw, sort_keys=True) for raw in source.messages]
     known = {json.dumps(raw, sort_keys=True): raw for raw in (body.get("sent", body["message"]) for body in said)}
     merged, places, gone = _merged([*known], given)
@@ -167,7 +167,7 @@ def _add_said(store: Store, source: PromptSource) -> None:
     source.places, source.reasons = places, dict.fromkeys(gone, _REPLACED)
 
 
-def _said(store: Store, source: PromptSource) -> list[LogEntry]:
+def _messages_before(store: Store, source: PromptSource) -> list[LogEntry]:
     """Return the entries of the messages before a prompt."""
     entries = store.entries(source.session, kinds=["message"], limit=source.entry.number)
     return [entry for entry in entries if entry.number < source.entry.number]
@@ -190,7 +190,7 @@ def _fill_recorded(store: Store, source: PromptSource) -> None:
     body = source.body
     attached = store.entries(source.session, kinds=["note"], after=body["attached"] - 1, limit=1)[0].body
     now = numbers_in(body["recorded"])
-    entries = {entry.number: entry for entry in _said(store, source)}
+    entries = {entry.number: entry for entry in _messages_before(store, source)}
     merged, places, gone = _merged(sorted(entries), now)
     source.kind, source.tools, source.system = "recorded", attached.get("tools"), attached.get("system")
     source.messages = [entries[number].body["message"] for number in merged]

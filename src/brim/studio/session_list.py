@@ -68,13 +68,13 @@ def _task(store: Store, name: str) -> str:
         given = receipt.get("capture") if isinstance(receipt, Mapping) else None
         messages = [entry.body["message"]] if entry.kind == "message" else (given or {}).get("messages") or ()
         for raw in messages:
-            text = _said(raw)
+            text = _user_words(raw)
             if text:
                 return text if len(text) <= _TITLE else f"{text[:_TITLE].rpartition(' ')[0] or text[:_TITLE]} …"
     return ""
 
 
-def _said(raw: Any) -> str:
+def _user_words(raw: Any) -> str:
     """Return the words of the user in a message, without what a program put around them."""
     try:
         message = wire(format_of([raw]) or "openai").read(raw, 0)

@@ -93,9 +93,9 @@ def _row(
     part, difference = ("", None) if before is None else differ(before.entry, call.entry)
     why = _why(call, before, actual, rules, part)
     difference = None if why in ("cached", "expired") else difference
-    held = _held(before, body["used"], rules)
+    cacheable = _cacheable(before, body["used"], rules)
     found = actual if actual is not None else same
-    lost = max(0, held - found) if found is not None and why not in _FINE else 0
+    lost = max(0, cacheable - found) if found is not None and why not in _FINE else 0
     numbers = {
         "minimum": rules.minimum,
         "gap": call.entry.at - before.entry.at if before is not None else 0,
@@ -107,7 +107,7 @@ def _row(
         "at": call.entry.at,
         "used": body["used"],
         "same": same,
-        "expected": max(held, actual or 0),
+        "expected": max(cacheable, actual or 0),
         "actual": actual,
         "lost": lost,
         "lost_usd": _lost_cost(lost, model, body),
@@ -117,15 +117,15 @@ def _row(
     }
 
 
-def _held(before: CachedCall | None, used: int, rules: Cache) -> int:
+def _cacheable(before: CachedCall | None, used: int, rules: Cache) -> int:
     """Return how many tokens of the previous prompt the provider could have read from its cache."""
     if before is None:
         return 0
-    held = min(_kept(before), used)
-    return held if rules.minimum is None or held >= rules.minimum else 0
+    cacheable = min(_without_memory(before), used)
+    return cacheable if rules.minimum is None or cacheable >= rules.minimum else 0
 
 
-def _kept(before: CachedCall) -> int:
+def _without_memory(before: CachedCall) -> int:
     """Return the tokens of a prompt without its memory, which comes last and may change."""
     previous = before.entry.body
     return int(previous["used"] - (previous.get("categories") or {}).get("memory", 0))
@@ -153,7 +153,7 @@ def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules:
     if expected is None or actual is None:
         return "unknown"
     grew = part == "" and not call.entry.body["truncated"]
-    if expected + _NEAR < _kept(before) and not grew:
+    if expected + _NEAR < _without_memory(before) and not grew:
         return "moved"
     if actual + _NEAR >= expected:
         return "cached"

@@ -72,7 +72,7 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
     rows = made.rows()
     store = workspace.store_of(session)
     body, row = source.body, source.prompts.rows[source.step - 1]
-    answer, marks = _after(store, source)
+    answer, marks = _answer_and_marks(store, source)
     usage = {name: row[name] for name in USAGE}
     return {
         "id": f"prompt:{session}:{source.entry.number}",
@@ -136,7 +136,7 @@ def _window(source: PromptSource) -> int | None:
     return window if isinstance(window, int) else None
 
 
-def _after(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, list[Any]]:
+def _answer_and_marks(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, list[Any]]:
     """Return the answer to a prompt, and the events at it."""
     rows, number = source.prompts.rows, source.entry.number
     until = rows[source.step]["number"] if source.step < len(rows) else number + _AFTER

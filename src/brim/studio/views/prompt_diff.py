@@ -54,16 +54,16 @@ def _paired(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) 
     for row in new:
         match = next((i for i in range(at, len(old)) if _alike(old[i], row)), None)
         if match is None:
-            found.append(_one("added", row, [["+", row["text"]]]))
+            found.append(_change("added", row, [["+", row["text"]]]))
             continue
-        found += [_one("removed", each, [["-", each["text"]]]) for each in old[at:match]]
+        found += [_change("removed", each, [["-", each["text"]]]) for each in old[at:match]]
         lines = taken(old[match]["text"], row["text"])
-        found.append({**_one("changed", row, lines), "was": old[match]["units"]})
+        found.append({**_change("changed", row, lines), "was": old[match]["units"]})
         at = match + 1
-    return found + [_one("removed", each, [["-", each["text"]]]) for each in old[at:]]
+    return found + [_change("removed", each, [["-", each["text"]]]) for each in old[at:]]
 
 
-def _one(kind: str, row: Mapping[str, Any], lines: list[list[str]]) -> dict[str, Any]:
+def _change(kind: str, row: Mapping[str, Any], lines: list[list[str]]) -> dict[str, Any]:
     values = {name: row[name] for name in ("category", "role", "name", "units")}
     return {"kind": kind, **values, "lines": [line for line in lines if line[1]]}
 

@@ -1,7 +1,7 @@
 """Search over all texts: those that were sent, and those that were left out, each with the step of its prompt.
 
-Left out texts are found by the index of the store. Messages are read session by session, the newest first, until the
-time is over; the answer says how many sessions were read.
+Left out texts are found by the index of the store. Messages are read session by session, the newest first, up to a
+time limit; the answer says how many sessions were read.
 """
 
 from __future__ import annotations

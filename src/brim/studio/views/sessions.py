@@ -32,11 +32,11 @@ def sessions(
 
     Args:
         workspace: where they are.
-        text: words that the id, the model, the file or the title has.
+        text: words in the id, the model, the file or the title.
         file: the opened file that they come from.
         only: `problems` for those that warned, were refused or were over their budget.
         order: `peak`, `warnings` or `compactions` for the largest first.
-        start: how many to leave out.
+        start: how many to skip.
     """
     with workspace.lock:
         rows = workspace.sessions.rows()
@@ -107,7 +107,7 @@ def session_row(store: Store, session: str) -> SessionUse:
 
 
 def _of_gateway(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a conversation of a gateway in the words of a session; what it does not record is 0."""
+    """Return the state of a conversation of a gateway as that of a session; numbers that it does not record are 0."""
     numbers = {key: recorded.get(key) or 0 for key in ("used", "budget", "window")}
     budget, window = numbers["budget"] or numbers["used"], numbers["window"] or numbers["budget"] or 1
     status = Status(
@@ -142,7 +142,7 @@ def role_and_text(message: Any, format: str | None) -> tuple[str, str]:
 
 
 def readable(text: str) -> str:
-    """Return a stored text as it reads: of a turn, which is stored as JSON, each message with its role."""
+    """Return a stored text for display: a turn, stored as JSON, as its messages with their roles."""
     try:
         messages = json.loads(text) if text.startswith("[{") else None
     except ValueError:
@@ -154,12 +154,12 @@ def readable(text: str) -> str:
 
 
 def files(workspace: Workspace) -> dict[str, Any]:
-    """Return the files that were opened, the newest first, with how much of each is read."""
+    """Return the opened files, the newest first, with the progress of reading each."""
     return {"files": [each.to_dict() for each in workspace.files.files()]}
 
 
 def open_file(workspace: Workspace, name: str, data: object, upload: str | None, last: object) -> dict[str, Any]:
-    """Take a part of a file, and begin to read it with the last part.
+    """Add a part of a file; reading begins after the last part.
 
     Args:
         workspace: where it is opened.
