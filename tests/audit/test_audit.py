@@ -250,7 +250,7 @@ def test_the_split_of_the_work_changes_no_byte(size, tmp_path, monkeypatch):
     policies = [Policy(name="lean", budget=600), Policy(name="held", budget=600, stable=True)]
     whole = audit([path], policies, window=1_000).to_json()
     monkeypatch.setattr("brim.audit.records.RANGE", size)
-    monkeypatch.setattr("brim.audit.index._LEAST_PART", size)
+    monkeypatch.setattr("brim.audit.index._PART", size)
     assert audit([path], policies, window=1_000).to_json() == whole
 
 
@@ -268,7 +268,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
 def test_a_session_too_long_for_memory_is_restarted(tmp_path, monkeypatch):
     lines = traces.claude_code_session()
     path = traces.write(tmp_path / "log", lines)
-    monkeypatch.setattr("brim.audit.threads._MOST", len(json.dumps(lines)) // 2)
+    monkeypatch.setattr("brim.audit.threads.MOST", len(json.dumps(lines)) // 2)
     recorded = audit([path]).values["recorded"]
     assert recorded["parted"] == 1
     assert recorded["requests"] == 2

@@ -157,49 +157,35 @@ def test_a_value_that_is_no_recording_is_in_no_format():
     assert [value for value in values if list(found(value))] == []
 
 
-@pytest.mark.parametrize("made", [traces.pi_session, traces.qwen_code_session])
-def test_a_session_log_counts_like_the_requests_that_were_sent(made, tmp_path):
-    bodies = [{"model": "gpt-4o", "messages": traces.CHAT[1:2]}, {"model": "gpt-4o", "messages": traces.CHAT[1:4]}]
-    plain = audit([traces.write(tmp_path / "plain", bodies)]).values["recorded"]
-    report = audit([traces.write(tmp_path / "log", made())]).values
+def test_a_session_of_pi_counts_like_the_requests_that_were_sent_also_after_a_compaction(tmp_path):
+    def bodies(*prompts):
+        return traces.write(tmp_path / "sent", [{"model": "gpt-4o", "messages": messages} for messages in prompts])
+
+    def entry(named, parent, **more):
+        return {"id": named, "parentId": parent, "timestamp": "2026-11-15T10:00:00Z", "type": "message", **more}
+
+    lines = traces.pi_session()
+    report = audit([traces.write(tmp_path / "log", lines)]).values
+    plain = audit([bodies(traces.CHAT[1:2], traces.CHAT[1:4])]).values["recorded"]
     assert report["recorded"]["units"] == plain["units"]
     assert report["recorded"]["models"] == {"gpt-4o": 2}
     assert report["recorded"]["reported"]["units"] == 40
-    assert report["records"]["silent"] == len(made()) - (4 if made is traces.qwen_code_session else 5)
+    assert report["records"]["silent"] == len(lines) - 5
 
-
-def test_a_compacted_session_of_pi_or_qwen_code_begins_with_its_summary(tmp_path):
-    stamp = {"timestamp": "2026-11-15T10:00:00Z"}
-    pi = [
-        *traces.pi_session(),
-        {"type": "compaction", "id": "f", "parentId": "e", "summary": "Found.", "firstKeptEntryId": "e", **stamp},
-        {"type": "message", "id": "g", "parentId": "f", "message": {"role": "user", "content": "Thanks."}, **stamp},
-        {
-            "type": "message",
-            "id": "h",
-            "parentId": "g",
-            "message": {"role": "assistant", "content": [], "model": "gpt-4o"},
-            **stamp,
-        },
-    ]
-    history = [{"role": "user", "parts": [{"text": "Found."}]}, {"role": "model", "parts": [{"text": "window.py"}]}]
-    shared = {"sessionId": "s", "uuid": "z"}
-    qwen = [
-        *traces.qwen_code_session(),
-        {**shared, "type": "system", "subtype": "chat_compression", "systemPayload": {"compressedHistory": history}},
-        {**shared, "type": "user", "message": {"role": "user", "parts": [{"text": "Thanks."}]}},
-        {**shared, "type": "assistant", "message": {"role": "model", "parts": [{"text": "Bye."}]}, "model": "gpt-4o"},
+    answer = {"role": "assistant", "content": [], "model": "gpt-4o"}
+    lines += [
+        entry("f", "e", type="compaction", summary="Found.", firstKeptEntryId="e"),
+        entry("g", "f", message={"role": "user", "content": "Thanks."}),
+        entry("h", "g", message=answer),
     ]
     sent = [
         {"role": "user", "content": "Found."},
         {"role": "assistant", "content": "window.py"},
         {"role": "user", "content": "Thanks."},
     ]
-    more = audit([traces.write(tmp_path / "sent", [{"model": "gpt-4o", "messages": sent}])]).values["recorded"]["units"]
-    for name, before, lines in (("pi", traces.pi_session(), pi), ("qwen", traces.qwen_code_session(), qwen)):
-        first = audit([traces.write(tmp_path / f"{name}-0", before)]).values["recorded"]
-        then = audit([traces.write(tmp_path / name, lines)]).values["recorded"]
-        assert (then["requests"], then["units"] - first["units"]) == (3, more), name
+    then = audit([traces.write(tmp_path / "log", lines)]).values["recorded"]
+    more = audit([bodies(sent)]).values["recorded"]["units"]
+    assert (then["requests"], then["units"] - plain["units"]) == (3, more)
 
 
 def test_an_event_of_a_new_kind_is_no_unread_record(tmp_path):

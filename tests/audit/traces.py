@@ -226,31 +226,6 @@ def pi_session():
     ]
 
 
-def qwen_code_session():
-    shared = {"sessionId": "s", "cwd": "/work", "version": "0.5", "timestamp": "2026-11-15T10:00:00Z"}
-
-    def record(kind, role, *parts, **more):
-        return {
-            **shared,
-            "uuid": str(len(parts)),
-            "type": kind,
-            "message": {"role": role, "parts": list(parts)},
-            **more,
-        }
-
-    usage = {"promptTokenCount": 20, "cachedContentTokenCount": 5}
-    call = {"functionCall": {"id": "c1", "name": "look", "args": {"query": "budget"}}}
-    return [
-        record("user", "user", {"text": TASK}),
-        record("assistant", "model", {"text": "hm", "thought": True}, call, model="gpt-4o", usageMetadata=usage),
-        {**shared, "uuid": "t", "type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": {}}},
-        record(
-            "tool_result", "user", {"functionResponse": {"id": "c1", "name": "look", "response": {"output": RESULT}}}
-        ),
-        record("assistant", "model", {"text": "window.py"}, model="gpt-4o", usageMetadata=usage),
-    ]
-
-
 ALL = {
     "bodies": (
         openai_bodies,
@@ -268,7 +243,6 @@ ALL = {
     "claude-code": (claude_code_session,),
     "codex": (codex_session,),
     "pi": (pi_session,),
-    "qwen-code": (qwen_code_session,),
 }
 
 

@@ -137,7 +137,7 @@ def test_the_doctor_types_the_row_of_the_window_table(tmp_path, window):
     size = int(window[:-1]) * 1_000
     (tmp_path / "brim.yaml").write_text(f"window: {{size: {size}}}\nbudgets: {{context_budget_chars: 600000}}\n")
     (found,) = [
-        each for each in diagnose(brim.load_config(tmp_path, environ={})) if each.check == "budget about the window"
+        each for each in diagnose(brim.load_config(tmp_path, environ={})) if each.check == "budget close to the window"
     ]
     assert [int(line.split()[-1]) for line in found.commands] == row
     assert [value for _, value in scaled(size).items()] == row

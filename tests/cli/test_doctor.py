@@ -27,7 +27,7 @@ def test_a_problem_comes_with_a_command_that_fixes_it(brim, here):
     assert done.code == 1
     assert done.err == ""
     lines = done.out.splitlines()
-    assert lines[0] == "wrong: budget about the window"
+    assert lines[0] == "wrong: budget close to the window"
     assert "93 % of the window of 32,000" in lines[1]
     assert lines[-1].startswith("1 problem")
     for line in lines:

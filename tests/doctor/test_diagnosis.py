@@ -164,7 +164,9 @@ def test_a_small_model_asks_for_the_lean_preset(project, text, commands):
 
 @pytest.mark.requirement("S2.15", "S2.36")
 def test_a_budget_about_the_window_is_wrong(project):
-    told = found(project("window: {size: 32000}\nbudgets: {context_budget_chars: 128000}\n"))["budget about the window"]
+    told = found(project("window: {size: 32000}\nbudgets: {context_budget_chars: 128000}\n"))[
+        "budget close to the window"
+    ]
     assert told.level == "wrong"
     assert "context_budget_chars of 128,000 is about 32,000 tokens, 100 % of the window of 32,000" in told.seen
     assert told.commands[0] == "brim config set context_budget_chars 30000"
@@ -195,7 +197,7 @@ def test_what_the_guardrails_moved_is_told_with_what_to_write(project):
 
 
 def test_a_key_that_brim_does_not_read_is_told_with_its_line(project):
-    told = found(project("", flows__build="routing: {next: ship}\nsteps: [{id: a}]\n"))["key without meaning"]
+    told = found(project("", flows__build="routing: {next: ship}\nsteps: [{id: a}]\n"))["unknown key"]
     assert (told.level, told.commands) == ("advice", ())
     assert told.seen.endswith("build.yaml:1: brim does not read the key 'routing', and ignores it")
 

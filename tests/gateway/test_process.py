@@ -139,7 +139,7 @@ def left_by(made, keys):
     with open_store(store) as opened:
         names = [row.id for row in opened.sessions(limit=1_000)]
     with Served(Workspace(name="mine", url=store, config=str(made.folder), runs=str(made.folder / "runs"))) as studio:
-        pages = [studio.ask(f"/api/{view}?desk=mine") for view in ("about", "doctor", *api.READS)]
+        pages = [studio.ask(f"/api/{view}?desk=mine") for view in ("about", *api.READS)]
         pages += [studio.ask(f"/api/{view}?desk=mine&session={quote(name)}") for name in names for view in _OF_ONE]
     (made.folder / "studio").write_text("\n".join(f"{head} {body.decode()}" for _, head, body in pages))
     left = {path.name: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()}

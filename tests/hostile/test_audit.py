@@ -19,7 +19,7 @@ LINE = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused_and_nothing_of_it_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(audit_records, "_MOST_ALWAYS", 1_000_000)
+    monkeypatch.setattr(audit_records, "MOST", 1_000_000)
     spool = tmp_path / "spool"
     spool.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spool))

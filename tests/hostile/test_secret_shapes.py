@@ -17,7 +17,6 @@ from brim.history.compact.plan import apply, plan
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import as_talk, once, read_back, summarise
 from brim.meter import meter
-from brim.studio.views.prompt_export import prompt_export
 from brim.studio.workspace import Workspace
 from gateway.conftest import get, post
 from hostile.secret_shapes import KINDS, SHAPES
@@ -86,16 +85,6 @@ def test_the_list_of_the_docs_is_the_list_of_the_tests():
 @pytest.mark.parametrize("way", [summary, compacted, hand_over], ids=lambda way: way.__name__)
 def test_no_summary_and_no_hand_over_holds_a_secret(way, place):
     assert leaks(way(history(place))) == []
-
-
-def test_no_exported_prompt_holds_a_secret(tmp_path):
-    workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path))
-    for place in PLACES:
-        file = tmp_path / f"{place}.json"
-        file.write_text(json.dumps({"model": "gpt-4o", "messages": history(place)}))
-        session = workspace.files.open(str(file), wait=60).sessions[0]
-        assert leaks(html.unescape(json.dumps(prompt_export(workspace, session, "1", None), ensure_ascii=False))) == []
-    workspace.close()
 
 
 def test_no_report_of_an_audit_holds_a_secret(tmp_path):

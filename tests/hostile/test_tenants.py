@@ -244,7 +244,7 @@ def studio_table(made):
                 refused.append(status)
                 crossed += owners_in(answer)
                 table["studio, without its token"] += 1
-        status, everything = ask(url, "GET", "gateway")
+        status, everything = ask(url, "GET", "sessions")
         assert status == 200
         assert owners_in(ask(url, "GET", "text", handle=handles["ada"])[1]) == {Owner("own program", "ada")}
     assert crossed == []

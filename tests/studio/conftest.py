@@ -1,28 +1,47 @@
 """A real studio on loopback, on an empty folder and on the recorded demo."""
 
+import shutil
+
 import pytest
 
+from brim.studio import demo
 from brim.studio.workspace import Workspace
 from studio.browser import STUDIO, found_chromium
 from studio.serving import Served
 
 
+def empty(folder):
+    """Return a workspace in an empty folder."""
+    url = f"sqlite:///{folder}/brim.db"
+    return Workspace(name="mine", url=url, config=str(folder), runs=str(folder / "runs"))
+
+
 @pytest.fixture(scope="session")
-def served(tmp_path_factory):
+def demo_once(tmp_path_factory):
+    """The demo is recorded once; each studio of these tests gets a copy."""
+    folder = tmp_path_factory.mktemp("demo")
+    demo.record(str(folder)).close()
+
+    def copied(to):
+        shutil.copytree(folder, to, dirs_exist_ok=True)
+        return demo.workspace(to)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(demo, "record", copied)
+        yield
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory, demo_once):
     """One studio for tests that only read, or that write to the demo."""
-    folder = tmp_path_factory.mktemp("studio")
-    mine = Workspace(name="mine", url=f"sqlite:///{folder}/brim.db", config=str(folder), runs=str(folder / "runs"))
-    with Served(mine) as made:
+    with Served(empty(tmp_path_factory.mktemp("studio"))) as made:
         yield made
 
 
 @pytest.fixture
-def alone(tmp_path):
+def alone(tmp_path, demo_once):
     """A studio of one test's own, on an empty folder."""
-    mine = Workspace(
-        name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs")
-    )
-    with Served(mine) as made:
+    with Served(empty(tmp_path)) as made:
         made.folder = tmp_path
         yield made
 
@@ -44,8 +63,6 @@ def chromium():
 @pytest.fixture
 def workspace(tmp_path):
     """The workspace of a user who has nothing yet."""
-    made = Workspace(
-        name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path), runs=str(tmp_path / "runs")
-    )
+    made = empty(tmp_path)
     yield made
     made.close()

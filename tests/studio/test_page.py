@@ -19,16 +19,13 @@ MORE = (
     ("session", {**INCIDENT, "tab": "cache"}),
     ("session", {**INCIDENT, "tab": "fills"}),
     ("session", {**INCIDENT, "diff": "26"}),
-    ("session", {**INCIDENT, "view": "share"}),
     ("session", {**INCIDENT, "view": "body"}),
     ("session", {**INCIDENT, "view": "lab"}),
-    ("session", {**INCIDENT, "chart": "call"}),
     ("session", {"session": "48589b93bc09.code-agent"}),
     ("session", {"session": "48589b93bc09.code-agent", "tab": "out"}),
     ("session", {"session": "orders-recount"}),
     ("settings", {"flow": "build", "step": "code", "key": "context_budget_chars"}),
     ("settings", {"tab": "doctor"}),
-    ("settings", {"tab": "models", "model": "gpt-5"}),
     ("live", {"only": "wrong"}),
 )
 """Places of screens that look different."""

@@ -95,7 +95,7 @@ def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, se
         for _ in range(8):
             at.page.keyboard.press("Tab")
             stops.add(at.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent.trim()"))
-        assert {"Which pieces", "Compare with another policy", "Pieces"} <= stops
+        assert {"Which pieces", "Pieces"} <= stops
         assert at.page.locator("[role=table]").get_attribute("aria-rowcount") == "1"
         at.go("lab", workspace="demo", budget="3100")
         at.page.wait_for_selector(f"[data-used='{fitted(3_100).used}'][data-budget='3100']")
@@ -108,26 +108,6 @@ def test_a_budget_that_is_too_small_says_what_it_takes_and_goes_there(chromium, 
         at.go("lab", workspace="demo", budget="10")
         at.page.get_by_role("button", name=f"Raise the budget to {caught.value.needed:,}").click()
         at.page.wait_for_selector(f"[data-budget='{caught.value.needed}']")
-
-
-def test_two_policies_stand_side_by_side_and_only_what_differs_is_marked(chromium, served):
-    with tab(chromium, served) as at:
-        at.go("lab", workspace="demo", budget="2600")
-        at.page.get_by_label("Compare with another policy").select_option("policy:stop")
-        at.page.wait_for_selector(".piece.differs")
-        given = lab_source.sample_receipt().capture
-        other = brim.fit(list(given.sections), 2_600, model=given.model, policy="stop").receipt
-        differ = [
-            one.name
-            for one, two in zip(fitted(2_600).parts, other.parts, strict=True)
-            if (one.state, one.used) != (two.state, two.used)
-        ]
-        assert 0 < len(differ) < len(other.parts)
-        assert at.page.locator(".piece.differs b").all_inner_texts() == differ
-        at.page.get_by_label("Which pieces").select_option("differ")
-        at.page.wait_for_function("n => document.querySelectorAll('.piece').length === n", arg=len(differ))
-        assert f"{other.used:,} used" in at.page.locator(".fit").inner_text()
-        assert "beside=policy%3Astop" in at.page.url
 
 
 def test_a_redraw_of_two_thousand_pieces_keeps_up_with_the_slider(chromium, alone, capsys):

@@ -1,4 +1,4 @@
-"""A session in a real Chromium: its numbers, its links, its speed, and the file to share. `make test-ui` runs this."""
+"""A session in a real Chromium: its numbers, its links, and its speed. `make test-ui` runs this."""
 
 import json
 import re
@@ -7,19 +7,14 @@ import statistics
 import pytest
 
 import brim
-from hostile.test_canaries import FORMLESS, SHAPES, secret_of
 from studio.browser import crowd, tab, timed
-from studio.test_page_attacks import PAYLOADS
 from studio.test_page_open import drop, text
 from studio.views.test_prompt import TOOLS
 from studio.views.test_prompt import recorded as recorded_in
 
 pytestmark = pytest.mark.ui
 SESSION = "orders-incident"
-SECRETS = [f"password: {shape}" if shape in FORMLESS else shape for shape in SHAPES]
-"""The fifteen shapes of the canaries."""
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
-EVIL = " ".join(PAYLOADS) + " </pre></details>"
 
 
 def test_every_event_leads_to_its_step_in_one_click_and_back_returns(chromium, served):
@@ -45,7 +40,7 @@ def test_the_tabs_follow_one_selection(chromium, served):
         for key, seen in (
             ("2", "[data-out]"),
             ("3", "section[aria-label='This step']"),
-            ("4", ".vessel"),
+            ("4", "table.wide"),
             ("1", ".ribbon"),
         ):
             at.page.keyboard.press(key)
@@ -66,7 +61,7 @@ def test_the_tokens_of_the_cache_add_up(chromium, served):
         read, had, missed, rest = (
             int(found.replace(",", ""))
             for found in re.search(
-                r"^([\d,]+) .* of ([\d,]+) that .* missed: ([\d,]+) .* · ([\d,]+) at the", told
+                r"^([\d,]+) .* of ([\d,]+) available .* missed: ([\d,]+) .* · ([\d,]+) at the", told
             ).groups()
         )
         assert read + missed + rest == had > missed > 0
@@ -95,42 +90,6 @@ def test_steps_are_walked_by_keys_and_compared_as_text(chromium, served):
         at.page.keyboard.press("Enter")
         at.page.wait_for_selector("main[data-screen='session'] h1")
         assert SESSION in at.page.url
-
-
-def test_the_exported_file_opens_from_disk_and_holds_no_secret_and_no_script(chromium, alone, tmp_path):
-    content = " ".join(SECRETS) + " " + EVIL
-    with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store:
-        session = brim.Session(window=9_000, model="gpt-5", store=store, id="s", capture=True)
-        session.add(
-            [
-                {"role": "user", "content": content},
-                {"role": "assistant", "content": EVIL},
-                {"role": "user", "content": "go on"},
-            ]
-        )
-        session.prompt(system=f"Be brief. {SECRETS[0]} {EVIL}")
-    with tab(chromium, alone) as at:
-        at.go("session", workspace="mine", session="s", view="share")
-        at.page.wait_for_selector(".masked li")
-        shown = at.page.locator(".masked").inner_text()
-        with at.page.expect_download() as download:
-            at.page.get_by_role("button", name=re.compile("Save s-step-1.html")).click()
-        path = tmp_path / "shared.html"
-        download.value.save_as(path)
-    html = path.read_text(encoding="utf-8")
-    assert [shape for shape in SHAPES if secret_of(shape) in html + shown] == []
-    page = chromium.new_page()
-    wrong = []
-    page.on("console", lambda told: wrong.append(told.text) if told.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith("file:") else None)
-    page.goto(path.as_uri())
-    assert page.evaluate("window.hit") is None
-    assert page.locator("img, script, iframe, svg, object, embed, form, input, a, base, link").count() == 0
-    told = page.locator("body").text_content()
-    assert [each for each in PAYLOADS if each not in told] == []
-    page.close()
-    assert wrong == []
 
 
 def quickest(at, act, seen):
@@ -233,7 +192,7 @@ def test_a_session_without_texts_offers_the_setting_that_keeps_them(chromium, al
     recorded_in(alone.folder, "openai", capture=False)
     with tab(chromium, alone) as at:
         at.go("session", workspace="mine", session="s")
-        at.page.get_by_role("button", name="Keep them from now on…").click()
+        at.page.get_by_role("button", name="Record texts from now on…").click()
         at.page.wait_for_selector(".diff .plus >> text=capture: true")
         at.page.get_by_role("button", name="Save").click()
         at.page.wait_for_selector("text=Saved to")

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from brim.studio.demo import record
 from brim.truncate.failure import reports_failure
 from studio.logs import UNLOGGED, ask, claude_code, requests, written
 
@@ -36,11 +35,10 @@ def check_sizes(workspace, session):
     return sizes
 
 
-def test_every_prompt_of_the_demo_has_one_size(tmp_path):
-    demo = record(str(tmp_path))
+def test_every_prompt_of_the_demo_has_one_size(alone):
+    demo = alone.studio.workspace("demo")
     for row in ask(demo, "sessions")["sessions"]:
         assert check_sizes(demo, row["id"])
-    demo.close()
 
 
 @pytest.mark.parametrize("boundary", [True, False], ids=["boundary", "summary alone"])

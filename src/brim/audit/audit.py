@@ -15,16 +15,13 @@ from typing import Any, TypeVar
 from brim.audit.comparison import Comparison, ReplayPlan
 from brim.audit.index import RecordSpan, Scan, Scanned, parts, scanned
 from brim.audit.policy import Policy, default_policy
-from brim.audit.records import Recording, lines_in, opened, ranges
+from brim.audit.records import RANGE, Recording, lines_in, opened, ranges
 from brim.audit.report import AuditReport
 from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place
 from brim.errors import InvalidValue, SourceError
 from brim.files.text_files import expand
-
-_SMALL = 8 * 1024 * 1024
-"""Bytes up to which starting processes costs more time than they save."""
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -65,12 +62,12 @@ def audit(
         recordings = _opened(paths, folder)
         locate = partial(_located, recordings, {})
         size = sum(each.size for each in recordings)
-        with processes((os.cpu_count() or 1 if size > _SMALL else 1) if workers is None else workers) as run:
+        with processes((os.cpu_count() or 1 if size > RANGE else 1) if workers is None else workers) as run:
             found, conversations = _scanned(recordings, run, tell, locate)
             # A key is a hash, so the lowest keys are a fair sample.
             kept = [conversations[key] for key in sorted(conversations)[:limit]]
             totals, done, total = AuditTotals(), 0, sum(span.length for spans in kept for span in spans)
-            for replayed_bytes, part in run(partial(_replayed, recordings, plan), parts(kept, size)):
+            for replayed_bytes, part in run(partial(_replayed, recordings, plan), parts(kept)):
                 totals.merge(part)
                 done += replayed_bytes
                 tell("replaying", done, total)

@@ -68,7 +68,7 @@ class Comparison:
                 self._compare(scope, recorded, sent)
 
     def finish(self) -> None:
-        """Add the whole conversation to the totals."""
+        """Add the conversation to the totals."""
         if self._requests:
             self._totals.add(RECORDED, "conversations")
             lost = max((run.lost for run in self._runs), default=0)
@@ -171,12 +171,12 @@ class PolicyRun:
         self.lost = 0
         """Tokens that were not sent in the whole conversation."""
         self._own: History | None = None
-        """A history of its own, if it holds a cut."""
+        """A separate history, if the policy keeps a cut."""
         if policy.stable:
             self._own = History(meter=recorded.facts.scale, format=recorded.format, stable=True)
         self._last: Sequence[Any] = ()
         self._cut = False
-        if last is not None:  # The past of the conversation was changed: it goes on from its last prompt.
+        if last is not None:  # The client changed earlier messages: continue from the last prompt.
             self.lost, self._last, self._cut = last.lost, last._last, True
 
     def fit(self, recorded: RecordedConversation) -> ReplayedPrompt | None:

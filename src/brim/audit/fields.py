@@ -16,7 +16,7 @@ IDS = ("conversation_id", "session_id", "thread_id", "sessionId", "conversationI
 TIMES = ("timestamp", "time", "created_at", "createdAt", "start_time", "startTime", "ts", "created", "date", "at")
 """Fields in which programs write the time of a record."""
 _FIRST, _LAST = 10**9, 10**11
-"""Seconds since 1970 between which a time is believed: September 2001, and a number that is of milliseconds."""
+"""Plausible times in seconds since 1970; larger numbers are milliseconds or smaller units."""
 
 
 def number(value: Any) -> int | None:

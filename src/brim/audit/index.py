@@ -15,10 +15,10 @@ from brim.audit.records import LINES, Record, Recording, records
 from brim.audit.totals import NAMED
 from brim.audit.trace import Place, TraceItem, fingerprint
 
-_LEAST_PART, _MOST_PART, _PARTS = 1024 * 1024, 16 * 1024 * 1024, 128
-"""The bytes of records in a part, at least and at most, and the number of parts to aim at within these bounds."""
+_PART = 2 * 1024 * 1024
+"""Bytes of records that one job replays."""
 _GAP = 2 * 1024
-"""Bytes that may lie between two lines of a session that are read as one span."""
+"""The largest gap in bytes between two lines of a session that are read as one span."""
 
 
 class RecordSpan(NamedTuple):
@@ -51,13 +51,13 @@ class Scanned:
     formats: dict[str, int] = field(default_factory=dict)
     """Records by their format."""
     silent: int = 0
-    """Records of a known format that are not sent to a model."""
+    """Records of a known format without a request."""
     bad: int = 0
     """Records that cannot be read."""
     named: list[tuple[Place, str]] = field(default_factory=list)
-    """The first of these, each with its problem."""
+    """The first unreadable records, each with its problem."""
     silent_files: int = 0
-    """Files of a directory that hold no recording."""
+    """Files of a directory without a recording."""
 
     def merge(self, other: Scanned) -> None:
         """Add the counts of another range."""
@@ -69,14 +69,14 @@ class Scanned:
 
 
 def scanned(scan: Scan) -> Scanned:
-    """Return what a range of a file holds."""
+    """Return the conversations in a range of a file."""
     result = Scanned(file=scan.file, size=scan.stop - scan.start)
     last: dict[str, int] = {}
     for record in records(scan.recording, scan.start, scan.stop):
         try:
             problem = record.problem or _add(result, scan, record, last)
-        except Exception as error:  # A record written by a stranger must not end the audit, whatever it holds.
-            problem = f"it cannot be understood: {type(error).__name__}: {error}"
+        except Exception as error:  # A record from a stranger must not end the audit.
+            problem = f"it cannot be read: {type(error).__name__}: {error}"
         if problem:
             result.bad += 1
             if len(result.named) < NAMED:
@@ -88,7 +88,7 @@ def _add(result: Scanned, scan: Scan, record: Record, last: dict[str, int]) -> s
     """Add the spans of a record, and return its problem; `last` has the index of the last span of each key."""
     keys: dict[str, TraceItem] = {}
     known = False
-    for name, items in found(record.value) if record.value else ():  # A million empty objects take no time.
+    for name, items in found(record.value) if record.value else ():  # Empty objects are skipped at once.
         known = True
         result.formats[name] = result.formats.get(name, 0) + 1
         result.silent += not items
@@ -114,20 +114,14 @@ def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
     return fingerprint("session", file, item.key) if item.session else fingerprint("key", item.key)
 
 
-def parts(conversations: Iterable[list[RecordSpan]], size: int) -> Iterator[list[list[RecordSpan]]]:
-    """Yield parts of the conversations that are replayed at a time, the spans of each in the order of time.
-
-    Args:
-        conversations: the spans of each conversation.
-        size: the bytes of all files.
-    """
-    most = min(max(size // _PARTS, _LEAST_PART), _MOST_PART)
+def parts(conversations: Iterable[list[RecordSpan]]) -> Iterator[list[list[RecordSpan]]]:
+    """Yield the conversations that one job replays, the spans of each in order of time."""
     part: list[list[RecordSpan]] = []
     length = 0
     for spans in conversations:
         part.append(sorted(spans))
         length += sum(span.length for span in spans)
-        if length >= most:
+        if length >= _PART:
             yield part
             part, length = [], 0
     if part:

@@ -24,12 +24,12 @@ th:first-child,td:first-child{text-align:left;overflow-wrap:anywhere;min-width:8
 """
 _BAR = "background:linear-gradient(to left,var(--{kind}) {share:.1f}%,transparent 0)"
 _NEXT = (
-    "Fit one of these requests: <code>brim fit REQUEST.json --capture --receipt receipt.json</code>. Then open the"
-    " lab on it, move the budget and see what drops: <code>brim studio</code>. Let every request fit from now"
-    " on: <code>brim gateway --upstream URL</code>, or <code>client = brim.wrap(client)</code>."
+    "To fit one of these requests, run <code>brim fit REQUEST.json --capture --receipt receipt.json</code>. To try"
+    " other budgets, run <code>brim studio receipt.json</code>. To fit all requests, use <code>brim gateway --upstream"
+    " URL</code> or <code>client = brim.wrap(client)</code>."
 )
 _FULL = 10
-"""The bin of request sizes from which on requests are over the window."""
+"""The first bin of requests over the window."""
 
 
 def page(report: AuditReport) -> str:
@@ -48,10 +48,10 @@ def page(report: AuditReport) -> str:
         f"<h1>brim audit</h1><p>{escape(shown)}, {size:,} bytes; records: {escape(formats)}</p>",
         f'<div class="facts">{facts}</div>',
         _table("Policies", HEADS, policy_rows(values)),
-        "<p>A request that a provider refuses costs nothing as recorded, and none of its cost counts as saved. The"
-        " cache share is that of tokens at the start of a prompt that the provider can read from its cache.</p>",
-        _bars("Requests by the share of the window that they fill", names, _sizes(rows), over=_FULL),
-        _bars("Tokens by role, and tokens of it that are dropped or cut", names, _roles(recorded, policies)),
+        "<p>A request that the provider rejected cost nothing as recorded, so nothing counts as saved. The cache share"
+        " is the share of tokens that the provider can read from its cache.</p>",
+        _bars("Requests by their share of the window", names, _sizes(rows), over=_FULL),
+        _bars("Tokens by role, and how many of them are dropped or cut", names, _roles(recorded, policies)),
     ]
     heads = ("first record", "model", "requests", "over the window", "longest", "most tokens dropped")
     keys = ("requests", "overflows", "longest", "units_lost")

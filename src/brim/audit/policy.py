@@ -14,9 +14,9 @@ from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.options import Options, check_stable
 
 WRAP = "wrap"
-"""The name of the default policy: what `brim.wrap` and the gateway do, which hold a cut for the provider's cache."""
+"""The default policy: what `brim.wrap` and the gateway do, which keep a cut so that the provider's cache is used."""
 WINDOW = "window"
-"""The name of the policy that cuts each request by itself to the window of its model."""
+"""The policy that cuts each request separately to the window of its model."""
 _OPTIONS = ("select", "within", "recent", "older", "pin_first_user", "note")
 _SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -83,7 +83,7 @@ def policies_of(written: Sequence[str]) -> tuple[Policy, ...]:
 
 
 def default_policy() -> Policy:
-    """Return the policy of `brim.wrap` and the gateway: the window of each model, and a cut that is held."""
+    """Return the policy of `brim.wrap` and the gateway: the window of each model, and a cut that is kept."""
     return Policy(name=WRAP, stable=True)
 
 

@@ -1,7 +1,7 @@
-"""The records of a file, read range by range: one record is in memory at a time, whatever the size of the file.
+"""The records of a file, read range by range, with one record in memory at a time.
 
-A file has one record per line, or is a list of records, or is one record over many lines; its first bytes decide. Only
-the first kind is read in several ranges: a line belongs to the range in which it begins.
+A file has one record per line, is a list of records, or is one record over many lines; its first bytes decide. Only
+the first kind is read in several ranges; a line belongs to the range in which it begins.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ RANGE = 8 * 1024 * 1024
 MOST = 64 * 1024 * 1024
 """The longest record, in bytes."""
 _BLOCK = 1024 * 1024
-_PEEK = 1024 * 1024
+"""Bytes that are read at a time."""
 _MOST_TIMES = 100
-"""How many times its own size a compressed file may unpack to; recordings take 5 to 40 times."""
-_MOST_ALWAYS = 64 * 1024 * 1024
-"""Bytes to which every file may unpack."""
+"""How many times its size a compressed file may unpack to, above `MOST`; recordings take 5 to 40 times."""
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
 _BLANK, _BETWEEN = re.compile(r"[ \t\r\n]*+"), re.compile(r"[ \t\r\n,]*+")
@@ -45,7 +43,7 @@ LINES, LIST, DOCUMENT = "lines", "list", "document"
 
 
 class UnpackedTooLong(Exception):
-    """A compressed file has more content than is unpacked."""
+    """A compressed file has more content than may be unpacked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +58,7 @@ class Recording:
     form: str
     """`lines`, `list` or `document`."""
     named: bool = True
-    """Whether the caller named it, and not a directory that contains it."""
+    """Whether it was passed by name, not found in a directory."""
     problem: str = ""
     """Why it cannot be read."""
 
@@ -127,7 +125,7 @@ def lines_in(recording: Recording, start: int, stop: int) -> int:
 
 
 def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
-    """Yield the records of a span again."""
+    """Yield the records of a span, for the second pass."""
     with _file(recording) as file:
         if recording.form == LINES:
             yield from _lines(file, offset, offset + length, begins=True)
@@ -160,7 +158,7 @@ def _plain(name: str, spool: str) -> str:
     if not packed:
         return os.path.abspath(name)
     with gzip.open(name, "rb") as unpacked:
-        return _copy(unpacked, spool, max(_MOST_TIMES * os.path.getsize(name), _MOST_ALWAYS))
+        return _copy(unpacked, spool, max(_MOST_TIMES * os.path.getsize(name), MOST))
 
 
 def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | None = None) -> str:
@@ -173,12 +171,12 @@ def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | Non
     try:
         with open(descriptor, "wb") as file:
             size = 0
-            while block := source.read1(_BLOCK):  # Of a pipe, what is there: a signal ends only a wait.
+            while block := source.read1(_BLOCK):  # What a pipe has now, so that a signal can end the wait.
                 size += len(block)
                 if most is not None and size > most:
                     raise UnpackedTooLong(f"it unpacks to more than {most:,} bytes; unpack it first if that is right")
                 file.write(block)
-    except BaseException:  # Whatever ends it, no half of a copy stays behind.
+    except BaseException:  # An incomplete copy is removed, also after Ctrl+C.
         os.unlink(path)
         raise
     return path
@@ -186,7 +184,7 @@ def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | Non
 
 def _form(file: IO[bytes]) -> str:
     """Return how a file stores its records, by its first bytes."""
-    head = file.read(_PEEK).removeprefix(_BOM).lstrip()
+    head = file.read(_BLOCK).removeprefix(_BOM).lstrip()
     first, ends, _ = head.partition(b"\n")
     if head[:1] == b"[":
         if not _begins_with_message(head):

@@ -1,7 +1,6 @@
 """The result of an audit, as a value, as versioned JSON, and as the figures that the terminal and the page show.
 
-It holds no time, no name of a machine and nothing about the executor, so the same recordings give the same bytes
-wherever and however they are replayed.
+It has no times, machine names or details of the executor, so the same recordings always give the same bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The conversations of one key, request by request, read again from where the index found their records.
+"""The conversations of one key, request by request, read again from the positions in the index.
 
 Requests with the same key need not be one conversation: a trace may have several agents, and two conversations may
 begin alike. Each request follows the thread whose messages it begins with.
@@ -12,21 +12,19 @@ from typing import Any, Protocol
 from brim.audit.fields import mapping, seconds_in
 from brim.audit.formats import found
 from brim.audit.index import RecordSpan, key_of
-from brim.audit.records import Recording, again
+from brim.audit.records import MOST, Recording, again
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
 _THREADS = 16
 """Conversations of one key that are open at a time."""
-_MOST = 64 * 1024 * 1024
-"""Bytes of a session after which it is restarted, so that no conversation fills the memory."""
 _COMPARED = 16
-"""Messages of a request that are looked for in the conversations that are open."""
+"""Messages of a request that are compared with the open conversations."""
 _CACHED = 4
 """Parsed records that are cached, because several conversations may be in one."""
 
 
 class ConversationReader(Protocol):
-    """What takes the requests of one conversation."""
+    """Takes the requests of one conversation."""
 
     def step(self, step: TraceStep, place: Place) -> None:
         """Take the next request; `place` is its record."""
@@ -84,8 +82,8 @@ class ConversationThreads:
 
         Args:
             begin: returns the reader of a new conversation.
-            problem: called with each record that cannot be understood.
-            parted: called when a session has become too long, and goes on as another conversation.
+            problem: called with each record that cannot be read.
+            parted: called when a session is too long, and continues as another conversation.
         """
         self._begin, self._problem, self._parted = begin, problem, parted
         self._threads: list[tuple[list[Any], ConversationReader]] = []
@@ -102,8 +100,8 @@ class ConversationThreads:
                     self._line(item, place, size)
                 elif item.request is not None:
                     self._request(item, item.request, place)
-            except Exception as error:  # A record written by a stranger must not end the reading, whatever it holds.
-                self._problem(place, f"it cannot be understood: {type(error).__name__}: {error}")
+            except Exception as error:  # A record from a stranger must not end the audit.
+                self._problem(place, f"it cannot be read: {type(error).__name__}: {error}")
         if self._session is not None:
             log, reader = self._session
             for step in log.rest():
@@ -120,7 +118,7 @@ class ConversationThreads:
         log, reader = self._session
         at = self._at = seconds_in(item.line) or self._at
         self._size += size
-        if self._size > _MOST:
+        if self._size > MOST:  # No conversation may fill the memory.
             log.restart()
             reader.finish()
             reader = self._begin(place)
@@ -162,9 +160,9 @@ class ConversationThreads:
         return best
 
     def _same_run(self, messages: list[Any]) -> int | None:
-        """Return the thread of which a request has some messages: it was trimmed, or its system prompt changed.
+        """Return the thread that shares messages with a request which was trimmed or has another system prompt.
 
-        Only the records of one named conversation are compared so: the calls of its sub-agents share no message.
+        Only for records of one named conversation: the calls of its sub-agents share no messages.
         """
         spoken = [raw for raw in messages if mapping(raw).get("role") not in ("system", "developer")][:_COMPARED]
         counts = [sum(raw in before for raw in spoken) for before, _ in self._threads]

@@ -16,9 +16,9 @@ from brim.audit.trace import Place
 RECORDED = "recorded"
 """The scope of numbers about requests as they were recorded. The numbers of a policy are under its own scope."""
 NAMED = 20
-"""How many of the records that cannot be read are named."""
+"""Unreadable records that are listed."""
 WORST = 12
-"""How many conversations are named."""
+"""Conversations that are listed."""
 
 Named = TypeVar("Named", bound=tuple[Any, ...])
 

@@ -76,11 +76,11 @@ class SessionLog:
         self._seen = 0
 
     def feed(self, line: Any) -> Iterator[TraceStep]:
-        """Yield the requests that a line proves to have been sent."""
+        """Yield the requests that a line shows to have been sent."""
         raise NotImplementedError
 
     def rest(self) -> Iterator[TraceStep]:
-        """Yield the requests that are left after the last line."""
+        """Yield the remaining requests after the last line."""
         return iter(())
 
     def step(self, **fields: Any) -> TraceStep:

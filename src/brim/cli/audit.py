@@ -58,7 +58,7 @@ def run(
     """Replay recorded traffic, and report what brim would have changed.
 
     Reads OpenAI and Anthropic requests as JSONL, OpenTelemetry GenAI spans, exports of LangSmith and Langfuse, and
-    the session logs of Claude Code, Codex, qwen-code and pi; the format is detected. Without a policy, it shows what
+    the session logs of Claude Code, Codex and pi; the format is detected. Without a policy, it shows what
     brim.wrap and the gateway would do: each conversation is cut to the window of its model, and the cut is held for the
     provider's cache. The policy window cuts each request by itself. The exit code is 1 if a request does not fit under
     one of the policies.

@@ -24,48 +24,48 @@ from brim.settings.project import SHIPPED
 from brim.settings.resolved import Resolved
 
 CHECKS = {
-    "setting out of bounds": "The run uses the bound, which is not the value in the file.",
-    "history without priority": "A decision of an early step is left out, while the newest reports stay.",
-    "key without meaning": "Whoever wrote it may expect that it does something.",
-    "budget about the window": "Instructions take a fifth of a window, notes a twentieth, and the answer half of it.",
-    "small model": "A small window is full before the budget is, and quality falls before that.",
+    "setting out of bounds": "Runs use the bound instead of the value in the file.",
+    "history without priority": "Decisions of early steps are left out, while the newest reports stay.",
+    "unknown key": "Its author may expect an effect.",
+    "budget close to the window": "Instructions usually take a fifth of it, notes a twentieth, and the answer half.",
+    "small model": "The window is full before the budget is used up, and quality drops earlier.",
     "same budgets for all flows": "A flow that builds needs more history than one that deploys.",
-    "agent without a class": "Their steps count as MEDIUM unless a word of their output says otherwise.",
-    "total budget is hit early": "So early in a flow every step still matters, and those left out are not seen at all.",
-    "window is full": "The model's window is full before the budget is, so a bigger budget changes nothing.",
-    "one large step": "A step with so much output takes the room of the others, or is truncated itself.",
-    "truncation notes to review": "The steps left out may have mattered, and nobody notices without looking.",
+    "agent without a class": "Its steps count as MEDIUM unless their output suggests another class.",
+    "total budget is hit early": "Early in a flow every step matters, and the model does not see the omitted ones.",
+    "window is full": "The window is full before the budget is used up, so a bigger budget changes nothing.",
+    "one large step": "Its output displaces other steps, or is truncated.",
+    "truncation notes to review": "The omitted steps may have mattered, and nothing else reports them.",
     "the newest step cut": "The end of a truncated output is lost for all later steps.",
     "older steps cut": "The end of a truncated output is lost for all later steps.",
-    "context loader misses files": "Files that were gathered and left out are searched again, by a dearer model.",
+    "context loader misses files": "A more expensive model has to find the same files again.",
     "files left out": "A step that gets only a path has to open the file itself.",
     "prompts are tiny": "With a budget far above the need, one long output costs much more than it should.",
-    "answer cut off": "A truncated answer is a failure: whatever builds on it fails later.",
-    "prompt refused": "HTTP 400 is how a server refuses a prompt that is longer than its window: the call is wasted.",
+    "answer cut off": "Steps that build on a truncated answer fail later.",
+    "prompt refused": "The server answers 400 to a prompt longer than its window, and the call is wasted.",
 }
 """Every check by its name, and why its finding matters; some need receipts."""
 
 _BUDGETS = (TOTAL, RECENT, OLDER)
 _CLASSES = ("critical", "high", "medium", "low")
 _SMALL = 131_072
-"""Tokens of a window that counts as small."""
+"""The largest window that counts as small, in tokens."""
 _LEAST_LEAN = 100_000
-"""Tokens of a window below which even the lean preset is too big."""
+"""The smallest window for the lean preset, in tokens."""
 _CUT_MARK = "... (truncated)"
 _EARLY = 10
-"""The number of steps from which it is usual that older ones are left out."""
+"""From this number of steps on, it is usual that older ones are left out."""
 _TINY = 4
-"""A pack is tiny if the budget holds this many of it."""
+"""A pack is tiny if the budget is this many times as large."""
 _ENOUGH = 3
-"""The least number of packs that shows what is usual."""
+"""The fewest packs from which a check generalises."""
 _FRAME = 80
-"""Characters around the output of a step, about."""
+"""About the characters around the output of a step."""
 _FILES = "curator.files_budget_chars"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProposedChange:
-    """The change of a setting that helps."""
+    """A change of a setting that fixes a finding."""
 
     key: str
     value: str
@@ -90,13 +90,13 @@ class Finding:
     check: str
     """The name of the check."""
     level: Literal["wrong", "advice"] = "wrong"
-    """`wrong` if something is lost or has no effect, `advice` if it could work better or cost less."""
+    """`wrong` if something is lost or has no effect; `advice` if it could be better or cheaper."""
     seen: str
     """The observation, with its numbers."""
     do: str
     """What to do."""
     changes: tuple[ProposedChange, ...] = ()
-    """The changes of settings that do it; empty if no setting helps."""
+    """The changes of settings for it; empty if no setting helps."""
 
     @property
     def why(self) -> str:
@@ -152,7 +152,7 @@ def _settings_findings(
                 yield finding
     for ignored in config.ignored:
         do = "Leave it if another program reads it; otherwise remove it."
-        yield Finding(check="key without meaning", level="advice", seen=ignored, do=do)
+        yield Finding(check="unknown key", level="advice", seen=ignored, do=do)
     flows = {name: config.resolve(profile=profile, flow=name) for name in config.flows}
     steps = {name: config.flow(name).steps for name in flows}
     for name, settings in flows.items():
@@ -186,7 +186,7 @@ def _window(settings: Resolved) -> Iterator[Finding]:
     usual = scaled(size)
     if 2 * tokens > size:
         yield Finding(
-            check="budget about the window",
+            check="budget close to the window",
             seen=f"{where}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
             f" {100 * tokens // size} % of the window of {size:,}",
             do=f"About a quarter of the window is usual: {usual.context_budget_chars:,} chars.",
@@ -300,7 +300,7 @@ class _RunStep:
 
     @property
     def needed(self) -> int:
-        """The budget with which the pack would have had all steps, about."""
+        """About the budget with which the pack would have included all steps."""
         if not self.steps:
             return _rounded(self.budget * self.total // max(self.included, 1), 10_000)
         missing = [_number(step.get("chars")) + _FRAME for step in self.steps if step.get("state") == "omitted"]
@@ -341,7 +341,7 @@ class _Run:
         self.settings = self._resolve()
 
     def scope(self, losing: Iterable[_RunStep]) -> Resolved:
-        """Return the narrowest settings that mend it: those of a step, if no other step of the run has the symptom."""
+        """Return the narrowest settings for a fix: those of a step, if no other step of the run has the symptom."""
         names = {step.step_id for step in losing}
         alone = len(names) == 1 and any(step.step_id not in names for step in self.steps)
         return self._resolve(step=names.pop()) if alone and names <= self._ids else self.settings
@@ -354,7 +354,7 @@ def _run_findings(run: _Run) -> Iterator[Finding]:
 
 
 def _left_out(run: _Run) -> Iterator[Finding]:
-    """Find the marker early in a flow: the total is too small."""
+    """Find truncation notes early in a flow: the total is too small."""
     early = [step for step in run.steps if step.omitted and step.total < _EARLY]
     if not early:
         return

@@ -158,8 +158,8 @@ class AccessMiddleware:
         headers, reads = request.headers, request.method in _READS
         # A page of another site may link to the studio, but neither read what it says nor write.
         links = reads and not request.scope["path"].startswith("/api/") and "origin" not in headers
-        told = [pair for pair in headers.items() if not (links and pair[0] == "sec-fetch-site")]
-        if (refusal := self._names.refusal(told)) is not None:
+        named = [pair for pair in headers.items() if not (links and pair[0] == "sec-fetch-site")]
+        if (refusal := self._names.refusal(named)) is not None:
             raise AccessDenied(refusal.status, refusal.problem + _ADVICE.get(refusal.status, ""))
         if reads:
             return
@@ -178,7 +178,7 @@ class AccessMiddleware:
             return
         if cookie is None or not self._access.continues(cookie):
             raise AccessDenied(401, "the token is missing or outdated: open the address that brim studio printed")
-        # The files of the page are in every wheel; the question takes longer than to send one.
+        # The files of the page are public, and this check takes longer than sending one.
         path = request.scope["path"]
         if (path == "/" or path.startswith("/api/")) and request.client is not None and is_foreign(*request.client):
             raise AccessDenied(403, "another user of this machine sends this cookie; use the token")
@@ -196,7 +196,7 @@ class AccessMiddleware:
 
 
 def _limited(receive: Receive) -> Receive:
-    """Return a `receive` that ends a body at its most bytes, whatever its content-length was."""
+    """Return a `receive` that ends a body after `MOST_BYTES`, whatever its content-length is."""
     size = 0
 
     async def receive_limited() -> Message:
@@ -211,7 +211,7 @@ def _limited(receive: Receive) -> Receive:
 def is_foreign(host: str, port: int) -> bool:
     """Return whether the socket of a client belongs to another user, and not to root.
 
-    Only Linux tells that, and only for clients on this machine; where nothing is known, no client is foreign.
+    Known only on Linux, for clients on this machine; otherwise no client is foreign.
     """
     try:
         address = ip_address(host)
@@ -224,7 +224,7 @@ def is_foreign(host: str, port: int) -> bool:
 
 
 def _owner(host: str, port: int, version: int) -> int | None:
-    """Return the user who owns a socket; `None` if the system does not say."""
+    """Return the user who owns a socket; `None` if it is unknown."""
     packed = socket.inet_pton(socket.AF_INET if version == 4 else socket.AF_INET6, host)
     words = [packed[i : i + 4] for i in range(0, len(packed), 4)]
     name = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"

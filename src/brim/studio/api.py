@@ -13,20 +13,16 @@ from typing import Any
 from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownName
 from brim.studio.views import (
     cache,
-    composition,
     doctor,
-    export,
     flows,
     gateway,
     insights,
     keep,
     lab,
     ledger,
-    models,
     preview,
     prompt,
     prompt_diff,
-    prompt_export,
     search,
     sessions,
     timeline,
@@ -41,11 +37,9 @@ READS: dict[str, View] = {
     "piece": lab.piece,
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
-    "prompt_part": prompt.prompt_part,
     "keep": keep.keep,
     "insights": insights.insights,
     "prompt_diff": prompt_diff.prompt_diff,
-    "prompt_export": prompt_export.prompt_export,
     "timeline": timeline.timeline,
     "cache": cache.cache,
     "ledger": ledger.ledger,
@@ -54,19 +48,18 @@ READS: dict[str, View] = {
     "sources": lab.sources,
     "flows": flows.flows,
     "settings": flows.settings,
-    "models": models.models,
     "gateway": gateway.gateway,
+    "doctor": doctor.doctor,
 }
 """Views that are read by GET; the query has their arguments."""
 
 WRITES: dict[str, View] = {
     "sparks": sessions.sparks,
     "open_file": sessions.open_file,
-    "compose": composition.compose,
-    "result": composition.result,
+    "result": lab.result,
     "fit": lab.fit,
     "returns": lab.returns,
-    "export": export.export,
+    "export": lab.export,
     "restore": ledger.restore,
     "pin": ledger.pin,
     "unpin": ledger.unpin,
@@ -78,18 +71,18 @@ WRITES: dict[str, View] = {
 }
 """Views with a JSON body, by POST; restore, pin, unpin, save, undo and fix write."""
 
-MASKED = ("about", "doctor", "flows", "settings", "models", "plan", "save", "undo", "fix")
-"""Views that show settings: what looks like a key in them is masked. The others show what the store has."""
+MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo", "fix")
+"""Views that show settings, in which text that looks like a key is masked. The others show the texts in the store."""
 
 
 def call(view: View, workspace: Workspace, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Call a view with the fields of a request that its parameters name.
 
-    A parameter that is annotated `str` must be a text that is not empty; `str | None` may be left out or empty. Any
-    other value is passed as it is, and checked by the view.
+    A parameter annotated `str` must be a non-empty string; `str | None` may be missing or empty. Any other value is
+    passed on, and checked by the view.
 
     Raises:
-        InvalidType: a text is missing, or is not a text.
+        InvalidType: a string is missing, or has another type.
         BrimError: the view refuses the request.
     """
     arguments = {}

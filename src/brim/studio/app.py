@@ -25,7 +25,6 @@ from brim.observe.uncaught import log_error
 from brim.store import shown_url
 from brim.studio import api
 from brim.studio.access import AccessMiddleware, StudioAccess
-from brim.studio.views import doctor
 from brim.studio.workspace import Workspace
 
 LOG = logging.getLogger("brim.studio")
@@ -58,8 +57,7 @@ class Studio:
         self._demo: Workspace | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._lock = Lock()
-        own = {"about": self.about, "doctor": lambda workspace: doctor.doctor(workspace, access)}
-        self._views: dict[str, dict[str, api.View]] = {"GET": {**api.READS, **own}, "POST": api.WRITES}
+        self._views: dict[str, dict[str, api.View]] = {"GET": {**api.READS, "about": self.about}, "POST": api.WRITES}
 
     def workspace(self, name: str) -> Workspace:
         """Return a workspace by its name; the demo is recorded when it is first used.

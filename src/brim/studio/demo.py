@@ -43,13 +43,18 @@ def _clock() -> Callable[[], float]:
 
 def record(folder: str) -> Workspace:
     """Record the demo in an empty directory, and return its workspace."""
-    url = FILE + os.path.join(folder, "demo.db")
     clock = _clock()
-    with open_store(url, clock=clock) as store, store.transaction():
+    with open_store(FILE + os.path.join(folder, "demo.db"), clock=clock) as store, store.transaction():
         _gateway(store)
         _loop(store, clock)
         _session(store, clock)
     _flows(folder)
+    return workspace(folder)
+
+
+def workspace(folder: str) -> Workspace:
+    """Return the workspace of a recorded demo."""
+    url = FILE + os.path.join(folder, "demo.db")
     return Workspace(name="demo", url=url, config=folder, runs=os.path.join(folder, "runs"))
 
 

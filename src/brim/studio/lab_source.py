@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import as_file, files
 from threading import RLock
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from brim.errors import DoesNotFit, InvalidType, UnknownName
 from brim.history.compact import mark
 from brim.history.history import History
 from brim.meter import catalogue
 from brim.receipts.capture import Capture
-from brim.receipts.receipt import Part, Receipt
-from brim.receipts.section import Priority
+from brim.receipts.receipt import Receipt
 from brim.requests.replay import replay
 from brim.sessions.log.overview import GATEWAY
 from brim.sessions.session import Session
@@ -29,40 +29,12 @@ from brim.studio.workspace import Workspace
 from brim.wire import Format, wire
 
 SAMPLE = "sample:agent"
-CHOICES: dict[str, dict[str, tuple[str, ...]]] = {
-    "sections": {
-        "policy": ("truncate_then_continue", "truncate_then_stop", "skip", "stop"),
-        "fill": ("order", "fair"),
-        "order": ("given", "priority"),
-    },
-    "messages": {"select": ("recency", "priority")},
-}
-"""The options that can be chosen, by the kind of the source."""
 _MOST_SOURCES = 60
-_MOST_NAMED = 40
-"""Sections that have a colour each; if there are more, they share that of their priority."""
-_ROLES = ("user", "assistant", "system")
-_MOST_EXCERPTS = 5_000
 _EXCERPT = 90
+"""Characters of the start of a piece."""
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 _OPTIONS = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note", "pin")
 """The options of a recorded fit that hold at any budget."""
-_PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
-
-
-class LabPieces(NamedTuple):
-    """What is the same for every piece at any budget, as columns."""
-
-    names: list[str]
-    priorities: list[str]
-    required: list[int]
-    """The indexes of the required pieces."""
-    sizes: list[int]
-    groups: list[str]
-    group: list[int]
-    """The index of each piece's group."""
-    excerpts: list[str]
-    """The start of each piece; empty if there are very many."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,78 +47,51 @@ class LabSource:
     budget: int
     """The budget of the recorded fit, or of the session."""
     model: str | None
-    refit: Callable[[int, Mapping[str, Any]], Receipt] = field(repr=False)
+    refit: Callable[[int], Receipt] = field(repr=False)
     text: Callable[[str], str] = field(repr=False)
     """Returns the text of a piece by its name."""
+    excerpt: Callable[[str], str] = field(repr=False)
+    """Returns the start of that text on one line."""
     size: Mapping[str, Any] | None = None
-    """The size of the recorded prompt as every screen shows it; what the lab fits is counted by brim, without what the
-    log does not hold."""
-    lock: RLock = field(default_factory=RLock, repr=False)
+    """The size of the recorded prompt as every screen shows it. The lab counts only what it can fit, without the parts
+    that a log lacks."""
+    _lock: RLock = field(default_factory=RLock, repr=False)
     _recorded: Receipt | None = field(default=None, repr=False)
-    _pieces: tuple[tuple[Any, ...], str, LabPieces] | None = field(default=None, repr=False)
 
-    def fit(self, budget: int, choices: Mapping[str, Any]) -> Receipt:
+    def fit(self, budget: int) -> Receipt:
         """Return the receipt at a budget; calls from several threads run one after the other.
 
         Raises:
             DoesNotFit: the required pieces are larger than the budget.
         """
-        with self.lock:
-            return self.refit(budget, choices)
+        with self._lock:
+            return self.refit(budget)
 
     @property
     def recorded(self) -> Receipt | None:
         """The fit at the recorded budget, or `None` if it does not fit."""
-        with self.lock:
+        with self._lock:
             if self._recorded is None:
                 try:
-                    self._recorded = self.refit(self.budget, {})
+                    self._recorded = self.refit(self.budget)
                 except DoesNotFit:
                     return None
             return self._recorded
 
-    @property
-    def choices(self) -> dict[str, tuple[str, ...]]:
-        """The options that can be chosen, with their values."""
-        return CHOICES[self.kind]
-
-    def pieces(self, parts: tuple[Part, ...]) -> tuple[str, LabPieces]:
-        """Return what is the same for the pieces at any budget, and a key that changes when they do."""
-        now = tuple((part.name, part.size, part.priority, part.required) for part in parts)
-        with self.lock:
-            if self._pieces is None or self._pieces[0] != now:
-                key = f"{hash((self.id, now)) & (1 << 64) - 1:x}"
-                texts = [self.text(part.name) for part in parts] if len(parts) <= _MOST_EXCERPTS else []
-                excerpts = [" ".join(text[: 2 * _EXCERPT].split())[:_EXCERPT] for text in texts]
-                self._pieces = (now, key, _columns(self.kind, parts, excerpts))
-            return self._pieces[1], self._pieces[2]
-
-
-def _columns(kind: str, parts: tuple[Part, ...], excerpts: list[str]) -> LabPieces:
-    names = [part.name for part in parts]
-    labels = ["required" if part.required else _PRIORITIES.get(part.priority, str(part.priority)) for part in parts]
-    if kind == "messages":
-        of = [_category(name, text) for name, text in zip(names, excerpts or [""] * len(names), strict=True)]
-    else:
-        of = names if len(parts) <= _MOST_NAMED else labels
-    groups = list(dict.fromkeys(of))
-    places = {name: at for at, name in enumerate(groups)}
-    required = [i for i, part in enumerate(parts) if part.required]
-    sizes = [part.size for part in parts]
-    return LabPieces(names, labels, required, sizes, groups, [places[name] for name in of], excerpts)
-
-
-def _category(name: str, text: str) -> str:
-    """Return the category of a turn, in the words of the other screens."""
-    found = _RANGE.match(name)
-    if found is None:
-        return name if name in ("tools", "system", "memory") else "other"
-    role, _, said = text.partition(": ")
-    if said.startswith(mark.SUMMARY_MARK):
-        return "summary"
-    if role == "assistant" and found[2] and int(found[2]) - int(found[1]) > 1:
-        return "tool results"
-    return {"tool": "tool results", "developer": "system"}.get(role, role if role in _ROLES else "messages")
+    def category(self, name: str) -> str:
+        """Return the category of a piece, in the words of the other screens; a section is its own category."""
+        if self.kind == "sections":
+            return name
+        found = _RANGE.match(name)
+        if found is None:
+            return name if name in ("tools", "system", "memory") else "other"
+        role, _, text = self.excerpt(name).partition(": ")
+        if text.startswith(mark.SUMMARY_MARK):
+            return "summary"
+        if role == "assistant" and found[2] and int(found[2]) - int(found[1]) > 1:
+            return "tool results"
+        names = {"tool": "tool results", "developer": "system"}
+        return names.get(role, role if role in ("user", "assistant", "system") else "messages")
 
 
 def listed(workspace: Workspace) -> list[dict[str, str]]:
@@ -199,11 +144,11 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
 
 
 def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] | None]:
-    """Return the input of the last prompt of a session as it was sent, and its size; or else its messages as they are.
+    """Return the input of the last prompt of a session, with its size; or its current history if no prompt has texts.
 
     Raises:
         UnknownName: there is no such session.
-        InvalidType: it is one of a gateway, which kept no texts.
+        InvalidType: a gateway recorded it without texts.
     """
     try:
         prompt = opened_prompt(workspace, name)
@@ -228,16 +173,15 @@ def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] |
 
 
 def of_capture(source: str, title: str, capture: Capture, size: Mapping[str, Any] | None = None) -> LabSource:
-    """Return the input of a fit, to be fitted again; each message of a history is counted once.
-
-    The choices of a request are those of its history.
-    """
+    """Return a source for the input of a fit; each message of a history is counted once."""
     texts = {section.name: section.text for section in capture.sections}
     turn = _turn_text(capture.messages or (), str(capture.options.get("format")))
 
-    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
-        changed = replace(capture, options={**capture.options, **choices}) if choices else capture
-        receipt: Receipt = replay(changed, budget=budget).receipt
+    def text(name: str) -> str:
+        return texts[name] if name in texts else turn(name)
+
+    def fit(budget: int) -> Receipt:
+        receipt: Receipt = replay(capture, budget=budget).receipt
         return receipt
 
     return LabSource(
@@ -248,12 +192,13 @@ def of_capture(source: str, title: str, capture: Capture, size: Mapping[str, Any
         model=capture.model or (capture.meter if catalogue.lookup(capture.meter) else None),
         kind="sections" if capture.kind == "sections" else "messages",
         refit=_refit(capture) if capture.kind == "messages" else fit,
-        text=lambda name: texts[name] if name in texts else turn(name),
+        text=text,
+        excerpt=cache(lambda name: " ".join(text(name)[: 2 * _EXCERPT].split())[:_EXCERPT]),
     )
 
 
-def _refit(given: Capture) -> Callable[[int, Mapping[str, Any]], Receipt]:
-    """Return the fit of a recorded history at any budget, without a held cut, with its tools and system prompt."""
+def _refit(given: Capture) -> Callable[[int], Receipt]:
+    """Return the fit of a recorded history at any budget, with its tools and system prompt, ignoring an earlier cut."""
     options = {name: given.options[name] for name in _OPTIONS if name in given.options}
     fixed: dict[str, Any] = {"tools": given.tools, "system": given.system, "capture": True}
     format = cast("Format", str(given.options["format"]))
@@ -261,13 +206,13 @@ def _refit(given: Capture) -> Callable[[int, Mapping[str, Any]], Receipt]:
     history = History(**(named if given.measure is None else {"meter": given.measure}), format=format)
     history.extend(given.messages or ())
 
-    def fit(budget: int, choices: Mapping[str, Any]) -> Receipt:
+    def fit(budget: int) -> Receipt:
         try:
-            return history.fit(budget, **fixed, **{**options, **choices}).receipt
+            return history.fit(budget, **fixed, **options).receipt
         except DoesNotFit:  # Like the session: a shorter summary is better than no prompt.
             if not options.get("pin"):
                 raise
-            return history.fit(budget, **fixed, **{**options, **choices, "pin": None}).receipt
+            return history.fit(budget, **fixed, **{**options, "pin": None}).receipt
 
     return fit
 

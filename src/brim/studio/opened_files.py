@@ -1,7 +1,7 @@
-"""The files that were opened in the studio: their conversations as sessions of a temporary store.
+"""Files that were opened in the studio: their conversations become sessions of a temporary store.
 
 A file is read in the background, in whatever format `brim audit` reads; a receipt becomes a session of one prompt.
-Nothing leaves the machine, and nothing is written beside the temporary store, which ends with the studio.
+Nothing leaves the machine. The temporary store is removed when the studio stops.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from brim.audit.trace import Place
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
 from brim.files.text_files import FileMatch
 from brim.receipts.receipt import Receipt
+from brim.sessions.status import Status
 from brim.store import Store, open_store
 from brim.studio.recorded_session import KIND, RecordedSession
 
@@ -31,8 +32,6 @@ FORMATS = (
     "or a receipt can be opened"
 )
 _SQLITE = b"SQLite format 3\x00"
-_MOST_RECEIPT = 64 * 1024 * 1024
-_MOST_NAME = 80
 
 
 class _Unreadable(Exception):
@@ -49,7 +48,7 @@ class OpenedFile:
     size: int = 0
     """Bytes of the file, unpacked."""
     done: int = 0
-    """Bytes that are read: each is read twice, to find the conversations and to count them."""
+    """Bytes that were read; each is read twice, to find the conversations and to count them."""
     problem: str = ""
     """Why it cannot be shown, in one sentence."""
     finished: bool = False
@@ -125,7 +124,7 @@ class OpenedFiles:
             raise InvalidValue("data", data[:40], "Base64") from error
         with open(self._uploads[upload], "ab") as file:
             file.write(content)
-        return upload, self.open(self._uploads.pop(upload), name[:_MOST_NAME] or "file") if last else None
+        return upload, self.open(self._uploads.pop(upload), name or "file") if last else None
 
     def files(self) -> list[OpenedFile]:
         """Return the files, the newest first."""
@@ -176,8 +175,8 @@ class OpenedFiles:
                 self._add_conversations(one, store, recording)
         except (BrimError, _Unreadable) as error:
             one.problem = str(error)
-        except Exception as error:  # A stranger's file must not end the studio, whatever it holds.
-            one.problem = f"it cannot be understood: {type(error).__name__}: {error}"
+        except Exception as error:  # A file from a stranger must not stop the studio.
+            one.problem = f"it cannot be read: {type(error).__name__}: {error}"
         one.finished = True
 
     def _add_conversations(self, one: OpenedFile, store: Store, recording: Recording) -> None:
@@ -229,30 +228,31 @@ class OpenedFiles:
             "model": receipt.capture.model if receipt.capture is not None else None,
             "receipt": values,
         }
-        numbers = dict.fromkeys(("warnings", "compactions", "sub_ticks", "overflows"), 0)
-        status = {
-            **{key: prompt[key] for key in ("used", "budget", "unit", "exact", "messages", "categories", "model")},
-            "session": name,
-            "window": receipt.budget,
-            "warning": receipt.budget,
-            "peak": receipt.used,
-            "reported": None,
-            "prompts": 1,
-            "utilization": 0.0,
-            "peak_utilization": 0.0,
-            "use": 0.0,
-            **numbers,
-        }
-        status["use"] = status["utilization"] = status["peak_utilization"] = receipt.used / max(1, receipt.budget)
+        status = Status(
+            session=name,
+            model=prompt["model"],
+            unit=receipt.unit,
+            exact=receipt.exact,
+            used=receipt.used,
+            budget=receipt.budget,
+            window=max(1, receipt.budget),
+            warning=receipt.budget,
+            peak=receipt.used,
+            reported=None,
+            warnings=0,
+            compactions=0,
+            sub_ticks=0,
+            overflows=0,
+            prompts=1,
+            messages=len(receipt.parts),
+        ).to_dict()
         store.append(name, [("prompt", prompt)], meta={"kind": KIND, "status": status, "file": one.name})
         self._sessions.add(name)
         one.sessions, one.prompts = [name], 1
 
 
 def _receipt(recording: Recording) -> Receipt | None:
-    """Return the receipt that a file is; `None` if it is something else."""
-    if recording.size > _MOST_RECEIPT:
-        return None
+    """Return the receipt in a file; `None` if the file is not a receipt."""
     with open(recording.path, "rb") as file:
         head = file.read(4_096)
         if not head.lstrip().startswith(b"{") or b'"budget"' not in head:

@@ -1,7 +1,7 @@
-"""The rows of one prompt: every part that was sent or left out, in its place, with its tokens, its text and why.
+"""The rows of one prompt: every part that was sent or left out, in order, with its tokens, its text and the reason.
 
-The tokens of the rows that were sent add up to the tokens of the prompt. Where the provider's way of counting is not
-published, the whole is an estimate that reported usage corrects, and a row of its own has that correction.
+The tokens of the rows that were sent add up to the tokens of the prompt. If a provider does not publish how it counts,
+the prompt is an estimate that reported usage corrects, and the row `correction` has the difference.
 """
 
 from __future__ import annotations
@@ -26,14 +26,11 @@ from brim.studio.recorded_session import UNLOGGED, scaled
 from brim.wire.message import Message
 
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
-_MOST_TEXT = 6_000_000
-"""Characters of all texts in one answer; over it, each long text is shortened and can be opened."""
-_SHORT = 4_000
 _MOST_LINES = 4_000
 """Lines of a shortened text that are compared with the original."""
 _WORDS = {
     "it fits whole": "It fits whole.",
-    "it always stays": "It always stays.",
+    "it always stays": "It is always kept.",
     "it was dropped": "It was left out.",
 }
 CORRECTION = "correction"
@@ -51,7 +48,6 @@ class PromptRows:
         found = _reasons(source.receipt.parts if source.receipt is not None else ())
         moved = {source.places[i] if source.places else i: why for i, why in found.items()}
         self._reasons = moved | dict(source.reasons)
-        self.clip: int | None = _SHORT if sum(map(_length, source.messages)) > _MOST_TEXT else None
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows, with the correction and the size of the prompt up to each."""
@@ -75,7 +71,7 @@ class PromptRows:
         return rows
 
     def _scale(self, rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Scale the estimates of recorded parts to what the provider reported; yield what the log does not hold."""
+        """Scale the estimates of recorded parts to the reported size; yield a row for the parts that the log lacks."""
         body = self._source.body
         unlogged, sent = body.get("unlogged") or 0, [row for row in rows if row["sent"]]
         sizes = scaled([row["units"] for row in sent], body["used"] - unlogged)
@@ -84,7 +80,7 @@ class PromptRows:
         for row, units in zip(sent, sizes, strict=True):
             row["units"] = row["was"] = units
         if unlogged:
-            why = "The provider counted it, and the log does not have it: the system prompt and the tools, as a rule."
+            why = "The provider counted it, but the log does not have it: usually the system prompt and the tools."
             yield self._row(UNLOGGED, "", unlogged, role=UNLOGGED, why=why)
 
     def rulers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -99,18 +95,17 @@ class PromptRows:
         stable = source.body.get("stable_prefix")
         if stable:
             same = [i for i, row in enumerate(rows) if row["sent"] and row["prefix"] <= stable]
-            found.append((same[-1] if same else -1, stable, "same as the prompt before up to here"))
+            found.append((same[-1] if same else -1, stable, "unchanged from the previous prompt up to here"))
         model = catalogue.lookup(source.model)
         least = model.cache.minimum if model is not None and model.cache is not None else None
         over = next((i for i, row in enumerate(rows) if row["sent"] and least and row["prefix"] >= least), None)
         if over is not None:
-            found.append((over, rows[over]["prefix"], f"the provider caches from {least:,} tokens on"))
+            found.append((over, rows[over]["prefix"], f"the provider caches prompts from {least:,} tokens"))
         return [{"after": after, "units": units, "text": text} for after, units, text in found]
 
     def _row(self, category: str, text: str, units: int, **more: Any) -> dict[str, Any]:
-        clipped = text if self.clip is None else text[: self.clip]
         row = {"category": category, "role": category, "name": "", "state": "whole", "units": units, "was": units}
-        row |= {"text": clipped, "chars": len(text), "why": "", "at": None, "sent": True, "taken": None, "from": None}
+        row |= {"text": text, "why": "", "at": None, "sent": True, "taken": None, "from": None}
         return {**row, **more}
 
     def _fixed(self) -> Iterator[dict[str, Any]]:
@@ -120,11 +115,11 @@ class PromptRows:
         if extra["tools"]:
             names = ", ".join(filter(None, map(tool_name, source.tools or ())))
             yield self._row(
-                "tools", _pretty(source.tools), extra["tools"], at="tools", name=names, why="It always stays."
+                "tools", _pretty(source.tools), extra["tools"], at="tools", name=names, why="It is always kept."
             )
         if extra["system"]:
             text = source.system if isinstance(source.system, str) else _system_text(source.system)
-            yield self._row("system", text, extra["system"], at="system", why="It always stays.")
+            yield self._row("system", text, extra["system"], at="system", why="It is always kept.")
 
     def _extra(self) -> dict[str, int]:
         source = self._source
@@ -143,7 +138,7 @@ class PromptRows:
     def _reply(self) -> Iterator[dict[str, Any]]:
         units = self._history.turns.chat.framing.reply
         if units:
-            why = "What the chat format adds at the end, where the answer begins."
+            why = "Tokens that the chat format adds before the answer."
             yield self._row("framing", "", units, role="start of the answer", why=why)
 
     def _messages(self) -> Iterator[dict[str, Any]]:
@@ -160,7 +155,7 @@ class PromptRows:
         yield from self._left_out(range(after, len(self._source.messages)))
 
     def _change(self, source: int | None, state: str, message: Message, units: int) -> dict[str, Any]:
-        """Return how a message was changed: its state, why, what it was, and what was taken out of it."""
+        """Return how a message was changed: its state, the reason, its original size, and the removed text."""
         why = self._reasons.get(source, "") if source is not None else ""
         if source is None or state == "whole":
             return {"state": state, "why": _worded(why) or _BECAUSE.get(state, ""), "was": units}
@@ -234,7 +229,7 @@ class PromptRows:
                 more["taken"] = taken(whole.get(part.name, ""), text)
             yield self._row("section", text, part.used if part.present else part.size, role=part.name, **more)
         if receipt.joins:
-            why = "Separators, and how tokens join where texts meet."
+            why = "Separators, and tokens that merge where texts meet."
             yield self._row("framing", "", receipt.joins, role="between the sections", why=why)
 
     def _sums(self) -> Iterator[dict[str, Any]]:
@@ -253,9 +248,9 @@ class PromptRows:
     def _correction(self, units: int) -> dict[str, Any]:
         if self._source.kind == "sums" and not self._source.body.get("categories"):
             return self._row("messages", "", units, why="Only the sum was recorded.")
-        why = "How this provider counts is not published: the parts are estimates, which its reported usage corrects."
+        why = "This provider does not publish how it counts: the parts are estimates, corrected by its reported usage."
         if self._source.body.get("exact"):
-            why = "The whole is counted at once: tokens join where texts meet."
+            why = "The prompt is counted as a whole: tokens merge where texts meet."
         return self._row(CORRECTION, "", units, role="correction of the estimate", why=why)
 
     def _read(self, raw: Any) -> Message:
@@ -266,11 +261,11 @@ class PromptRows:
 
 
 _BECAUSE = {
-    "note": "brim says here what was left out.",
-    "memory": "The memory that the program passed; it stands at the end.",
-    "system prompt": "It always stays.",
-    "summary": "It stands for earlier messages.",
-    "added": "brim added it.",
+    "note": "brim's note about what was left out.",
+    "memory": "The memory of the program, at the end of each prompt.",
+    "system prompt": "It is always kept.",
+    "summary": "It summarises earlier messages.",
+    "added": "Added by brim.",
 }
 
 
@@ -290,7 +285,7 @@ def _reasons(parts: Sequence[Part]) -> dict[int, str]:
 
 
 def _shown(message: Message) -> str:
-    """Return the text of a message as it is shown: its texts, calls, results and thinking, media by their kind."""
+    """Return the text to show for a message: its texts, calls, results and thinking; media by their kind."""
     lines = []
     for piece in message.pieces:
         if piece.kind in ("text", "output"):
@@ -307,7 +302,7 @@ def _shown(message: Message) -> str:
 
 
 def taken(original: str, text: str) -> list[list[str]]:
-    """Return an original and what was sent of it in pieces: `=` in both, `-` taken out, `+` put in.
+    """Return the difference between an original and the sent text in pieces: `=` in both, `-` removed, `+` added.
 
     The pieces of `=` and `-` together are the original.
     """
@@ -328,11 +323,6 @@ def taken(original: str, text: str) -> list[list[str]]:
         else:
             found += [[sign, "".join(lines)] for sign, lines in (("-", old[i:j]), ("+", new[k:m])) if lines]
     return found
-
-
-def _length(raw: Any) -> int:
-    content = raw.get("content") if isinstance(raw, Mapping) else None
-    return len(content) if isinstance(content, str) else len(str(raw))
 
 
 def _pretty(value: Any) -> str:

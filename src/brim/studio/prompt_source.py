@@ -1,4 +1,4 @@
-"""Where one prompt comes from, and what is known of it: as it was sent, as a file recorded it, or its sums alone."""
+"""One prompt of a session as it was recorded: as it was sent, by another program, or only its sums."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _REPLACED = "A compaction replaced it before this step."
 class PromptSource:
     """One prompt of a session."""
 
-    id: str
     session: str
     step: int
     """1 for the first prompt of the session."""
@@ -40,11 +39,11 @@ class PromptSource:
     entry: LogEntry
     prompts: SessionPrompts
     about: Mapping[str, Any]
-    """What the store's list of sessions shows of the session."""
+    """The row of the session in the store."""
     messages: Sequence[Any] = ()
-    """The messages that there were, those that were left out included."""
+    """All messages, including those that were left out."""
     sent: Sequence[tuple[int | None, Any]] = ()
-    """The messages that were sent, each with its index in `messages` if it is one of them."""
+    """The messages that were sent, each with its index in `messages`, or `None` if it was added or changed."""
     tools: Sequence[Any] | None = None
     system: Any = None
     format: Format = "openai"
@@ -52,13 +51,13 @@ class PromptSource:
     meter: BaseMeter = field(default_factory=lambda: meter(DEFAULT))
     receipt: Receipt | None = None
     reasons: Mapping[int, str] = field(default_factory=dict)
-    """Why a message is as it is, by its index, where the receipt does not say."""
+    """The reason for the state of a message, by its index, if the receipt has none."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of each section that is present."""
     sizes: Mapping[int, tuple[int, str]] = field(default_factory=dict, repr=False)
-    """The tokens and the category of each message, by its index, where they were recorded."""
+    """The recorded tokens and category of each message, by its index."""
     places: Sequence[int] = ()
-    """Where each message that the receipt knows is in `messages`, if others were added."""
+    """The index in `messages` of each message of the receipt, if others were added."""
 
     @property
     def body(self) -> Mapping[str, Any]:
@@ -87,7 +86,9 @@ class PromptSource:
             assert given is not None
             return replace(given, budget=int(self.body["budget"]))
         if self.receipt is None or self.receipt.capture is None:
-            raise InvalidType("receipt.capture", None, "the texts of a prompt: a session with capture=True keeps them")
+            raise InvalidType(
+                "receipt.capture", None, "the texts of a prompt: a session with capture=True records them"
+            )
         return self.receipt.capture
 
 
@@ -100,7 +101,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     store = workspace.store_of(session)
     found = store.session(session)
     about = {} if found is None else found.meta
-    prompts = workspace.index.session(store, session)
+    prompts = workspace.prompts(session)
     if not prompts.rows:
         raise UnknownName("session with a prompt", session, [row.id for row in store.sessions(limit=20)])
     last = len(prompts.rows)
@@ -110,7 +111,6 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     row = prompts.rows[chosen - 1]
     entry = store.entries(session, kinds=["prompt"], after=row["number"] - 1, limit=1)[0]
     source = PromptSource(
-        id=row["id"],
         session=session,
         step=chosen,
         kind="sums",
@@ -124,7 +124,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
     elif isinstance(entry.body.get("receipt"), Mapping):
         _fill_captured(source, entry.body)
         if source.kind == "sent":
-            _add_said(store, source)
+            _add_replaced(store, source)
     return source
 
 
@@ -135,7 +135,7 @@ def _model(about: Mapping[str, Any]) -> str | None:
 
 
 def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
-    """Add what the receipt of a prompt has."""
+    """Add the content of the receipt."""
     receipt = source.receipt = Receipt.from_dict(body["receipt"])
     given = receipt.capture
     if given is not None and given.kind == "sections":
@@ -155,9 +155,9 @@ def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
         source.sent = [(places.get(id(raw)), raw) for raw in [*head, *again]]
 
 
-def _add_said(store: Store, source: PromptSource) -> None:
-    """Add what was said before and is no longer among the messages, in its place: compactions replaced it."""
-    said = [entry.body for entry in _said(store, source)]
+def _add_replaced(store: Store, source: PromptSource) -> None:
+    """Add the earlier messages that compactions replaced, in their order."""
+    said = [entry.body for entry in _messages_before(store, source)]
     given = [json.dumps(raw, sort_keys=True) for raw in source.messages]
     known = {json.dumps(raw, sort_keys=True): raw for raw in (body.get("sent", body["message"]) for body in said)}
     merged, places, gone = _merged([*known], given)
@@ -167,7 +167,7 @@ def _add_said(store: Store, source: PromptSource) -> None:
     source.places, source.reasons = places, dict.fromkeys(gone, _REPLACED)
 
 
-def _said(store: Store, source: PromptSource) -> list[LogEntry]:
+def _messages_before(store: Store, source: PromptSource) -> list[LogEntry]:
     """Return the entries of the messages before a prompt."""
     entries = store.entries(source.session, kinds=["message"], limit=source.entry.number)
     return [entry for entry in entries if entry.number < source.entry.number]
@@ -176,7 +176,7 @@ def _said(store: Store, source: PromptSource) -> list[LogEntry]:
 def _meter(given: Capture) -> BaseMeter:
     from brim.meter import is_file, meter_for
 
-    # A receipt may be a stranger's: what it names is looked up, and never opened.
+    # A receipt may come from a stranger: the meter that it names is never opened as a file.
     return meter_for(None if given.meter is not None and is_file(given.meter) else given.meter, given.model)
 
 
@@ -186,11 +186,11 @@ def meter_of(model: str | None) -> BaseMeter:
 
 
 def _fill_recorded(store: Store, source: PromptSource) -> None:
-    """Add the messages of a recorded request, and those of earlier ones that it does not have."""
+    """Add the messages of a recorded request, and earlier messages that it does not have."""
     body = source.body
     attached = store.entries(source.session, kinds=["note"], after=body["attached"] - 1, limit=1)[0].body
     now = numbers_in(body["recorded"])
-    entries = {entry.number: entry for entry in _said(store, source)}
+    entries = {entry.number: entry for entry in _messages_before(store, source)}
     merged, places, gone = _merged(sorted(entries), now)
     source.kind, source.tools, source.system = "recorded", attached.get("tools"), attached.get("system")
     source.messages = [entries[number].body["message"] for number in merged]
@@ -204,7 +204,7 @@ def _fill_recorded(store: Store, source: PromptSource) -> None:
 
 
 def _format(store: Store, source: PromptSource) -> Format:
-    """Return the format of a recorded session, from the settings that held at its prompt."""
+    """Return the format of a recorded session, from the settings at its prompt."""
     notes = store.entries(source.session, kinds=["note"])
     known = [each.body["settings"] for each in notes if "settings" in each.body and each.number < source.entry.number]
     return cast("Format", (known[-1].get("format") if known else None) or "openai")
@@ -216,7 +216,7 @@ def numbers_in(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 
 def _merged(before: Sequence[K], now: Sequence[K]) -> tuple[tuple[K, ...], list[int], list[int]]:
-    """Return two lists of entries as one, the places of the second in it, and the places that only the first has."""
+    """Return two lists merged, the indexes of the second list in it, and the indexes of what only the first has."""
     merged: list[K] = []
     places: list[int] = []
     gone: list[int] = []

@@ -1,12 +1,11 @@
 """One conversation of an opened file, written to a store as a session, so that every screen can show it.
 
-brim did not send these requests, so it cut nothing: a prompt is the list of messages that it was recorded with. Each
-message is written once, and a prompt names the entries of its messages. What a program itself left out of a request
-follows from the request before.
+brim did not send these requests, so it cut nothing. Each message is written once, and a prompt lists the entries of its
+messages. What a program left out of a request follows from the previous request.
 
-The size of a prompt is what the provider reported, where it did. A log may lack the system prompt and the tools: what
-the provider counted beyond the messages of the shortest request is a category of its own, and the estimates of the
-messages are scaled to the rest, so that all of it adds up.
+The size of a prompt is the reported one, if there is one. A log may lack the system prompt and the tools. The tokens
+that the provider counted beyond the messages of the shortest request are a separate category, and the estimates of the
+messages are scaled to the rest, so that the parts add up.
 """
 
 from __future__ import annotations
@@ -33,13 +32,11 @@ from brim.wire import Format
 KIND = "file"
 """The kind of a session that was read from a file."""
 ASSUMED = 128_000
-"""Tokens of the window of a model that the catalogue does not know."""
+"""The window of a model that is not in the catalogue, in tokens."""
 UNLOGGED = "not in the log"
-"""The category of what the provider counted and the log does not hold: the system prompt and the tools, as a rule."""
+"""The category of tokens that the provider counted and the log lacks: usually the system prompt and the tools."""
 _BELIEVED = 2
-"""How many times what the provider reported the messages may count before the report is not believed."""
-_LINES = 400
-"""Entries that are written at once."""
+"""A reported size is ignored if the messages count more than this many times as much."""
 
 
 class RecordedSession:
@@ -88,12 +85,12 @@ class RecordedSession:
         self._request(step.messages, step.length, step)
 
     def finish(self) -> None:
-        """Write what is left, and the status."""
+        """Write the remaining entries, and the status."""
         step = self._last
         if self._settings is None or step is None:
             return
         if step.request.whole and len(step.messages) > step.length:
-            # A file with messages and no model is a transcript; its last words may still wait for an answer.
+            # A file with messages and no model is a transcript; its last message may still need an answer.
             if is_reply(step.messages[-1]):
                 self._entries(step.messages[step.length :])
             else:
@@ -184,9 +181,9 @@ class RecordedSession:
         self._usage(step)
 
     def _measured(self, counted: dict[str, int], request: RecordedRequest, *, exact: bool) -> dict[str, Any]:
-        """Return the size of a request with its parts: what was counted, corrected by what the provider reported."""
+        """Return the size of a request with its parts: the counted tokens, corrected by the reported ones."""
         total, reported = sum(counted.values()), None if request.usage is None else request.usage[0]
-        if reported is not None and reported * _BELIEVED < total:  # Some logs leave out what was cached.
+        if reported is not None and reported * _BELIEVED < total:  # Some logs omit cached tokens.
             reported = None
         holds_all = bool({"system", "tools"} & counted.keys())
         if reported is not None and not holds_all and total <= self._least:
@@ -279,8 +276,6 @@ class RecordedSession:
         """Add an entry, and return its number."""
         self._lines.append((kind, body))
         self._number += 1
-        if len(self._lines) >= _LINES:
-            self._flush()
         return self._number
 
     def _flush(self, meta: Mapping[str, Any] | None = None) -> None:

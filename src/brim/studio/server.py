@@ -73,7 +73,7 @@ def config(studio: Studio) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=2,
         ws="none",
-        # Both bounds hold before the token is looked at.
+        # Both limits apply before the token is checked.
         http="h11",
         h11_max_incomplete_event_size=_MOST_HEAD,
         limit_concurrency=_MOST_CONNECTIONS,

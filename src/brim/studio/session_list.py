@@ -1,4 +1,4 @@
-"""The sessions of a workspace as rows: read from the stores at most once a second, less often if they are many."""
+"""The sessions of a workspace as rows, read from the stores less often the longer that takes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from brim.store.base import SessionRow, Store
 from brim.wire import format_of, wire
 
 _MOST_SESSIONS = 20_000
-_FRESH = 1.0
-"""Seconds for which the list is returned without a look at the stores, at the least."""
 _IDLE = 10
-"""How many times longer than it took to read them the sessions are then kept."""
+"""The rows are kept this many times as long as it took to read them."""
 _FIRST_ENTRIES = 8
-"""Entries of a session in which its task is looked for."""
+"""Entries at the start of a session that may hold its task."""
 _TITLE = 70
 """Characters of a title."""
 _SCANNED = 2_000
@@ -49,35 +47,35 @@ class SessionList:
         return self._titles[name]
 
     def shown_title(self, name: str) -> str:
-        """Return the title of a session in small letters, if it was shown; all titles of a large store are not read."""
+        """Return the title of a session in lower case, if it was shown: a large store has too many to read them all."""
         return self._titles.get(name, "").casefold()
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each session, the last written first; those of which nothing was sent yet are left out."""
+        """Return a row for each session with a prompt, the last written first."""
         began = monotonic()
         if began > self._until:
             listed = [row for store in self._stores() for row in store.sessions(limit=_MOST_SESSIONS)]
             self._rows = sorted(filter(None, map(_row, listed)), key=lambda row: -row["updated"])
             now = monotonic()
-            self._until = now + max(_FRESH, _IDLE * (now - began))
+            self._until = now + _IDLE * (now - began)
         return self._rows
 
 
 def _task(store: Store, name: str) -> str:
-    """Return the first words that a person said in a session."""
+    """Return the first words of the user in a session."""
     for entry in store.entries(name, kinds=["message", "prompt"], limit=_FIRST_ENTRIES):
         receipt = entry.body.get("receipt")
         given = receipt.get("capture") if isinstance(receipt, Mapping) else None
         messages = [entry.body["message"]] if entry.kind == "message" else (given or {}).get("messages") or ()
         for raw in messages:
-            text = _said(raw)
+            text = _user_words(raw)
             if text:
                 return text if len(text) <= _TITLE else f"{text[:_TITLE].rpartition(' ')[0] or text[:_TITLE]} …"
     return ""
 
 
-def _said(raw: Any) -> str:
-    """Return the words of a person in a message, without what a program put around them."""
+def _user_words(raw: Any) -> str:
+    """Return the words of the user in a message, without what a program put around them."""
     try:
         message = wire(format_of([raw]) or "openai").read(raw, 0)
     except BrimError:
@@ -122,12 +120,12 @@ def _row(row: SessionRow) -> dict[str, Any] | None:
 
 
 def _problems(numbers: Mapping[str, Any]) -> list[str]:
-    """Return what went wrong in a session, in words."""
+    """Return the problems of a session, the worst first."""
     found = []
     if numbers["overflows"]:
         found.append("refused as too long" if numbers["overflows"] == 1 else f"refused {numbers['overflows']:,} times")
     if numbers["budget"] and numbers["peak"] > numbers["budget"]:
-        found.append("over its window")
+        found.append("over its budget")
     if numbers["warnings"]:
         found.append("warned")
     return found

@@ -20,12 +20,11 @@ from brim.settings.config import Config
 from brim.settings.loader import load
 from brim.store import Store, open_store
 from brim.studio.opened_files import OpenedFiles
-from brim.studio.prompt_index import PromptIndex
+from brim.studio.prompt_index import SessionPrompts, prompts_of
+from brim.studio.receipt_files import ReceiptFiles
 from brim.studio.session_list import SessionList
 
 FILE = "sqlite:///"
-_MOST_PLANS = 50
-"""Planned changes that can still be saved; older ones are forgotten."""
 _MOST_CACHED = 16
 """Prompts and sessions of the budget lab that stay in memory."""
 
@@ -45,15 +44,16 @@ class Workspace:
     lock: RLock = field(default_factory=RLock, repr=False)
     files: OpenedFiles = field(default_factory=OpenedFiles, repr=False)
     """Files that were opened, with a temporary store."""
-    index: PromptIndex = field(init=False, repr=False)
+    receipts: ReceiptFiles = field(init=False, repr=False)
     sessions: SessionList = field(init=False, repr=False)
+    _prompts: dict[str, SessionPrompts] = field(default_factory=dict, repr=False)
     _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
     _store: Store | None = field(default=None, repr=False)
-    _plans: OrderedDict[str, SettingChange] = field(default_factory=OrderedDict, repr=False)
+    _plans: dict[str, SettingChange] = field(default_factory=dict, repr=False)
     _saved: list[SettingChange] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self.index = PromptIndex(self.stores, self.runs)
+        self.receipts = ReceiptFiles(self.runs)
         self.sessions = SessionList(self.stores)
 
     def find_store(self) -> Store | None:
@@ -98,6 +98,14 @@ class Workspace:
         """
         return self.files.store_of(session) or self.store()
 
+    def prompts(self, session: str) -> SessionPrompts:
+        """Return the prompts of a session as they are now.
+
+        Raises:
+            SourceError: there is no store.
+        """
+        return prompts_of(self._prompts, self.store_of(session), session)
+
     def settings(self, replaced: Mapping[str, str] | None = None) -> Config:
         """Return the settings as the files have them now.
 
@@ -110,9 +118,12 @@ class Workspace:
         return load(self.config, os.environ, {}, replaced)
 
     def cache(self, name: str, value: Any) -> None:
-        """Keep a value in memory under a name, and drop the one that was not used for the longest time."""
+        """Keep a value in memory under a name, and drop the least recently used one."""
         with self.lock:
-            _keep(self._cache, name, value, _MOST_CACHED)
+            self._cache[name] = value
+            self._cache.move_to_end(name)
+            if len(self._cache) > _MOST_CACHED:
+                self._cache.popitem(last=False)
 
     def cached(self, name: str) -> Any:
         """Return the value that is cached under a name, or `None`."""
@@ -124,8 +135,7 @@ class Workspace:
     def plan(self, change: SettingChange) -> str:
         """Keep a change until it is saved, and return its id."""
         plan = uuid4().hex
-        with self.lock:
-            _keep(self._plans, plan, change, _MOST_PLANS)
+        self._plans[plan] = change
         return plan
 
     def planned(self, plan: str) -> SettingChange:
@@ -134,10 +144,9 @@ class Workspace:
         Raises:
             UnknownName: there is no such plan, or it was saved already.
         """
-        with self.lock:
-            if plan not in self._plans:
-                raise UnknownName("planned change", plan, [], "Show the change again, then save it")
-            return self._plans[plan]
+        if plan not in self._plans:
+            raise UnknownName("planned change", plan, [], "Show the change again, then save it")
+        return self._plans[plan]
 
     def save(self, plan: str) -> SettingChange:
         """Write a planned change.
@@ -181,10 +190,3 @@ class Workspace:
             if self._store is not None:
                 self._store.close()
                 self._store = None
-
-
-def _keep(values: OrderedDict[str, Any], name: str, value: Any, most: int) -> None:
-    values[name] = value
-    values.move_to_end(name)
-    while len(values) > most:
-        values.popitem(last=False)

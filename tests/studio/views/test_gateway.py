@@ -14,15 +14,20 @@ from brim.gateway.report import traffic
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.history.compact.secrets import REMOVED
 from brim.sessions.conversations import conversation as conversations
+from brim.sessions.log.overview import overview
 from brim.studio.views.gateway import TRAFFIC
 from gateway.conftest import asked, conversation, post
 from hostile.test_canaries import FORMLESS, SHAPES, secret_of
 from model_server import ModelServer, running
 
 
+def conversations_of(served):
+    return [row.to_dict() for row in overview(served.studio.workspace("demo").store()).gateway]
+
+
 def test_conversations_are_listed_with_their_newest_prompt_and_their_cuts(served):
     told = served.get("gateway")[1]
-    rows = {row["id"].rpartition(".")[2]: row for row in told["sessions"]}
+    rows = {row["id"].rpartition(".")[2]: row for row in conversations_of(served)}
     assert rows
     cut = [each for each in told["requests"] if each.get("cut")]
     for row in rows.values():
@@ -31,6 +36,18 @@ def test_conversations_are_listed_with_their_newest_prompt_and_their_cuts(served
         assert (row["used"], row["before"], row["budget"]) == (newest["after"], newest["before"], newest["budget"])
         assert row["cuts"] == max(each["cut"] for each in cut if each["session"] == row["id"]) > 0
         assert row["window"] == 6_000
+
+
+def test_requests_have_their_tokens_before_and_after_and_the_time_that_was_added(served):
+    told = served.get("gateway")[1]
+    cut = [each for each in told["requests"] if each.get("edits")]
+    assert cut
+    for each in cut:
+        assert each["budget"] * 0.1 < each["after"] <= each["budget"]
+        assert each["after"] < each["before"]
+    (one,) = told["gateways"]
+    assert sum(one["ends"].values()) == len(told["requests"]) == one["newest"]
+    assert 0 < one["overhead_ms"]["p50"] <= one["overhead_ms"]["p99"]
 
 
 @contextmanager
@@ -109,7 +126,7 @@ def test_a_gateway_that_ended_or_fell_silent_is_shown_as_stopped(alone):
 @pytest.mark.parametrize("view", ["timeline", "ledger", "cache", "prompt"])
 def test_a_conversation_of_a_gateway_opens_on_every_screen_of_a_session(served, view):
     """Four screens said that there is no such session, in the demo that is shipped."""
-    row = max(served.get("gateway")[1]["sessions"], key=lambda each: each["cuts"])
+    row = max(conversations_of(served), key=lambda each: each["cuts"])
     status, shown = served.get(view, session=row["id"])
     assert status == 200, shown
     used = shown.get("used") or shown["status"]["used"]

@@ -10,33 +10,21 @@ from hypothesis import strategies as st
 import brim
 from brim.cli import main
 from brim.errors import DoesNotFit
-from brim.history.request_body import read_request
-from brim.settings.spec import read_spec
 from brim.studio import lab_source
 from brim.studio.views import lab
-from brim.studio.views.export import export
 from brim.studio.workspace import Workspace
 from properties import examples
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory):
-    from brim.studio import demo
-
-    made = demo.record(str(tmp_path_factory.mktemp("demo")))
-    yield made
-    made.close()
+def workspace(served):
+    """The demo."""
+    return served.studio.workspace("demo")
 
 
 def rows(told):
-    """Return the name, the state and the use of each piece."""
-    now = told["now"]
-    states = [now["states"][at] for at in now["state"]]
-    return list(zip(told["pieces"]["names"], states, now["used"], strict=True))
-
-
-def states(workspace, opened, budget, **choices):
-    return {name: state for name, state, _ in rows(lab.fit(workspace, opened, budget, choices))}
+    """Return the name, the state, the use and the reason of each piece."""
+    return [(piece["name"], piece["state"], piece["used"], piece["reason"]) for piece in told["pieces"]]
 
 
 def fresh(source, budget, workspace):
@@ -59,7 +47,7 @@ def fresh(source, budget, workspace):
 @examples(25)
 @given(budget=st.integers(0, 9_000), opened=st.sampled_from([lab_source.SAMPLE, "session:orders-incident"]))
 def test_every_budget_gives_what_the_library_gives(workspace, budget, opened):
-    told = lab.fit(workspace, opened, budget, None)
+    told = lab.fit(workspace, opened, budget)
     if not told["fits"]:
         with pytest.raises(DoesNotFit) as caught:
             fresh(opened, budget, workspace)
@@ -67,31 +55,18 @@ def test_every_budget_gives_what_the_library_gives(workspace, budget, opened):
         return
     receipt = fresh(opened, budget, workspace)
     assert told["used"] == receipt.used <= budget
-    assert rows(told) == [(part.name, part.state, part.used) for part in receipt.parts]
-    reasons = [told["now"]["reasons"][at] for at in told["now"]["reason"]]
-    assert reasons == [part.reason for part in receipt.parts]
+    assert rows(told) == [(part.name, part.state, part.used, part.reason) for part in receipt.parts]
     assert told["dropped"] == sum(part.state == "dropped" for part in receipt.parts)
     assert told["exact"] == receipt.exact
 
 
-def test_what_is_the_same_at_any_budget_is_sent_once(workspace):
-    first = lab.fit(workspace, lab_source.SAMPLE, 2_600, None)
-    again = lab.fit(workspace, lab_source.SAMPLE, 2_700, None, first["key"])
-    assert "pieces" in first
-    assert "pieces" not in again
-    assert again["key"] == first["key"]
-    assert len(again["now"]["used"]) == len(first["pieces"]["names"])
-    assert "pieces" in lab.fit(workspace, "session:orders-incident", 2_700, None, first["key"])
-
-
-@pytest.mark.parametrize("budget", [1_700, 2_400, 3_100])
-@pytest.mark.parametrize("opened", [lab_source.SAMPLE, "session:orders-incident"])
+@pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 1_700), ("session:orders-incident", 2_400)])
 def test_a_dropped_piece_returns_at_the_reported_budget_and_not_one_below(workspace, opened, budget):
-    dropped = {name for name, state in states(workspace, opened, budget).items() if state == "dropped"}
-    back = lab.returns(workspace, opened, budget, None)["returns"]
+    dropped = {name for name, state, *_ in rows(lab.fit(workspace, opened, budget)) if state == "dropped"}
+    back = lab.returns(workspace, opened, budget)["returns"]
     assert dropped == set(back)
     for name in dropped:
-        units, exact = lab.returns(workspace, opened, budget, None, name)["returns"][name]
+        units, exact = lab.returns(workspace, opened, budget, name)["returns"][name]
         assert exact
         assert units <= back[name][0]
         there = {part.name: part.state for part in fresh(opened, units, workspace).parts}
@@ -100,31 +75,14 @@ def test_a_dropped_piece_returns_at_the_reported_budget_and_not_one_below(worksp
         assert before[name] == "dropped"
 
 
-def test_another_policy_gives_what_the_library_gives(workspace):
-    told = lab.fit(workspace, lab_source.SAMPLE, 2_600, None)
-    assert told["choices"]["policy"]
-    for name, values in told["choices"].items():
-        for value in values:
-            assert lab.fit(workspace, lab_source.SAMPLE, 2_600, {name: value})["fits"]
-    given = lab_source.sample_receipt().capture
-    options = {key: value for key, value in {**given.options, "policy": "stop"}.items() if value is not None}
-    stopped = brim.fit(list(given.sections), 2_600, model=given.model, **options).receipt
-    shown = lab.fit(workspace, lab_source.SAMPLE, 2_600, {"policy": "stop"})
-    assert rows({**shown, "pieces": told["pieces"]}) == [(part.name, part.state, part.used) for part in stopped.parts]
-    assert shown["dropped"] > told["dropped"]
-
-
-@pytest.mark.parametrize(
-    ("budget", "choices"),
-    [(-1, None), (True, None), ("7", None), (10**12, None), (900, {"nothing": "x"}), (900, []), (900, {"fill": "all"})],
-)
-def test_an_invalid_budget_or_choice_is_refused(workspace, budget, choices):
+@pytest.mark.parametrize("budget", [-1, True, "7", 10**12])
+def test_an_invalid_budget_is_refused(workspace, budget):
     with pytest.raises(brim.InvalidValue):
-        lab.fit(workspace, lab_source.SAMPLE, budget, choices)
+        lab.fit(workspace, lab_source.SAMPLE, budget)
 
 
 def test_the_prefix_that_a_cache_would_still_hold_is_what_both_prompts_begin_with(workspace):
-    recorded = lab.fit(workspace, lab_source.SAMPLE, None, None)
+    recorded = lab.fit(workspace, lab_source.SAMPLE, None)
     assert recorded["prefix"] <= recorded["used"] == recorded["prefix_of"]
     meter = brim.meter("gpt-5")
     first = lab_source.sample_receipt().capture
@@ -133,19 +91,19 @@ def test_the_prefix_that_a_cache_would_still_hold_is_what_both_prompts_begin_wit
         brim.fit(list(first.sections), budget, model=first.model, **options).text for budget in (first.budget, 2_600)
     ]
     shared = next(i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
-    told = lab.fit(workspace, lab_source.SAMPLE, 2_600, None)
+    told = lab.fit(workspace, lab_source.SAMPLE, 2_600)
     assert 0 < told["prefix"] <= meter.count(texts[0][:shared])
 
 
 def test_a_cost_is_the_catalogues_and_unknown_where_it_has_none(workspace, tmp_path):
-    told = lab.fit(workspace, lab_source.SAMPLE, 2_600, None)
+    told = lab.fit(workspace, lab_source.SAMPLE, 2_600)
     assert told["cost_usd"] == pytest.approx(told["used"] * 1.25 / 1e6)
     assert told["cost_change_usd"] < 0
     assert told["cost_cached_usd"] < told["cost_usd"]
     receipt = brim.fit([brim.Section("a", "some words")], 100, meter="chars", capture=True).receipt
     none = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
     none.cache("receipt:chars", lab_source.of_capture("receipt:chars", "chars", receipt.capture))
-    told = lab.fit(none, "receipt:chars", 100, None)
+    told = lab.fit(none, "receipt:chars", 100)
     assert (told["cost_usd"], told["cost_change_usd"], told["cost_cached_usd"]) == (None, None, None)
 
 
@@ -156,51 +114,29 @@ def test_presets_have_each_model_in_use_and_the_usual_sizes(workspace):
     assert [presets[name] for name in ("8k", "32k", "128k", "200k", "1M")] == [8_000, 32_000, 128_000, 200_000, 10**6]
 
 
-def test_a_saved_prompt_is_a_spec_that_gives_the_same_and_a_receipt_that_replays_to_the_same(workspace, tmp_path):
-    made = export(workspace, lab_source.SAMPLE, 2_600, {"fill": "fair"})
-    spec, receipt = made["files"]
-    path = tmp_path / spec["name"]
-    path.write_text(spec["text"], encoding="utf-8")
-    again = read_spec(str(path)).fit().receipt
-    assert (again.used, again.budget) == (made["used"], 2_600)
-    assert [part.used for part in again.parts] == [
-        used for _, _, used in rows(lab.fit(workspace, lab_source.SAMPLE, 2_600, {"fill": "fair"}))
-    ]
-    assert brim.replay(receipt["text"]).receipt.used == made["used"]
-    for command in [*spec["run"], *receipt["run"]]:
-        (tmp_path / receipt["name"]).write_text(receipt["text"], encoding="utf-8")
-        argv = [
-            part if part not in (spec["name"], receipt["name"]) else str(tmp_path / part) for part in command.split()
-        ]
-        assert main(argv[1:]) == 0
-
-
-@pytest.mark.parametrize(
-    "text", ["08", "no", " a\n\n  b \n", "x: [1", "\t- y\n", "\u0085\u2028\ufeff\x7f", "|", '"', "1_0"]
-)
-def test_a_saved_text_comes_back_to_the_character(tmp_path, text):
-    receipt = brim.fit(
-        [brim.Section(text.strip() or "s", text), brim.Section("e", [text, "b"])], 500, capture=True
-    ).receipt
-    workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
-    workspace.cache("receipt:x", lab_source.of_capture("receipt:x", "x", receipt.capture))
-    made = export(workspace, "receipt:x", 500, None)["files"][0]
+@pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 2_600), ("session:orders-incident", 5_000)])
+def test_a_saved_fit_is_a_receipt_that_replays_to_the_same(workspace, tmp_path, opened, budget):
+    made = lab.export(workspace, opened, budget)
+    assert brim.replay(made["text"]).receipt.used == lab.fit(workspace, opened, budget)["used"]
     path = tmp_path / made["name"]
-    path.write_text(made["text"], encoding="utf-8", newline="")
-    again = read_spec(str(path)).fit(capture=True).receipt.capture
-    assert [each.content for each in again.sections] == [each.content for each in receipt.capture.sections]
-
-
-def test_a_saved_conversation_is_a_request_that_gives_the_same(workspace, tmp_path):
-    budget = 5_000
-    request, receipt = export(workspace, "session:orders-incident", budget, None)["files"]
-    path = tmp_path / request["name"]
-    path.write_text(request["text"], encoding="utf-8")
-    fitted = read_request(str(path)).fit(budget=budget, meter="gpt-5")
-    assert fitted.used == lab.fit(workspace, "session:orders-incident", budget, None)["used"]
-    assert brim.replay(receipt["text"]).receipt.used == fitted.used
-    argv = [part if part != request["name"] else str(path) for part in request["run"][0].split()]
+    path.write_text(made["text"], encoding="utf-8")
+    argv = [str(path) if word == made["name"] else word for word in made["command"].split()]
     assert main(argv[1:]) == 0
+
+
+def test_the_pieces_of_a_history_have_the_categories_of_the_other_screens(workspace):
+    told = lab.fit(workspace, "session:orders-incident", 5_000)
+    groups = {piece["group"] for piece in told["pieces"]}
+    assert groups == {"tools", "system", "summary", "user", "assistant", "tool results"}
+    assert {piece["group"] for piece in lab.fit(workspace, lab_source.SAMPLE, 2_600)["pieces"]} >= {"rules", "lessons"}
+
+
+def test_the_prompt_of_a_fit_is_what_is_sent(workspace):
+    made = lab.result(workspace, lab_source.SAMPLE, 2_600)
+    assert brim.meter("gpt-5").count(made["text"]) == made["used"] <= 2_600
+    assert "lessons" in made["receipt"]
+    messages = json.loads(lab.result(workspace, "session:orders-incident", 2_400)["text"])
+    assert messages[-1]["content"].startswith("Write the summary for the morning")
 
 
 def many(count):
@@ -214,12 +150,12 @@ def test_two_thousand_pieces_are_fitted_anew_in_a_tenth_of_a_second(tmp_path):
     receipt = brim.fit(many(2_000), 20_000, model="gpt-5", capture=True).receipt
     workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
     workspace.cache("receipt:big", lab_source.of_capture("receipt:big", "big", receipt.capture))
-    key = lab.fit(workspace, "receipt:big", 15_000, None)["key"]
+    lab.fit(workspace, "receipt:big", 15_000)
     took = []
-    for budget in range(10_000, 30_000, 1_000):
+    for budget in range(10_000, 20_000, 1_000):
         began = time.process_time()
-        told = lab.fit(workspace, "receipt:big", budget, None, key)
+        told = lab.fit(workspace, "receipt:big", budget)
         took.append(time.process_time() - began)
-        assert len(told["now"]["used"]) == 2_000
-    assert len(json.dumps(told)) < 40_000
+        assert len(told["pieces"]) == 2_000
+    assert len(json.dumps(told)) < 800_000
     assert sorted(took)[len(took) // 2] < 0.1

@@ -107,8 +107,8 @@ def test_rulers_stand_at_cache_marks_and_where_the_last_prompt_ends(workspace, t
     first = told["rows"][1]
     assert (told["rows"][0]["category"], first["category"]) == ("system", "user")
     assert rulers["cache mark"] == {"after": 1, "units": first["prefix"], "text": "cache mark"}
-    assert rulers["same as the prompt before up to here"]["after"] == 1
-    assert any(name.startswith("the provider caches from") for name in rulers)
+    assert rulers["unchanged from the previous prompt up to here"]["after"] == 1
+    assert any(name.startswith("the provider caches prompts from") for name in rulers)
 
 
 @pytest.mark.parametrize("format", list(TOOLS))

@@ -29,3 +29,13 @@ def test_the_cost_of_a_call_is_that_of_the_catalogue_or_unknown(served, alone):
     session.add({"role": "user", "content": "hello"})
     session.record_usage(input_tokens=session.prompt().used, output_tokens=2)
     assert alone.get("timeline", workspace="mine", session="s")[1]["points"][0]["cost_usd"] is None
+
+
+def test_usage_of_several_passes_is_not_the_size_of_one_prompt(alone):
+    store = brim.open_store(f"sqlite:///{alone.folder}/brim.db")
+    session = brim.Session(window=2_000, model="gpt-5", store=store, id="s")
+    session.add({"role": "user", "content": "hello"})
+    session.prompt()
+    for usage, reported in (({"input": 9}, 9), ({"input": 27, "passes": 3}, None)):
+        store.append("s", [("usage", usage)])
+        assert alone.get("timeline", workspace="mine", session="s")[1]["points"][0]["size"]["reported"] == reported

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from brim.audit.fields import first, mapping
-from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel, pi, qwen_code
+from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel, pi
 from brim.audit.trace import RecordingFormat, TraceItem
 
 FORMATS: tuple[RecordingFormat, ...] = (
     otel.FORMAT,
     codex.FORMAT,
-    qwen_code.FORMAT,
     pi.FORMAT,
     claude_code.FORMAT,
     langsmith.FORMAT,

@@ -1,8 +1,7 @@
-"""The provider's cache: for each call, how much of the prompt it could have found, how much it found, and why less.
+"""The provider's cache: for each call, the tokens that it could have read, those that it read, and the reason.
 
-After a call the provider has its whole prompt. What of that the next prompt could have read from the cache, and did
-not, is lost: it was paid in full. The log says what happened in between. If prompts were captured, the first message
-that differs is shown.
+After a call the provider has the whole prompt. Tokens that the next prompt could have read from the cache and did not
+were paid in full. If prompts were captured, the first message that differs is shown.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from brim.wire import format_of
 
 _MOST_CALLS = 500
 _NEAR = 256
-"""Tokens by which a healthy cache may lag behind: it grows in steps."""
+"""Tokens by which a cache may lag behind the prompt, since it grows in steps."""
 EXCERPT = 200
 """Characters of an excerpt; a quarter of them stand before the difference."""
 _FINE = ("first", "cached", "minimum", "unknown")
@@ -34,13 +33,13 @@ REASONS = {
     "first": "The first prompt of the session: the cache was empty.",
     "tools": "The tool definitions changed, and they precede everything else.",
     "system": "The system prompt changed, and it precedes the messages.",
-    "compacted": "Older turns were replaced by excerpts or a summary, so the prompt is new from there on.",
-    "moved": "The prompt does not start like the one before: turns were dropped, or a message was changed.",
-    "minimum": "The repeated part is shorter than the {minimum:,} tokens from which this provider caches.",
-    "expired": "The prompt before was {gap:,.0f} seconds ago, and this provider caches for {ttl:,} seconds.",
-    "missed": "The prompt starts like the one before, but the provider did not find it.",
-    "cached": "Everything that could be cached was found.",
-    "unknown": "The provider did not report what it found.",
+    "compacted": "Older turns were replaced by excerpts or a summary, so the prompt differs from there on.",
+    "moved": "The prompt does not start like the previous one: turns were dropped, or a message was changed.",
+    "minimum": "The unchanged start is shorter than the {minimum:,} tokens from which this provider caches.",
+    "expired": "The previous prompt was {gap:,.0f} seconds ago, and this provider caches for {ttl:,} seconds.",
+    "missed": "The prompt starts like the previous one, but the provider did not read it from its cache.",
+    "cached": "Everything that could be cached was read from the cache.",
+    "unknown": "The provider did not report cached tokens.",
 }
 
 
@@ -76,7 +75,7 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     model = row.status.get("model")
     differ = partial(_first_difference, store, session)
     rows = [_row(call, calls[i - 1] if i else None, model, differ) for i, call in enumerate(calls)]
-    return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows), "reasons": REASONS}
+    return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows)}
 
 
 def _row(
@@ -94,9 +93,9 @@ def _row(
     part, difference = ("", None) if before is None else differ(before.entry, call.entry)
     why = _why(call, before, actual, rules, part)
     difference = None if why in ("cached", "expired") else difference
-    held = _held(before, body["used"], rules)
+    cacheable = _cacheable(before, body["used"], rules)
     found = actual if actual is not None else same
-    lost = max(0, held - found) if found is not None and why not in _FINE else 0
+    lost = max(0, cacheable - found) if found is not None and why not in _FINE else 0
     numbers = {
         "minimum": rules.minimum,
         "gap": call.entry.at - before.entry.at if before is not None else 0,
@@ -108,7 +107,7 @@ def _row(
         "at": call.entry.at,
         "used": body["used"],
         "same": same,
-        "expected": max(held, actual or 0),
+        "expected": max(cacheable, actual or 0),
         "actual": actual,
         "lost": lost,
         "lost_usd": _lost_cost(lost, model, body),
@@ -118,22 +117,22 @@ def _row(
     }
 
 
-def _held(before: CachedCall | None, used: int, rules: Cache) -> int:
-    """Return how much of a prompt the provider had from the one before, and could have read from its cache."""
+def _cacheable(before: CachedCall | None, used: int, rules: Cache) -> int:
+    """Return how many tokens of the previous prompt the provider could have read from its cache."""
     if before is None:
         return 0
-    held = min(_kept(before), used)
-    return held if rules.minimum is None or held >= rules.minimum else 0
+    cacheable = min(_without_memory(before), used)
+    return cacheable if rules.minimum is None or cacheable >= rules.minimum else 0
 
 
-def _kept(before: CachedCall) -> int:
+def _without_memory(before: CachedCall) -> int:
     """Return the tokens of a prompt without its memory, which comes last and may change."""
     previous = before.entry.body
     return int(previous["used"] - (previous.get("categories") or {}).get("memory", 0))
 
 
 def _lost_cost(lost: int, model: str | None, body: Mapping[str, Any]) -> float | None:
-    """Return what the tokens that were not found in the cache cost more; `None` if a price is unknown."""
+    """Return the extra cost of tokens that were not read from the cache; `None` if a price is unknown."""
     prices = prices_of(model, body["used"])
     if prices is None or prices.input is None or prices.cached_read is None or body.get("unit") != "tokens":
         return None
@@ -141,7 +140,7 @@ def _lost_cost(lost: int, model: str | None, body: Mapping[str, Any]) -> float |
 
 
 def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules: Cache, part: str | None) -> str:
-    """Return the reason for what a call found; `part` is the first that differs, `None` if that is not known."""
+    """Return the reason; `part` is the first part that differs, `None` if it is unknown."""
     if before is None:
         return "first"
     if part in ("tools", "system"):
@@ -154,7 +153,7 @@ def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules:
     if expected is None or actual is None:
         return "unknown"
     grew = part == "" and not call.entry.body["truncated"]
-    if expected + _NEAR < _kept(before) and not grew:
+    if expected + _NEAR < _without_memory(before) and not grew:
         return "moved"
     if actual + _NEAR >= expected:
         return "cached"

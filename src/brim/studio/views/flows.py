@@ -21,7 +21,7 @@ PRESET = "budgets.preset"
 def flows(workspace: Workspace) -> dict[str, Any]:
     """Return the flows with their steps and the newest receipt of each, the profiles and the presets."""
     config = workspace.settings()
-    last = {(file.flow, file.values["step_id"]): file.id for file in reversed(workspace.index.files.receipts())}
+    last = {(file.flow, file.values["step_id"]): file.id for file in reversed(workspace.receipts.receipts())}
     rows = []
     for name in config.flows:
         flow = config.flow(name)
@@ -81,7 +81,7 @@ def relative_paths(values: Any, config: Config) -> Any:
 
 
 def _own_keys(config: Config, profile: str | None, flow: str | None, step: str | None) -> dict[str, str]:
-    """Return the settings that this layer itself sets, each with the key that sets it: its own or the preset."""
+    """Return the settings of this layer, each with the key that sets it: the setting itself or the preset."""
     own: Values
     if flow is not None:
         own = config.flow(flow).settings if step is None else config.flow(flow).step(step).settings

@@ -6,14 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brim.sessions.log.overview import overview
-from brim.studio.views.models import quantile
 from brim.studio.workspace import Workspace
 
 TRAFFIC = "gateway-traffic"
 """The kind of document in which a gateway records its newest requests."""
-_MOST_SESSIONS = 100
-_MOST_REQUESTS = 200
 _SILENT = 3 * 30.0
 """Seconds without a sign after which a gateway counts as stopped; it writes one every 30 seconds."""
 _LATE = 5.0
@@ -21,22 +17,20 @@ _LATE = 5.0
 
 
 def gateway(workspace: Workspace) -> dict[str, Any]:
-    """Return the gateways, their newest requests, and the conversations that they cut."""
+    """Return the gateways and their newest requests."""
     store = workspace.find_store()
     documents = [store.load(TRAFFIC, name) for name in store.ids(TRAFFIC)] if store is not None else []
     gateways = [_gateway(document.body, document.at) for document in documents if document is not None]
     requests = [{"gateway": each["address"], **row} for each in gateways for row in each.pop("requests")]
-    requests = sorted(requests, key=lambda row: -row["at"])[:_MOST_REQUESTS]
+    requests = sorted(requests, key=lambda row: -row["at"])
     if store is not None:
         names = {row["session"] for row in requests if row.get("session")}
-        prompts = {name: workspace.index.session(store, name).rows for name in names}
+        prompts = {name: workspace.prompts(name).rows for name in names}
         for row in requests:
             row["step"] = _step(prompts.get(row.get("session"), ()), row)
-    found = overview(store, recent=_MOST_SESSIONS).gateway if store is not None else ()
-    sessions = [row.to_dict() for row in found]
     resolved = workspace.settings().resolve()
     settings = {key: resolved.value(f"gateway.{key}") for key in ("upstream", "host", "port", "policy")}
-    return {"gateways": gateways, "requests": requests, "sessions": sessions, "settings": settings}
+    return {"gateways": gateways, "requests": requests, "settings": settings}
 
 
 def _step(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int | None:
@@ -53,10 +47,12 @@ def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
         **{key: body.get(key) for key in ("address", "since", "ends")},
         "running": not body.get("stopped") and time.time() - (body.get("seen") or at) < _SILENT,
         "written": max((row["at"] for row in requests), default=at),
-        "overhead_ms": {
-            "p50": quantile(overhead, 0.5) if overhead else None,
-            "p99": quantile(overhead, 0.99) if overhead else None,
-        },
+        "overhead_ms": {"p50": _quantile(overhead, 0.5), "p99": _quantile(overhead, 0.99)},
         "newest": len(requests),
         "requests": requests,
     }
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
+    """Return a quantile of sorted values; `None` if there are no values."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

@@ -1,4 +1,4 @@
-"""What a session wastes or has lost, each with its tokens, its price and what mends it."""
+"""What a session wastes or has lost, with tokens, cost and the setting that fixes it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from brim.wire import format_of, wire
 _LARGE = 0.25
 """The share of the window from which a result is large."""
 _LEAST = 20
-"""Tokens of a repeated result below which nobody minds."""
+"""Tokens of the smallest repeated result that is reported."""
 _NOTABLE = 0.01
-"""The share of the window from which unused tools are worth a line."""
+"""The share of the window from which unused tools are reported."""
 _OFTEN = 0.2
-"""The share of the requests from which a program that leaves messages out breaks the cache too often."""
+"""The share of requests with messages left out from which the broken cache is reported."""
 _NEAR = 24
 """Characters shown on each side of a difference."""
 _MOST = 5
@@ -37,10 +37,10 @@ _CAUSES = {
     "system": ("The system prompt changed", "Move what changes, such as the time, to the end of the messages."),
     "tools": ("The tools changed", "Send the same tools in the same order with each request."),
     "moved": ("The start of the prompt changed", "Append to the history, and change no earlier message."),
-    "compacted": ("Messages were left out", "Let brim make the cut: it holds one as long as the prompt fits."),
-    "expired": ("The cache had expired", "Ask for a longer lifetime of the cache, if the provider has one."),
+    "compacted": ("Messages were left out", "Let brim cut the history: it keeps a cut as long as the prompt fits."),
+    "expired": ("The cache had expired", "Use a longer cache lifetime, if the provider offers one."),
 }
-"""Why a cache was not found, in words, and what mends it."""
+"""Why the cache was not read, and what to do about it."""
 
 
 class ToolResult(NamedTuple):
@@ -75,7 +75,7 @@ class _Session:
         return f"{100 * tokens / max(1, self.window):.0f} %"
 
     def each_time(self, tokens: int) -> float | None:
-        """Return what tokens at the start of every prompt cost, as far as they were not cached."""
+        """Return the cost of tokens at the start of every prompt, at the cached price where they were cached."""
         spent = [cost(self.last.model, "tokens", tokens, min(tokens, call["actual"] or 0)) for call in self.calls]
         known = [each for each in spent if each is not None]
         return round(sum(known), 6) if len(known) == len(spent) else None
@@ -149,7 +149,7 @@ def _tools(read: _Session) -> Iterator[dict[str, Any]]:
         f"{len(unused):,} of {len(offered):,} tools were never called",
         f"{len(offered):,} tools, {whole:,} tokens, {read.percent(whole)} of the window; {called}",
         tokens,
-        "Offer only the tools that the task needs; requests that these settings fit choose them by relevance.",
+        "Offer only the tools that the task needs; with this setting, brim selects them by relevance.",
         cost_usd=read.each_time(tokens),
         step=read.last.step,
         key="prompt.tools.keep",
@@ -158,7 +158,7 @@ def _tools(read: _Session) -> Iterator[dict[str, Any]]:
 
 
 def _repeats(read: _Session) -> Iterator[dict[str, Any]]:
-    """Yield calls that were made again, and answered as before."""
+    """Yield calls that were repeated with the same result."""
     found: dict[ToolResult, list[tuple[int, int]]] = defaultdict(list)
     for result, units, number in read.results:
         if result.tool and units >= _LEAST:
@@ -190,11 +190,11 @@ def _call(result: ToolResult) -> str:
 
 
 def _broken_cache(read: _Session) -> Iterator[dict[str, Any]]:
-    """Yield why the provider's cache was not found, a cause at a time."""
+    """Yield the reasons why the provider's cache was not read."""
     for why, (title, do) in _CAUSES.items():
         calls = [call for call in read.calls if call["why"] == why and call["lost"]]
         tokens = sum(call["lost"] for call in calls)
-        # A compaction now and then is what keeps the prompt small.
+        # An occasional compaction keeps the prompt small.
         if not tokens or (why == "compacted" and len(calls) < _OFTEN * len(read.calls)):
             continue
         costs = [call["lost_usd"] for call in calls]
@@ -214,7 +214,7 @@ def _broken_cache(read: _Session) -> Iterator[dict[str, Any]]:
 
 
 def _shown(call: Mapping[str, Any]) -> str:
-    """Return why a call found less, with the place where its prompt begins to differ."""
+    """Return the reason of a call, with the place where its prompt begins to differ."""
     change = call["difference"]
     if change is None:
         return str(call["text"])
@@ -224,7 +224,7 @@ def _shown(call: Mapping[str, Any]) -> str:
 
 
 def _lost_errors(read: _Session) -> Iterator[dict[str, Any]]:
-    """Yield errors that neither a message nor a summary of the last prompt has."""
+    """Yield errors that are neither in a message nor in a summary of the last prompt."""
     rows = prompt(read.workspace, read.name)["rows"]
     sent = "\n".join(row["text"] for row in rows if row["sent"]).casefold()
     for row in rows[::-1]:
@@ -235,7 +235,7 @@ def _lost_errors(read: _Session) -> Iterator[dict[str, Any]]:
         line = keep.clipped(lines[-1])
         yield read.insight(
             "lost error",
-            f"The last prompt does not know of an error: {line}",
+            f"An error is missing from the last prompt: {line}",
             row["why"],
             row["units"],
             "Pin its text, so that the message stays whole.",

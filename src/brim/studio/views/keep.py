@@ -1,4 +1,4 @@
-"""A message that a prompt left out or shortened, kept next time: the setting that pins it, ready to be planned."""
+"""The setting that keeps a message whole which a prompt left out or shortened."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LONGEST = 80
 """Characters of a phrase."""
 _SHORTEST = 12
 _FEW = 2
-"""Other messages that may have the phrase too."""
+"""Other messages that may contain the phrase."""
 
 
 def keep(workspace: Workspace, session: str, step: str, at: str) -> dict[str, Any]:
-    """Return the setting by which a message of a prompt stays whole next time.
+    """Return the setting that keeps a message of a prompt whole next time.
 
     Args:
         workspace: where the prompt is.
@@ -49,19 +49,19 @@ def keep(workspace: Workspace, session: str, step: str, at: str) -> dict[str, An
         "key": KEY,
         "text": phrase,
         "value": value_with(workspace, phrase),
-        "would": f"Messages with this text, {having:,} of {len(texts):,} here, stay whole in later prompts, through"
-        " cuts and summaries, as long as they take at most half of the room; the newest come first.",
+        "would": f"Messages with this text ({having:,} of {len(texts):,} here) stay whole in later prompts, also after"
+        " cuts and summaries, as long as they take at most half of the history's budget; the newest come first.",
     }
 
 
 def value_with(workspace: Workspace, phrase: str) -> str:
-    """Return the value of the setting with one more text, as it is written in its file."""
+    """Return the value of the setting with one more text, as JSON."""
     known = workspace.settings().resolve().value(KEY)
     return json.dumps([*(each for each in known if each != phrase), phrase], ensure_ascii=False)
 
 
 def _phrase(text: str, texts: list[str]) -> str:
-    """Return the most telling line of a message that few other messages have: an error, or else the first one."""
+    """Return a line of a message that few other messages contain: an error, or else the first one."""
     lines = [*dict.fromkeys(clipped(line) for line in _telling(text))]
     counts = [(sum(line.casefold() in each for each in texts), i, line) for i, line in enumerate(lines)]
     few = next((line for count, _, line in counts if count <= _FEW + 1), None)
@@ -69,7 +69,7 @@ def _phrase(text: str, texts: list[str]) -> str:
 
 
 def _telling(text: str) -> Iterator[str]:
-    """Yield the lines of a text, those that report a failure first, the last of them before the others."""
+    """Yield the lines of a text: reported failures first, starting with the last, then long lines, then all."""
     lines = lines_of(text)
     yield from reversed(failures(lines))
     yield from (line for line in lines if len(line) >= _SHORTEST)
@@ -77,7 +77,7 @@ def _telling(text: str) -> Iterator[str]:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text that say something; a settings file keeps no secret."""
+    """Return the lines with words and without secrets, which a settings file must not contain."""
     return [line.strip() for line in text.splitlines() if any(map(str.isalnum, line)) and redact(line) == line]
 
 

@@ -1,19 +1,25 @@
 """The budget lab: a prompt or a history fitted at any budget, with the state of every piece.
 
-Every number comes from the library's own fit. What is the same at any budget is sent once, under a key; later answers
-have only the states and the numbers, so that the page keeps up with a slider.
+Every number comes from the library's own fit.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue
+from brim.errors import BrimError, DoesNotFit, InvalidValue
+from brim.history.result import Fitted
 from brim.meter.window import Window
 from brim.receipts.receipt import Part, Receipt
+from brim.receipts.section import Priority
+from brim.requests.replay import replay
+from brim.requests.request import Request
 from brim.studio import lab_source
 from brim.studio.costs import cost
 from brim.studio.lab_source import LabSource
@@ -21,8 +27,10 @@ from brim.studio.workspace import Workspace
 
 _LARGEST = 100_000_000
 _SIZES = (("8k", 8_000), ("32k", 32_000), ("128k", 128_000), ("200k", 200_000), ("1M", 1_000_000))
-_MOST_MODELS = 8
 _MOST_WARNINGS = 6
+_MOST_NAMED = 40
+"""Sections that have a colour each; if there are more, they share that of their priority."""
+_PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 _SECONDS = 0.4
 """Time for the search of all pieces; budgets that are not exact by then are upper bounds."""
 
@@ -50,37 +58,45 @@ def _models(workspace: Workspace) -> list[dict[str, Any]]:
             except BrimError:  # Its window is unknown.
                 continue
             found[model] = {"name": model, "budget": budget, "about": f"the window of {model}"}
-    return list(found.values())[:_MOST_MODELS]
+    return list(found.values())
 
 
-def fit(workspace: Workspace, source: str, budget: object, choices: object, known: str | None = None) -> dict[str, Any]:
+def fit(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
     """Return the fit at a budget: its sums, and the state, size and reason of each piece.
 
     Args:
         workspace: where the source is.
         source: what to fit.
         budget: `None` for the recorded one.
-        choices: other options by name.
-        known: the key of the pieces that the page has already; they are left out of the answer.
 
     Raises:
         UnknownName: there is no such source.
-        InvalidValue: the budget or a choice is invalid.
+        InvalidValue: the budget is invalid.
     """
-    opened, units, chosen = checked(workspace, source, budget, choices)
+    opened, units = checked(workspace, source, budget)
     values: dict[str, Any] = {name: getattr(opened, name) for name in ("id", "title", "kind", "model", "size")}
     values["recorded"] = opened.budget
     try:
-        receipt = opened.fit(units, chosen)
+        receipt = opened.fit(units)
     except DoesNotFit as error:
         lacking = {"needed": error.needed, "parts": error.parts, "problem": str(error)}
         return {**values, "fits": False, "budget": units, **lacking}
-    key, pieces = opened.pieces(receipt.parts)
     names = ("budget", "used", "unit", "meter", "exact", "joins")
-    values |= {"fits": True, **{name: getattr(receipt, name) for name in names}, "key": key}
-    if key != known:
-        values |= {"pieces": pieces._asdict(), "choices": opened.choices}
-    return {**values, **_sums(opened, receipt), "now": _now(receipt)}
+    values |= {"fits": True, **{name: getattr(receipt, name) for name in names}}
+    many = opened.kind == "sections" and len(receipt.parts) > _MOST_NAMED
+    pieces = [_piece(opened, part, many=many) for part in receipt.parts]
+    return {**values, **_sums(opened, receipt), "pieces": pieces}
+
+
+def _piece(opened: LabSource, part: Part, *, many: bool) -> dict[str, Any]:
+    """Return what happened to a piece; `many` sections share the colour of their priority."""
+    priority = "required" if part.required else _PRIORITIES.get(part.priority, str(part.priority))
+    return {
+        **{name: getattr(part, name) for name in ("name", "size", "used", "state", "reason")},
+        "priority": priority,
+        "group": priority if many else opened.category(part.name),
+        "excerpt": opened.excerpt(part.name),
+    }
 
 
 def piece(workspace: Workspace, source: str, name: str) -> dict[str, Any]:
@@ -92,17 +108,43 @@ def piece(workspace: Workspace, source: str, name: str) -> dict[str, Any]:
     return {"name": name, "text": lab_source.opened(workspace, source).text(name)}
 
 
-def _now(receipt: Receipt) -> dict[str, Any]:
-    """Return what differs from budget to budget, as columns; each state and reason is listed once."""
-    reasons: dict[str, int] = {}
-    states: dict[str, int] = {}
-    return {
-        "used": [part.used for part in receipt.parts],
-        "state": [states.setdefault(part.state, len(states)) for part in receipt.parts],
-        "reason": [reasons.setdefault(part.reason, len(reasons)) for part in receipt.parts],
-        "states": list(states),
-        "reasons": list(reasons),
-    }
+def result(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+    """Return what a fit would send, and its receipt as a table.
+
+    Raises:
+        DoesNotFit: the required pieces are larger than the budget.
+        UnknownName: there is no such source.
+        InvalidValue: the budget is invalid.
+    """
+    opened, units = checked(workspace, source, budget)
+    receipt = opened.fit(units)
+    assert receipt.capture is not None
+    made = replay(receipt.capture, budget=units)
+    if isinstance(made, Request):
+        text = _json(made.body)
+    else:
+        text = _json(made.messages) if isinstance(made, Fitted) else made.text
+    return {"text": text, "receipt": receipt.table(), "used": receipt.used, "budget": receipt.budget}
+
+
+def export(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+    """Return a fit as the file of a receipt with its texts, and the command that fits it again.
+
+    Raises:
+        DoesNotFit: the required pieces are larger than the budget.
+        UnknownName: there is no such source.
+        InvalidValue: the budget is invalid.
+    """
+    opened, units = checked(workspace, source, budget)
+    receipt = replace(opened.fit(units), captured=True)
+    title = re.sub(r"[^a-z0-9]+", "-", opened.title.lower()).strip("-") or "prompt"
+    name = f"{title}-{units}.receipt.json"
+    text = json.dumps(receipt.to_dict(), indent=2) + "\n"
+    return {"name": name, "text": text, "command": f"brim replay {name} --budget {units}"}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def _sums(opened: LabSource, receipt: Receipt) -> dict[str, Any]:
@@ -165,21 +207,19 @@ def _warnings(receipt: Receipt) -> list[str]:
     return found[:_MOST_WARNINGS] + ([f"and {more:,} more"] if more > 0 else [])
 
 
-def returns(
-    workspace: Workspace, source: str, budget: object, choices: object, name: str | None = None
-) -> dict[str, Any]:
+def returns(workspace: Workspace, source: str, budget: object, name: str | None = None) -> dict[str, Any]:
     """Return the smallest budget found at which each dropped piece, or the named one, returns.
 
-    Each budget was fitted and keeps the piece. It comes with whether the piece is dropped at one less.
+    Each of these budgets was fitted and keeps the piece. The second value is whether one token less drops it.
 
     Raises:
         UnknownName: there is no such source.
-        InvalidValue: the budget or a choice is invalid.
+        InvalidValue: the budget is invalid.
     """
-    opened, units, chosen = checked(workspace, source, budget, choices)
-    until, (low, size) = monotonic() + _SECONDS, _present(opened, units, chosen)
+    opened, units = checked(workspace, source, budget)
+    until, (low, size) = monotonic() + _SECONDS, _present(opened, units)
     high = max(units + 1, 2 * size + 1_000)
-    top = _present(opened, high, chosen)[0]
+    top = _present(opened, high)[0]
     missing = (top if name is None else {name} & top) - low
     found: dict[str, tuple[int, bool]] = {}
     ranges = deque([(units, high, missing)] if missing else [])
@@ -189,38 +229,29 @@ def returns(
             found |= dict.fromkeys(parts, (most, most - least == 1))
             continue
         middle = (least + most) // 2
-        there = parts & _present(opened, middle, chosen)[0]
+        there = parts & _present(opened, middle)[0]
         ranges += [each for each in ((least, middle, there), (middle, most, parts - there)) if each[2]]
     return {"budget": units, "returns": found}
 
 
-def _present(opened: LabSource, budget: int, choices: Mapping[str, Any]) -> tuple[set[str], int]:
+def _present(opened: LabSource, budget: int) -> tuple[set[str], int]:
     """Return the pieces that a budget keeps, and the size of all pieces."""
     try:
-        receipt = opened.fit(budget, choices)
+        receipt = opened.fit(budget)
     except DoesNotFit as error:
         return set(), error.needed
     return {part.name for part in receipt.parts if part.present}, sum(part.size for part in receipt.parts)
 
 
-def checked(
-    workspace: Workspace, source: str, budget: object, choices: object
-) -> tuple[LabSource, int, dict[str, Any]]:
-    """Return the source, the budget and the choices of a request.
+def checked(workspace: Workspace, source: str, budget: object) -> tuple[LabSource, int]:
+    """Return the source and the budget of a request.
 
     Raises:
         UnknownName: there is no such source.
-        InvalidValue: the budget or a choice is invalid.
+        InvalidValue: the budget is invalid.
     """
     opened = lab_source.opened(workspace, source)
     units = opened.budget if budget is None else budget
     if isinstance(units, bool) or not isinstance(units, int) or not 0 <= units <= _LARGEST:
         raise InvalidValue("budget", units, f"a whole number from 0 to {_LARGEST:,}")
-    chosen = {} if choices is None else choices
-    if not isinstance(chosen, Mapping):
-        raise InvalidType("choices", chosen, "a mapping of options")
-    for name, value in chosen.items():
-        if value not in opened.choices.get(name, ()):
-            expected = "; ".join(f"{each}: {', '.join(values)}" for each, values in opened.choices.items())
-            raise InvalidValue("choices", {name: value}, f"one of {expected}")
-    return opened, units, dict(chosen)
+    return opened, units

@@ -51,7 +51,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
         if edit is not None and (entry.kind == "compaction" or edit["kind"] == "compaction"):
             edits.append(edit)
     _charge(edits, row.status.get("regret") or {})
-    prompts = workspace.index.session(store, session)
+    prompts = workspace.prompts(session)
     scale = meter_of(row.status.get("model"))
     for each in edits:
         each["step"] = prompts.step_after(each["number"])
@@ -94,7 +94,7 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
 
 
 def _charge(edits: list[dict[str, Any]], regret: Mapping[str, Any]) -> None:
-    """Add to each cut what it has cost: calls that were made again because it had taken their results."""
+    """Add to each cut the calls that were repeated because it had removed their results."""
     cuts = [edit for edit in edits if edit["kind"] == "compaction"]
     for number, cut in enumerate(cuts, start=1):
         cut["regret"] = regret.get("cuts", {}).get(str(number))

@@ -20,7 +20,6 @@ from brim.studio.workspace import Workspace
 from brim.wire import wire
 
 _MOST_SESSIONS = 20
-_MOST_STEPS = 200
 _MOST_MESSAGES = 2_000
 """Messages of one session that are fitted, the newest."""
 
@@ -142,7 +141,7 @@ def _step_rows(workspace: Workspace, now: Config, then: Config, profile: str | N
     outputs = _outputs(workspace, flow)
     rows: list[dict[str, Any]] = []
     history: list[StepRecord] = []
-    for step in now.flow(flow).steps[:_MOST_STEPS]:
+    for step in now.flow(flow).steps:
         if step.id not in outputs:
             break
         sides = {
@@ -156,7 +155,7 @@ def _step_rows(workspace: Workspace, now: Config, then: Config, profile: str | N
 def _outputs(workspace: Workspace, flow: str) -> dict[str, str]:
     """Return the output of each step of a flow, by its newest receipt."""
     found: dict[str, str] = {}
-    files = workspace.index.files
+    files = workspace.receipts
     for receipt in files.receipts():
         step = str(receipt.values.get("step_id"))
         if receipt.flow == flow and step not in found:

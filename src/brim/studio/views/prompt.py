@@ -16,6 +16,7 @@ from brim.files.json_strings import map_strings
 from brim.history.compact import secrets
 from brim.sessions.session_step import CUT
 from brim.store.base import Store
+from brim.studio.prompt_index import USAGE
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt
 from brim.studio.views.sessions import role_and_text
@@ -34,7 +35,7 @@ _IN_PATH = ("gemini", "bedrock")
 _ANSWER = 1_024
 """Tokens of the answer in the command to copy, where the format requires a number."""
 _AFTER = 40
-"""Log entries after a prompt in which its usage and its answer are looked for."""
+"""Log entries after a prompt that may hold its answer."""
 _STATES = {"cut": "shortened", "form": "shortened", "dropped": "left out"}
 
 
@@ -70,14 +71,14 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
     made, session = PromptRows(source), source.session
     rows = made.rows()
     store = workspace.store_of(session)
-    body = source.body
-    usage, answer, marks = _after(store, source)
+    body, row = source.body, source.prompts.rows[source.step - 1]
+    answer, marks = _answer_and_marks(store, source)
+    usage = {name: row[name] for name in USAGE}
     return {
-        "id": source.id,
+        "id": f"prompt:{session}:{source.entry.number}",
         "session": session,
         "step": source.step,
         "steps": len(source.prompts.rows),
-        "number": source.entry.number,
         "at": source.entry.at,
         "kind": source.kind,
         "model": source.model,
@@ -85,8 +86,8 @@ def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
         **{name: body.get(name) for name in ("used", "budget", "unit", "exact", "truncated")},
         "size": source.size,
         "window": _window(source),
-        "usage": usage,
-        "cost_usd": source.prompts.rows[source.step - 1]["cost_usd"],
+        "usage": None if usage["input"] is None else usage,
+        "cost_usd": row["cost_usd"],
         "rows": rows,
         "rulers": made.rulers(rows),
         "answer": answer,
@@ -107,25 +108,10 @@ def prompt_body(workspace: Workspace, session: str, step: str | None = None) -> 
         texts = "\n\n".join(source.texts.values())
         body: dict[str, Any] = {"model": source.model, "messages": [{"role": "user", "content": texts}]}
     elif source.kind == "sums":
-        raise InvalidType("prompt", source.id, "one whose texts were kept: a session with capture=True keeps them")
+        raise InvalidType("prompt", source.step, "a step with texts: a session with capture=True records them")
     else:
         body = body_of(source)
     return {"body": json.dumps(body, indent=2, ensure_ascii=False), "curl": _curl(source.format, body)}
-
-
-def prompt_part(workspace: Workspace, session: str, step: str, at: str) -> dict[str, Any]:
-    """Return the whole text of one row, for a prompt whose texts are too long for one answer.
-
-    Raises:
-        UnknownName: there is no such prompt.
-        InvalidType: it has no such row.
-    """
-    made = PromptRows(opened_prompt(workspace, session, step))
-    made.clip = None
-    rows = made.rows()
-    if not at.isdigit() or len(at) > 7 or int(at) >= len(rows):
-        raise InvalidType("at", at, f"the number of a row below {len(rows):,}")
-    return {"at": int(at), "text": rows[int(at)]["text"]}
 
 
 def body_of(source: PromptSource) -> dict[str, Any]:
@@ -150,19 +136,15 @@ def _window(source: PromptSource) -> int | None:
     return window if isinstance(window, int) else None
 
 
-def _after(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[Any]]:
-    """Return the usage and the answer of a prompt, and the events at it."""
+def _answer_and_marks(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, list[Any]]:
+    """Return the answer to a prompt, and the events at it."""
     rows, number = source.prompts.rows, source.entry.number
     until = rows[source.step]["number"] if source.step < len(rows) else number + _AFTER
     before = rows[source.step - 2]["number"] if source.step > 1 else 0
-    usage: dict[str, Any] | None = None
     said: list[str] = []
-    for entry in store.entries(source.session, kinds=["usage", "message"], after=number, limit=_AFTER):
+    for entry in store.entries(source.session, kinds=["message"], after=number, limit=_AFTER):
         if entry.number > until:
             break
-        if entry.kind == "usage":
-            usage = usage or {name: entry.body.get(name) for name in ("input", "output", "cached")}
-            continue
         role, text = role_and_text(entry.body["message"], source.format)
         if role != "assistant":
             break
@@ -179,7 +161,7 @@ def _after(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, d
             marks.append({"kind": "compaction", "text": text})
     if cut := source.body.get("cut"):
         marks.append({"kind": "compaction", "text": f"{cut['before']:,} to {cut['after']:,} tokens: {cut['reason']}"})
-    return usage, {"text": "\n".join(said)} if said else None, marks
+    return {"text": "\n".join(said)} if said else None, marks
 
 
 def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
@@ -188,7 +170,7 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
     Raises:
         UnknownName: there is no such receipt.
     """
-    receipts = workspace.index.files
+    receipts = workspace.receipts
     listed = [each.id for each in receipts.receipts()]
     values = receipts.read(id)
     if values is None:
@@ -203,7 +185,7 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
         used = part.get("used", part.get("used_chars", part.get("kept")))
         row = {"category": "section", "role": part.get("name"), "name": "", "at": part.get("name")}
         row |= {"state": _STATES.get(part["state"], part["state"]), "units": (used if sent else size) or 0, "was": size}
-        row |= {"text": "", "chars": 0, "why": part.get("reason", ""), "taken": None, "from": None, "prefix": None}
+        row |= {"text": "", "why": part.get("reason", ""), "taken": None, "from": None, "prefix": None}
         rows.append({**row, "sent": sent})
     used = values.get("used_chars")
     total = sum(row["units"] for row in rows if row["sent"])
@@ -217,7 +199,6 @@ def _of_flow(workspace: Workspace, id: str) -> dict[str, Any]:
         "session": None,
         "step": None,
         "steps": 0,
-        "number": None,
         "at": None,
         "kind": "sums",
         "model": values.get("model"),

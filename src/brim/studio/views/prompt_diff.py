@@ -16,22 +16,19 @@ _MOST = 20_000
 """Characters of a text by which that is measured."""
 
 
-def prompt_diff(
-    workspace: Workspace, session: str, step: str, other: str, other_session: str | None = None
-) -> dict[str, Any]:
-    """Return the differences from one prompt to another, which is the older one as a rule.
+def prompt_diff(workspace: Workspace, session: str, step: str, other: str) -> dict[str, Any]:
+    """Return the differences from another prompt of a session, usually an earlier one, to a prompt.
 
     Args:
         workspace: where they are.
         session: the session of the prompt.
         step: its number.
         other: the number of the prompt that it is compared with.
-        other_session: the session of that one, if it is another.
 
     Raises:
         UnknownName: one of them does not exist.
     """
-    before, after = opened_prompt(workspace, other_session or session, other), opened_prompt(workspace, session, step)
+    before, after = opened_prompt(workspace, session, other), opened_prompt(workspace, session, step)
     old, new = ([row for row in PromptRows(each).rows() if row["sent"]] for each in (before, after))
     had, has = ([(row["role"], row["name"], row["text"]) for row in rows] for rows in (old, new))
     changes: list[dict[str, Any]] = []
@@ -57,16 +54,16 @@ def _paired(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) 
     for row in new:
         match = next((i for i in range(at, len(old)) if _alike(old[i], row)), None)
         if match is None:
-            found.append(_one("added", row, [["+", row["text"]]]))
+            found.append(_change("added", row, [["+", row["text"]]]))
             continue
-        found += [_one("removed", each, [["-", each["text"]]]) for each in old[at:match]]
+        found += [_change("removed", each, [["-", each["text"]]]) for each in old[at:match]]
         lines = taken(old[match]["text"], row["text"])
-        found.append({**_one("changed", row, lines), "was": old[match]["units"]})
+        found.append({**_change("changed", row, lines), "was": old[match]["units"]})
         at = match + 1
-    return found + [_one("removed", each, [["-", each["text"]]]) for each in old[at:]]
+    return found + [_change("removed", each, [["-", each["text"]]]) for each in old[at:]]
 
 
-def _one(kind: str, row: Mapping[str, Any], lines: list[list[str]]) -> dict[str, Any]:
+def _change(kind: str, row: Mapping[str, Any], lines: list[list[str]]) -> dict[str, Any]:
     values = {name: row[name] for name in ("category", "role", "name", "units")}
     return {"kind": kind, **values, "lines": [line for line in lines if line[1]]}
 

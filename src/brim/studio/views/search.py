@@ -1,7 +1,7 @@
 """Search over all texts: those that were sent, and those that were left out, each with the step of its prompt.
 
-Left out texts are found by the index of the store. Messages are read session by session, the newest first, until the
-time is over; the answer says how many sessions were read.
+Left out texts are found by the index of the store. Messages are read session by session, the newest first, up to a
+time limit; the answer says how many sessions were read.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _left_out(store: Store, query: str, session: str | None) -> list[SearchHit]:
 
 def _step_of(workspace: Workspace, store: Store, hit: SearchHit) -> int | None:
     """Return the step whose prompt left a text out: the entry that names it follows that prompt."""
-    prompts = workspace.index.session(store, hit.session)
+    prompts = workspace.prompts(hit.session)
     for entry in store.entries(hit.session, kinds=[DROPPED]):
         numbers = [number for turn in entry.body.get("turns", {}).values() for number in turn]
         whole = hit.handle[:SHOWN] in entry.body.get("results", ())
@@ -89,7 +89,7 @@ def _messages(
                 continue
             at = text.casefold().find(words[0])
             excerpt = " ".join(text[max(0, at - _AROUND) : at + len(words[0]) + _AROUND].split())
-            step = workspace.index.session(store, row.id).step_after(entry.number)
+            step = workspace.prompts(row.id).step_after(entry.number)
             found.append({"session": row.id, "step": step, "role": role, "excerpt": excerpt})
             if len(found) >= _MOST_HITS:
                 break

@@ -14,9 +14,7 @@ from brim.studio.workspace import Workspace
 from brim.wire import format_of, wire
 
 _PAGE = 200
-"""Sessions in one answer."""
-_RECENT = 200
-"""Sessions that the totals call recent."""
+"""Sessions in one answer, and in the totals of the recent ones."""
 _SPARKS = 60
 """Prompts of a session that its small chart shows, the newest."""
 
@@ -34,11 +32,11 @@ def sessions(
 
     Args:
         workspace: where they are.
-        text: words that the id, the model, the file or the title has.
+        text: words in the id, the model, the file or the title.
         file: the opened file that they come from.
         only: `problems` for those that warned, were refused or were over their budget.
         order: `peak`, `warnings` or `compactions` for the largest first.
-        start: how many to leave out.
+        start: how many to skip.
     """
     with workspace.lock:
         rows = workspace.sessions.rows()
@@ -60,7 +58,7 @@ def sessions(
         "found": len(found),
         "all": len(rows),
         "start": first,
-        "totals": _totals(rows[:_RECENT]),
+        "totals": _totals(rows[:_PAGE]),
         "files": [each.to_dict() for each in workspace.files.files()],
         "store": workspace.url,
     }
@@ -68,13 +66,10 @@ def sessions(
 
 def _totals(recent: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the sums of the recent sessions."""
-    highest = max(recent, key=lambda row: row["share"], default=None)
     return {
         "recent": len(recent),
         "warned": sum(row["warnings"] > 0 for row in recent),
         "refused": sum(row["overflows"] > 0 for row in recent),
-        "compactions": sum(row["compactions"] for row in recent),
-        "peak": None if highest is None else {name: highest[name] for name in ("id", "peak", "budget", "share")},
     }
 
 
@@ -87,7 +82,7 @@ def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
     """
     found = {}
     for name in ids.split("\n")[:_PAGE] if workspace.stores() else ():
-        known = workspace.index.session(workspace.store_of(name), name)
+        known = workspace.prompts(name)
         if not known.rows:
             continue
         shares = [round(100 * (row["used"] or 0) / row["budget"]) for row in known.rows[-_SPARKS:] if row["budget"]]
@@ -112,7 +107,7 @@ def session_row(store: Store, session: str) -> SessionUse:
 
 
 def _of_gateway(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a conversation of a gateway in the words of a session; what it does not record is 0."""
+    """Return the state of a conversation of a gateway as that of a session; numbers that it does not record are 0."""
     numbers = {key: recorded.get(key) or 0 for key in ("used", "budget", "window")}
     budget, window = numbers["budget"] or numbers["used"], numbers["window"] or numbers["budget"] or 1
     status = Status(
@@ -147,7 +142,7 @@ def role_and_text(message: Any, format: str | None) -> tuple[str, str]:
 
 
 def readable(text: str) -> str:
-    """Return a stored text as it reads: of a turn, which is stored as JSON, each message with its role."""
+    """Return a stored text for display: a turn, stored as JSON, as its messages with their roles."""
     try:
         messages = json.loads(text) if text.startswith("[{") else None
     except ValueError:
@@ -159,12 +154,12 @@ def readable(text: str) -> str:
 
 
 def files(workspace: Workspace) -> dict[str, Any]:
-    """Return the files that were opened, the newest first, with how much of each is read."""
+    """Return the opened files, the newest first, with the progress of reading each."""
     return {"files": [each.to_dict() for each in workspace.files.files()]}
 
 
 def open_file(workspace: Workspace, name: str, data: object, upload: str | None, last: object) -> dict[str, Any]:
-    """Take a part of a file, and begin to read it with the last part.
+    """Add a part of a file; reading begins after the last part.
 
     Args:
         workspace: where it is opened.

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.sessions.session_step import CUT, prompt_body
+from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
-from brim.studio.costs import cost
-from brim.studio.prompt_index import size_of
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
-
-_FIELDS = ("used", "budget", "categories", "stable_prefix", "truncated", "messages")
-_USAGE = ("input", "output", "cached")
 
 
 def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
@@ -24,36 +19,21 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
     """
     store = workspace.store_of(session)
     row = session_row(store, session)
-    points: list[dict[str, Any]] = []
+    rows = workspace.prompts(session).rows
     marks: list[dict[str, Any]] = []
-    for entry in store.entries(session, kinds=["prompt", "usage", "warning", "compaction", "event"]):
-        if entry.kind == "prompt":
-            unknown = dict.fromkeys((*_USAGE, "cost_usd"))
-            body = prompt_body(entry.body)
-            shown = {name: body.get(name) for name in _FIELDS}
-            shown["categories"] = shown["categories"] or {"messages": body.get("used")}
-            if cut := body["cut"]:
-                marks.append(_placed("compaction", _compaction(cut), entry, len(points) + 1))
-            step = {"step": len(points) + 1, "number": entry.number, "at": entry.at, "size": size_of(body)}
-            points.append({**step, **shown, **unknown})
-        elif entry.kind == "usage" and points:
-            usage = {name: entry.body.get(name) for name in _USAGE}
-            status = row.status
-            spent = cost(status.get("model"), status.get("unit"), usage["input"], usage["cached"], usage["output"])
-            points[-1] |= {**usage, "cost_usd": spent}
-            points[-1]["size"]["reported"] = usage["input"] if entry.body.get("passes", 1) == 1 else None
-        elif (mark := _mark(entry)) is not None:
+    step = 0
+    for entry in store.entries(session, kinds=["prompt", "warning", "compaction", "event"]):
+        step += entry.kind == "prompt"
+        if (mark := _mark(entry)) is not None:
             # A warning and a compaction are logged before their prompt, all other events after it.
-            marks.append(_placed(*mark, entry, len(points) + (entry.kind in ("warning", "compaction"))))
-    for each in marks:
-        each["step"] = min(max(1, each["step"]), max(1, len(points)))
-    lines = {name: row.status.get(name) for name in ("budget", "window", "warning")}
+            at = step + (entry.kind in ("warning", "compaction"))
+            marks.append(_placed(*mark, entry, min(max(1, at), max(1, len(rows)))))
     return {
         **row.to_dict(),
         "title": workspace.sessions.title(session),
-        "points": points,
+        "points": [{**each, "categories": each["categories"] or {"messages": each["used"]}} for each in rows],
         "marks": marks,
-        "lines": lines,
+        "lines": {name: row.status.get(name) for name in ("budget", "window", "warning")},
     }
 
 
@@ -68,6 +48,8 @@ def _compaction(done: Mapping[str, Any]) -> str:
 def _mark(entry: LogEntry) -> tuple[str, str] | None:
     """Return the kind and the description of an event; `None` if it is not shown."""
     body = entry.body
+    if entry.kind == "prompt":
+        return ("compaction", _compaction(body["cut"])) if body.get("cut") else None
     if entry.kind == "warning":
         return "warning", f"{body['used_tokens']:,} tokens reached the warning line"
     if entry.kind == "compaction" and body["trigger"] not in ("sub_tick", CUT):

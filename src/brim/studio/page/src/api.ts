@@ -2,15 +2,6 @@
 import { effect, signal } from "@preact/signals";
 import { workspace } from "./route";
 
-export class Refused extends Error {
-  constructor(
-    message: string,
-    readonly status: number,
-  ) {
-    super(message);
-  }
-}
-
 async function answer(response: Response): Promise<string> {
   const text = await response.text();
   if (response.ok) return text;
@@ -20,7 +11,7 @@ async function answer(response: Response): Promise<string> {
   } catch {
     // Not JSON: the status is all that is known.
   }
-  throw new Refused(problem, response.status);
+  throw new Error(problem);
 }
 
 async function read(view: string, fields: Record<string, string> = {}): Promise<string> {
@@ -41,7 +32,6 @@ export async function post<T>(view: string, fields: Record<string, unknown> = {}
 export interface Loaded<T> {
   value: T | null;
   problem: string | null;
-  loading: boolean;
 }
 
 // Incremented by every write, so that all open views load again.
@@ -49,25 +39,20 @@ export const changed = signal(0);
 
 /**
  * Returns a signal with the values of a view, loaded again when its request changes. A screen is created anew for
- * another workspace, so it does not load from that one, unless it `follows` the workspace.
+ * another workspace, so it does not load from that one.
  */
-export function load<T>(request: () => { view: string; fields?: Record<string, string> } | null, follows = false) {
-  const state = signal<Loaded<T>>({ value: null, problem: null, loading: true });
+export function load<T>(request: () => { view: string; fields?: Record<string, string> } | null) {
+  const state = signal<Loaded<T>>({ value: null, problem: null });
   let newest = 0;
   let last = "";
-  let shown = workspace.peek();
+  const shown = workspace.peek();
   const stop = effect(() => {
     void changed.value;
-    if (shown !== workspace.value) {
-      if (!follows) return;
-      shown = workspace.value;
-      last = "";
-      state.value = { value: null, problem: null, loading: true };
-    }
+    if (shown !== workspace.value) return;
     const wanted = request();
     const mine = ++newest;
     if (wanted === null) {
-      state.value = { value: null, problem: null, loading: false };
+      state.value = { value: null, problem: null };
       return;
     }
     read(wanted.view, wanted.fields).then(
@@ -75,10 +60,10 @@ export function load<T>(request: () => { view: string; fields?: Record<string, s
         // A screen that looks again and finds the same is not drawn again.
         if (mine !== newest || (text === last && state.peek().value !== null)) return;
         last = text;
-        state.value = { value: JSON.parse(text) as T, problem: null, loading: false };
+        state.value = { value: JSON.parse(text) as T, problem: null };
       },
       (error: Error) => {
-        if (mine === newest) state.value = { value: null, problem: error.message, loading: false };
+        if (mine === newest) state.value = { value: null, problem: error.message };
       },
     );
   });

@@ -1,4 +1,4 @@
-// The cache at a step: what could have been read from it, what was, and why fewer; and the same for all steps.
+// The cache at each step: how many tokens could have been read from it, how many were, and why not all.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Bar, dollars, Long, n, plural, Problem, share, Waiting } from "./parts";
@@ -8,7 +8,6 @@ import type { Session } from "./types";
 interface Call {
   step: number;
   same: number | null;
-  at: number;
   used: number;
   expected: number;
   actual: number | null;
@@ -22,7 +21,6 @@ interface Call {
 interface Loaded extends Session {
   calls: Call[];
   sums: { calls: number; known: number; expected: number; actual: number; used: number; lost: number; ends: number; lost_usd: number | null; why: { name: string; calls: number; lost: number; lost_usd: number }[] };
-  reasons: Record<string, string>;
 }
 
 const NAMES: Record<string, string> = {
@@ -33,7 +31,7 @@ const NAMES: Record<string, string> = {
   moved: "start changed",
   minimum: "too short to cache",
   expired: "expired",
-  missed: "not found",
+  missed: "not read",
   cached: "cached",
   unknown: "not reported",
 };
@@ -59,13 +57,13 @@ export function CacheTab({ session, step }: { session: string; step: number }) {
           <h2>All steps</h2>
           <p class="soft">
             {sums.known
-              ? `${n(sums.actual)} ${value.status.unit} read from the cache${sums.expected ? `, of ${n(sums.expected)} that it had (${share(sums.actual, sums.expected)})` : ""}, in ${plural(sums.known, "step")}`
+              ? `${n(sums.actual)} ${value.status.unit} read from the cache${sums.expected ? `, of ${n(sums.expected)} available (${share(sums.actual, sums.expected)})` : ""}, in ${plural(sums.known, "step")}`
               : `${plural(sums.calls, "step")}; the provider reported no cached tokens`}
             {sums.lost > 0 && ` · missed: ${n(sums.lost)} ${value.status.unit}, ${dollars(sums.lost_usd)}`}
-            {sums.ends > 0 && ` · ${n(sums.ends)} at the ends of prompts, shorter than the cache stores`}
+            {sums.ends > 0 && ` · ${n(sums.ends)} at the ends of prompts, too short to be stored`}
           </p>
           <select aria-label="Order" value={inOrder ? "steps" : ""} onChange={(event) => go("session", { order: event.currentTarget.value }, true)}>
-            <option value="">most money lost first</option>
+            <option value="">highest cost first</option>
             <option value="steps">newest first</option>
           </select>
         </div>
@@ -108,9 +106,9 @@ function One({ call }: { call: Call }) {
       </div>
       <dl class="facts many">
         <div><dt>prompt</dt><dd>{n(call.used)}</dd></div>
-        <div><dt>same as the step before</dt><dd>{n(call.same)}</dd></div>
-        <div><dt>the cache had</dt><dd>{n(call.expected)}</dd></div>
-        <div><dt>read from it</dt><dd>{n(call.actual)}</dd></div>
+        <div><dt>unchanged start</dt><dd>{n(call.same)}</dd></div>
+        <div><dt>in the cache</dt><dd>{n(call.expected)}</dd></div>
+        <div><dt>read from the cache</dt><dd>{n(call.actual)}</dd></div>
         <div><dt>missed</dt><dd>{n(call.lost)}</dd></div>
         <div><dt>extra cost</dt><dd>{dollars(call.lost_usd)}</dd></div>
       </dl>
@@ -120,12 +118,12 @@ function One({ call }: { call: Call }) {
             The first difference: {call.difference.index === null ? call.difference.role : `message ${call.difference.index + 1} (${call.difference.role})`}, character {n(call.difference.offset)}
           </h3>
           <div class="beside">
-            <div><h4>the prompt before</h4><pre tabIndex={0}>{call.difference.before}</pre></div>
+            <div><h4>previous prompt</h4><pre tabIndex={0}>{call.difference.before}</pre></div>
             <div><h4>this prompt</h4><pre tabIndex={0}>{call.difference.after}</pre></div>
           </div>
         </>
       ) : (
-        <p class="soft">No message differs from the prompt before, or the texts were not captured: a session with capture=True keeps them.</p>
+        <p class="soft">No message differs from the previous prompt, or the texts were not recorded: capture=True records them.</p>
       )}
     </section>
   );

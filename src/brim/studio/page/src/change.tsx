@@ -1,4 +1,4 @@
-// A change of a setting: shown as a diff, tried on recorded sessions, saved on a click, and undone on another.
+// A change of a setting: its diff, a preview on recorded sessions, saving and undo.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { changed, post } from "./api";
@@ -19,7 +19,7 @@ export interface Change {
   plan: Signal<Plan | null>;
   said: Signal<string | null>;
   wrong: Signal<string | null>;
-  /** Shows what setting a key to a value would change; null removes it. */
+  /** Plans a change of a setting and shows its diff; null removes the setting. */
   look: (key: string, value: string | null) => Promise<void>;
   save: () => Promise<void>;
   undo: () => Promise<void>;
@@ -92,9 +92,9 @@ function Diff({ plan, change }: { plan: Plan; change: Change }) {
       <h3 tabIndex={-1} ref={at}>What changes</h3>
       <Lines diff={plan.diff} />
       {plan.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
-      <p class="soft" title={plan.path}>Save writes it to <code>{plan.diff.split("\n", 1)[0]!.replace(/^--- /, "") || plan.path}</code>, as a setting of the {plan.layer}.</p>
+      <p class="soft" title={plan.path}>Save changes <code>{plan.diff.split("\n", 1)[0]!.replace(/^--- /, "") || plan.path}</code>, the settings of the {plan.layer}.</p>
       {plan.applies && plan.applies.origin !== plan.layer && (
-        <p class="guard" role="note">Here {shown(plan.applies.value)} still applies: the layer {plan.applies.origin} overrides it{plan.applies.where ? ` (${plan.applies.where})` : ""}.</p>
+        <p class="guard" role="note">{shown(plan.applies.value)} still applies here: the layer {plan.applies.origin} overrides this setting{plan.applies.where ? ` (${plan.applies.where})` : ""}.</p>
       )}
       <div class="tools">
         <button class="main" onClick={() => void change.save()}>Save</button>

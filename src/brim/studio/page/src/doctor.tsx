@@ -1,4 +1,4 @@
-// Doctor: problems and advice with the commands that fix them, and facts about this studio.
+// Doctor: problems and advice, with the commands that fix them.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, load, post } from "./api";
@@ -12,7 +12,7 @@ interface Finding {
   why: string;
   do: string;
   commands: string[];
-  /** The commands that can be made here: they change the project's own settings and nothing else. */
+  /** The commands that the page can run: they change only the settings of the project. */
   fixes: string[];
 }
 
@@ -28,7 +28,6 @@ interface Loaded {
   files: string[];
   receipts: number;
   saved: number;
-  facts: { name: string; text: string }[];
 }
 
 export function Doctor() {
@@ -51,7 +50,7 @@ export function Doctor() {
   return (
     <>
       <p class="lead">
-          <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "problems found"}</span> {plural(value.checks.length, "check")} over {plural(value.files.length, "settings file")} and {plural(value.receipts, "receipt")}
+        <span class={`badge ${value.healthy ? "good" : "dropped"}`}>{value.healthy ? "healthy" : "problems found"}</span> {plural(value.checks.length, "check")} over {plural(value.files.length, "settings file")} and {plural(value.receipts, "receipt")}
       </p>
       {refused.value && <Problem text={refused.value} />}
       {made.value && (
@@ -83,14 +82,6 @@ export function Doctor() {
         </section>
       ))}
       {value.findings.length === 0 && <section class="card"><p>No problems found.</p></section>}
-      <section class="card">
-        <h2>This studio</h2>
-        <dl class="facts list">
-          {value.facts.map((fact) => (
-            <div key={fact.name}><dt>{fact.name}</dt><dd>{fact.text}</dd></div>
-          ))}
-        </dl>
-      </section>
     </>
   );
 }

@@ -1,26 +1,26 @@
-// What fills a step: its categories with what makes each smaller, and what is worth changing in this session.
+// The tokens of a step by category, how to reduce each, and problems of the session.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { Changed, useChange } from "./change";
 import { Bar, dollars, n, share } from "./parts";
 import { go, link, stepLink } from "./route";
-import { partOf } from "./sent";
+import { sumsOf } from "./sent";
 import type { Insight, Prompt } from "./types";
-import { Chip, type Key, Vessel } from "./vessel";
+import { Chip, type Key } from "./vessel";
 
-/** What makes each category smaller, and the setting that does, if there is one. */
+/** How to reduce each category, and the setting for it, if there is one. */
 const FREES: Record<string, [string, string?]> = {
   system: ["a shorter system prompt"],
   tools: ["fewer tools, or shorter descriptions", "prompt.tools.keep"],
   memory: ["a lower limit for the memory", "session.memory_limit"],
   pinned: ["removing a pin, under Left out"],
   summary: ["a smaller share for the summary", "compaction.summary_share"],
-  user: ["a smaller budget: the oldest turns give way first", "window.limit"],
-  assistant: ["a smaller budget: the oldest turns give way first", "window.limit"],
+  user: ["a smaller budget, which shortens the oldest turns first", "window.limit"],
+  assistant: ["a smaller budget, which shortens the oldest turns first", "window.limit"],
   "tool results": ["a lower limit for each new result", "session.tool_limit"],
   section: ["a lower ceiling or priority of the section"],
-  framing: ["fewer messages: it is the overhead of each"],
-  "not in the log": ["unknown: the log does not have this text, the provider counted it"],
+  framing: ["fewer messages: each one has this overhead"],
+  "not in the log": ["unknown: the provider counted this text, but the log does not have it"],
 };
 
 export function useInsights(session: string | null): Insight[] {
@@ -36,8 +36,7 @@ interface Props {
 }
 
 export function Fills({ loaded, colours, insights }: Props) {
-  const sums = new Map<string, number>();
-  for (const row of loaded.rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
+  const sums = sumsOf(loaded.rows);
   const [used, budget] = [loaded.used ?? 0, loaded.budget ?? loaded.used ?? 1];
   const rows = [...sums].sort((a, b) => b[1] - a[1]);
   const cost = (units: number) => (loaded.cost_usd === null || !used ? "" : dollars((loaded.cost_usd * units) / used));
@@ -45,44 +44,39 @@ export function Fills({ loaded, colours, insights }: Props) {
   return (
     <>
       {insights.map((each) => <Hint key={each.title} insight={each} session={loaded.session!} />)}
-      <section class="split" aria-label="What fills this step">
-        <div class="card">
-          <Vessel shares={[...sums].map(([name, units]) => ({ name, units })).filter((each) => each.units > 0)} letters={colours} brim={budget} scale={Math.max(budget * 1.08, used)} unit={loaded.unit} onChoose={open} />
-        </div>
-        <div class="card">
-          <table class="wide">
-            <thead>
-              <tr><th>category</th><th class="num">{loaded.unit}</th><th class="num">of the budget</th><th /><th class="num">cost</th><th>smaller by</th></tr>
-            </thead>
-            <tbody>
-              {rows.map(([name, units]) => {
-                const [text, key] = FREES[name] ?? FREES.section!;
-                return (
-                  <tr key={name}>
-                    <th scope="row">
-                      <button class="plain" onClick={() => open(name)} title="Read it">
-                        <Chip at={colours.get(name)} /> {name}
-                      </button>
-                    </th>
-                    <td class="num" data-name={loaded.unit}>{n(units)}</td>
-                    <td class="num" data-name="of the budget">{share(units, budget)}</td>
-                    <td><Bar part={units} whole={budget} colour={colours.get(name)?.colour ?? "var(--water)"} /></td>
-                    <td class="num" data-name="cost">{cost(units)}</td>
-                    <td class="soft" data-name="smaller by">{key ? <a href={link("settings", { key })} title={key}>{text}</a> : text}</td>
-                  </tr>
-                );
-              })}
-              <tr class="sum"><th scope="row">sum</th><td class="num">{n(used)}</td><td class="num">{share(used, budget)}</td><td /><td class="num">{cost(used)}</td><td /></tr>
-              {budget > used && <tr><th scope="row"><span class="chip free" aria-hidden="true" /> free</th><td class="num">{n(budget - used)}</td><td class="num">{share(budget - used, budget)}</td><td /><td /><td /></tr>}
-            </tbody>
-          </table>
-        </div>
+      <section class="card" aria-label="Tokens by category">
+        <table class="wide">
+          <thead>
+            <tr><th>category</th><th class="num">{loaded.unit}</th><th class="num">of the budget</th><th /><th class="num">cost</th><th>reduced by</th></tr>
+          </thead>
+          <tbody>
+            {rows.map(([name, units]) => {
+              const [text, key] = FREES[name] ?? FREES.section!;
+              return (
+                <tr key={name}>
+                  <th scope="row">
+                    <button class="plain" onClick={() => open(name)} title="Show these parts">
+                      <Chip at={colours.get(name)} /> {name}
+                    </button>
+                  </th>
+                  <td class="num" data-name={loaded.unit}>{n(units)}</td>
+                  <td class="num" data-name="of the budget">{share(units, budget)}</td>
+                  <td><Bar part={units} whole={budget} colour={colours.get(name)?.colour ?? "var(--water)"} /></td>
+                  <td class="num" data-name="cost">{cost(units)}</td>
+                  <td class="soft" data-name="reduced by">{key ? <a href={link("settings", { key })} title={key}>{text}</a> : text}</td>
+                </tr>
+              );
+            })}
+            <tr class="sum"><th scope="row">sum</th><td class="num">{n(used)}</td><td class="num">{share(used, budget)}</td><td /><td class="num">{cost(used)}</td><td /></tr>
+            {budget > used && <tr><th scope="row"><span class="chip free" aria-hidden="true" /> free</th><td class="num">{n(budget - used)}</td><td class="num">{share(budget - used, budget)}</td><td /><td /><td /></tr>}
+          </tbody>
+        </table>
       </section>
     </>
   );
 }
 
-/** Something worth changing: what it costs, and the click that mends it. */
+/** A problem of the session: what it costs, and the setting that fixes it. */
 function Hint({ insight: each, session }: { insight: Insight; session: string }) {
   const change = useChange();
   return (

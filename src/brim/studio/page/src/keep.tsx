@@ -1,4 +1,4 @@
-// Keep next time: a text that was left out becomes one that stays, by a setting of the project.
+// Keep next time: the setting that keeps messages with a text whole.
 import { useSignal } from "@preact/signals";
 import { get } from "./api";
 import { Changed, useChange } from "./change";
@@ -35,7 +35,7 @@ export function Keep({ loaded, at }: { loaded: Prompt; at: number }) {
   return (
     <form class="keep" onSubmit={(event) => (event.preventDefault(), void change.look(key, edited()))}>
       <label>
-        <span>Keep every message that says</span>
+        <span>Keep every message that contains</span>
         <input type="text" class="grow" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
       </label>
       <div class="tools">

@@ -1,18 +1,17 @@
-// Budget lab: move the budget, and see what is kept, what is dropped, why, and at which budget it returns.
+// The lab: move the budget, and see what is kept, what is dropped, why, and at which budget it returns.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { load } from "./api";
-import { bench, type Bench, type Shown } from "./bench";
-import { Compose, Result } from "./compose";
+import { load, post } from "./api";
+import { bench, type Bench } from "./bench";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { Kept } from "./pieces";
 import { go, link, params, screen } from "./route";
+import { Save } from "./saved";
 import type { Fit, Preset, Sources } from "./types";
 
 export function Lab() {
   const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
   useEffect(() => sources.stop, [sources]);
-  const composing = useSignal(false);
   const found = sources.state.value;
   const source = params.value.get("source") ?? found.value?.sources[0]?.id ?? null;
   if (found.problem) return <Failed title="Lab" text={found.problem} />;
@@ -20,28 +19,24 @@ export function Lab() {
   return (
     <>
       <Head title="Lab">
-        <button aria-expanded={composing.value} onClick={() => (composing.value = !composing.value)}>
-          Compose a request
-        </button>
         <label class="inline">
           <span>Prompt</span>
-          <select value={source} onChange={(event) => go("lab", { source: event.currentTarget.value, budget: null, beside: null })}>
+          <select value={source} onChange={(event) => go("lab", { source: event.currentTarget.value, budget: null })}>
             {(found.value?.sources ?? []).map((each) => (
               <option key={each.id} value={each.id}>
                 {each.title}
               </option>
             ))}
-            {!found.value?.sources.some((each) => each.id === source) && <option value={source}>{source.startsWith("request:") ? "Your request" : source.replace(/^\w+:/, "")}</option>}
+            {!found.value?.sources.some((each) => each.id === source) && <option value={source}>{source.replace(/^\w+:/, "")}</option>}
           </select>
         </label>
       </Head>
-      {composing.value && <Compose close={() => (composing.value = false)} />}
       <Work key={source} source={source} presets={found.value?.presets ?? []} />
     </>
   );
 }
 
-/** The lab beside a step: the prompt of the step at other budgets. */
+/** The lab next to a step: the prompt of the step at other budgets. */
 export function LabDrawer({ source, close }: { source: string; close: () => void }) {
   const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
   useEffect(() => sources.stop, [sources]);
@@ -59,26 +54,21 @@ export function LabDrawer({ source, close }: { source: string; close: () => void
 
 /** The budget in the address, or null. */
 function named(): number | null {
-  const loaded = params.value.get("budget");
-  return loaded !== null && /^\d{1,9}$/.test(loaded) ? Number(loaded) : null;
+  const budget = params.value.get("budget");
+  return budget !== null && /^\d{1,9}$/.test(budget) ? Number(budget) : null;
 }
 
 function Work({ source, presets }: { source: string; presets: Preset[] }) {
-  const loaded = named();
-  const beside = params.value.get("beside") ?? "";
-  const work = useMemo(
-    () => bench(source, loaded, beside, (budget) => go(screen.peek(), { budget: String(budget) }, true)),
-    [source],
-  );
+  const budget = named();
+  const work = useMemo(() => bench(source, budget, (rested) => go(screen.peek(), { budget: String(rested) }, true)), [source]);
   // The slider changes the address once it stops; an address that the user changed moves the slider.
   useEffect(() => {
-    if (loaded !== work.budget.peek() || !work.fit.peek()) work.want(loaded);
-  }, [work, loaded]);
-  useEffect(() => work.compare(beside), [work, beside]);
+    if (budget !== work.budget.peek() || !work.fit.peek()) work.want(budget);
+  }, [work, budget]);
   useEffect(() => work.end, [work]);
   const fit = work.fit.value;
   // While the slider moves, the pieces are drawn again only when the next fit has arrived.
-  const kept = useMemo(() => fit?.fits && <Kept work={work} fit={fit as Shown} source={source} beside={beside} />, [fit, work.back.value, work.other.value, beside]);
+  const kept = useMemo(() => fit?.fits && <Kept work={work} fit={fit} source={source} />, [fit, work.back.value]);
   if (work.problem.value && !fit) return <Problem text={work.problem.value} />;
   if (!fit) return <Waiting />;
   return (
@@ -98,7 +88,6 @@ function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[
   return (
     <section class="card knobs" aria-label="Budget">
       <label class="slider">
-        <Curve work={work} most={most} />
         <span class="away">Budget</span>
         <input
           type="range"
@@ -131,22 +120,8 @@ function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[
           </button>
         ))}
       </div>
-      <p class="soft hint">Arrow keys move the budget by 1, with Shift by 128, with Ctrl by 1,024. </p>
+      <p class="soft hint">Arrow keys move the budget by 1, with Shift by 128, with Ctrl by 1,024.</p>
     </section>
-  );
-}
-
-/** The tokens that are left out at each budget, behind the slider. */
-function Curve({ work, most }: { work: Bench; most: number }) {
-  const points = work.curve.value;
-  if (points.length < 2) return <></>;
-  const top = Math.max(1, ...points.map(([, lost]) => lost));
-  const path = points.map(([budget, lost], i) => `${i ? "L" : "M"}${((1000 * budget) / most).toFixed(1)} ${(40 - (36 * lost) / top).toFixed(1)}`).join("");
-  const first = points[0]!;
-  return (
-    <svg class="curve" viewBox="0 0 1000 40" preserveAspectRatio="none" role="img" aria-label={`Tokens left out: ${n(first[1])} at a budget of ${n(first[0])}, ${n(points.at(-1)![1])} at ${n(points.at(-1)![0])}`}>
-      <path class="area" d={`${path}V40H${((1000 * first[0]) / most).toFixed(1)}z`} />
-    </svg>
   );
 }
 
@@ -158,6 +133,30 @@ function Over({ fit, set }: { fit: Fit; set: (units: number) => void }) {
       <button class="main" onClick={() => set(fit.needed ?? 0)}>
         Raise the budget to {n(fit.needed)}
       </button>
+    </section>
+  );
+}
+
+/** The prompt of a fit and its receipt: loaded when it is opened, for the budget that is shown. */
+function Result({ source, budget }: { source: string; budget: number }) {
+  const made = useSignal<{ text: string; receipt: string } | null>(null);
+  const problem = useSignal("");
+  const show = () => post<{ text: string; receipt: string }>("result", { source, budget }).then((loaded) => (made.value = loaded), (error: Error) => (problem.value = error.message));
+  return (
+    <section class="card result" aria-label="Result">
+      <button aria-expanded={made.value !== null} onClick={() => (made.value ? (made.value = null) : void show())}>
+        {made.value ? "Hide the prompt" : "Show the prompt"}
+      </button>{" "}
+      <Save source={source} budget={budget} />
+      {problem.value && <Problem text={problem.value} />}
+      {made.value && (
+        <>
+          <h2>Prompt at {n(budget)}</h2>
+          <pre class="sent" tabIndex={0}>{made.value.text}</pre>
+          <h2>Receipt</h2>
+          <pre class="receipt" tabIndex={0}>{made.value.receipt}</pre>
+        </>
+      )}
     </section>
   );
 }

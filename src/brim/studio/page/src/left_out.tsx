@@ -1,4 +1,4 @@
-// What is missing at a step: everything said before that the prompt does not show, and the changes that took it out.
+// What is missing at a step: earlier messages that the prompt does not have, and the changes that removed them.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { changed, get, load, post } from "./api";
@@ -9,7 +9,7 @@ import type { Edit, Prompt, PromptRow, Removed, Session } from "./types";
 import type { Key } from "./vessel";
 
 const NAMES: Record<string, string> = { compaction: "Compaction", sub_tick: "Sub-tick", restart: "Restart", shortened: "A result was shortened", dropped: "Turns were left out" };
-const TRIGGERS: Record<string, string> = { line: "the compaction line was reached", sub_tick: "a sub-tick of the loop", asked: "requested", overflow: "the provider refused the prompt" };
+const TRIGGERS: Record<string, string> = { line: "the compaction line was reached", sub_tick: "a sub-tick of the loop", asked: "it was requested", overflow: "the provider refused the prompt" };
 
 interface Props {
   loaded: Prompt;
@@ -25,9 +25,9 @@ export function LeftOut({ loaded, colours, rows }: Props) {
       <p class="lead" data-out={missing.length}>
         {rows.length === 0
           ? loaded.kind === "sums"
-            ? "The texts of this step were not kept; the changes below say what left the context."
-            : "Nothing: everything said so far is in this prompt, whole."
-          : `${plural(missing.length, "message")} left out (${n(out)} ${loaded.unit})${cut ? `, ${n(cut)} shortened` : ""}. Open one to read it, and to keep it next time.`}
+            ? "The texts of this step were not recorded. The changes below list what was removed."
+            : "Nothing was left out or shortened."
+          : `${plural(missing.length, "message")} left out (${n(out)} ${loaded.unit})${cut ? `, ${n(cut)} shortened` : ""}. Open one to read it or to keep it next time.`}
       </p>
       {rows.length > 0 && <Parts loaded={loaded} colours={colours} changed />}
       {loaded.session && <Changes session={loaded.session} step={loaded.step!} />}
@@ -35,7 +35,7 @@ export function LeftOut({ loaded, colours, rows }: Props) {
   );
 }
 
-/** The changes of the context up to a step, the newest first; their texts can be restored or pinned. */
+/** The changes to the context up to a step, the newest first; their texts can be restored or pinned. */
 function Changes({ session, step }: { session: string; step: number }) {
   const found = useMemo(() => load<Session & { edits: Edit[]; pins: Removed[] }>(() => ({ view: "ledger", fields: { session } })), [session]);
   useEffect(() => found.stop, [found]);
@@ -46,7 +46,7 @@ function Changes({ session, step }: { session: string; step: number }) {
   const pinned = (handle: string) => value.pins.some((pin) => pin.handle === handle);
   return (
     <section class="card" aria-label="Changes">
-      <h2>{plural(edits.length, "change")} of the context up to this step</h2>
+      <h2>{plural(edits.length, "change")} to the context up to this step</h2>
       {value.pins.length > 0 && (
         <>
           <p class="soft">Pinned: every prompt of this session includes these texts until they are unpinned.</p>
@@ -61,18 +61,19 @@ function Changes({ session, step }: { session: string; step: number }) {
             <b>{NAMES[edit.kind] ?? edit.kind}</b> <span class="soft">step {edit.step ?? "?"}</span>{" "}
             <span class="num">{edit.before !== null ? `${n(edit.before)} to ${n(edit.after)} tokens` : plural(edit.texts[0]?.tokens ?? 0, "token")}</span> <span class="soft">{edit.reason}</span>
           </summary>
+          {edit.regret && <p class="guard">{plural(edit.regret.calls, "call")} repeated because this removed their results: {n(edit.regret.tokens)} tokens.</p>}
           {edit.trigger && <p class="soft">Because {TRIGGERS[edit.trigger] ?? edit.trigger}. {edit.step !== null && edit.step !== step && <a href={stepLink(session, edit.step, { tab: "out" })}>Go to step {edit.step}</a>}</p>}
           <div class="beside">
             <div>
               <h3>{plural(edit.texts.length + edit.more, "text")} left out{edit.replaced !== null && ` of ${plural(edit.replaced, "message")}`}</h3>
               <ul class="texts">
                 {edit.texts.map((each) => <Text key={each.handle} removed={each} session={session} pinned={pinned(each.handle)} />)}
-                {edit.more > 0 && <li class="soft">and {n(edit.more)} more: Ctrl+K finds them by their words.</li>}
+                {edit.more > 0 && <li class="soft">and {n(edit.more)} more; Ctrl+K searches them.</li>}
               </ul>
             </div>
             {edit.summary && (
               <div>
-                <h3>In their place</h3>
+                <h3>Replaced by</h3>
                 <pre tabIndex={0}>{edit.summary}</pre>
               </div>
             )}
@@ -98,13 +99,13 @@ function Text({ removed: { handle, excerpt, tokens }, session, pinned }: { remov
   return (
     <li>
       <button class="plain clip" data-row aria-expanded={text.value !== null} onClick={() => void open()}>
-        {excerpt || "(blank)"}
+        {excerpt || "(empty)"}
       </button>
       <div class="tools">
         <span class="soft">{plural(tokens, "token")}</span>
         {asking.value ? (
           <>
-            <span>It becomes the newest message of the session. A program that has the session open must reopen it.</span>
+            <span>It becomes the newest message of the session.</span>
             <button class="main" onClick={() => void write("restore", (units) => `Restored: ${n(units)} tokens in the next prompt.`)}>Restore</button>
             <button onClick={() => (asking.value = false)}>Cancel</button>
           </>

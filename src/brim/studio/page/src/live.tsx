@@ -58,7 +58,7 @@ export function Live() {
     return (
       <Empty>
         <h1>No gateway traffic yet</h1>
-        <p><code>brim gateway --upstream URL --store sqlite:///brim.db</code> records its traffic: numbers and names, never texts.</p>
+        <p><code>brim gateway --upstream URL --store sqlite:///brim.db</code> records its traffic as numbers and names, without texts.</p>
       </Empty>
     );
   const words = (params.value.get("text") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -97,7 +97,7 @@ export function Live() {
             <div class={`row${each.id === open ? " on" : ""}`}>
               <span class="num date">{when(each.at)}</span>
               <button data-row class="plain what clip" aria-pressed={each.id === open} onClick={() => go("live", { request: each.id === open ? null : each.id }, true)}>
-                <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span> <b>{each.model || "no model named"}</b> {each.route}{" "}
+                <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span> <b>{each.model || "unknown model"}</b> {each.route}{" "}
                 {!!each.edits && <span class="badge warn">{plural(each.edits, "edit")}</span>} {each.stream && <span class="badge">stream</span>}{" "}
                 <span class="soft">{each.overhead_ms !== undefined && `${ms(each.overhead_ms)} added`}</span>
               </button>
@@ -107,7 +107,7 @@ export function Live() {
             </div>
           )}
         />
-        {rows.length === 0 && <p class="soft">None of the newest {n(value.requests.length)}.</p>}
+        {rows.length === 0 && <p class="soft">No match in the newest {n(value.requests.length)} requests.</p>}
         {one && <Detail each={one} />}
       </section>
     </>
@@ -124,8 +124,8 @@ function Sums({ one }: { one: One }) {
         <div><dt>requests since {when(one.since)}</dt><dd>{n(all)}</dd></div>
         <div><dt>succeeded</dt><dd>{n(one.ends.ok ?? 0)}</dd></div>
         <div><dt>failed</dt><dd>{wrong.length ? wrong.map(([name, count]) => `${n(count)} ${name.replaceAll("_", " ")}`).join(", ") : "none"}</dd></div>
-        <div><dt>time added, p50</dt><dd>{ms(one.overhead_ms.p50)}</dd></div>
-        <div><dt>time added, p99</dt><dd>{ms(one.overhead_ms.p99)}</dd></div>
+        <div><dt>added latency, p50</dt><dd>{ms(one.overhead_ms.p50)}</dd></div>
+        <div><dt>added latency, p99</dt><dd>{ms(one.overhead_ms.p99)}</dd></div>
         <div><dt>newest request</dt><dd>{when(one.written)}</dd></div>
       </dl>
       <p class="soft">p50 and p99 of the newest {n(one.newest)} requests.</p>
@@ -144,7 +144,7 @@ function Detail({ each }: { each: Request }) {
     ["model", each.model || "unknown"],
     ["status", `${each.status}${each.refused ? `, refused by the gateway: ${(each.reason ?? "unknown").replaceAll("_", " ")}` : ""}`],
     ["conversation", each.session || "none"],
-    ["cut of its conversation", each.cut ? `number ${n(each.cut)}, made by this request` : each.edits ? "the one before, held" : "none"],
+    ["cut of the conversation", each.cut ? `number ${n(each.cut)}, made by this request` : each.edits ? "none new: the previous cut is kept" : "none"],
     ["policy", each.policy ?? "unknown"],
     ["tokens received", n(each.before)],
     ["tokens sent", n(each.after)],
@@ -153,7 +153,7 @@ function Detail({ each }: { each: Request }) {
     ["messages edited", n(each.edits)],
     ["retried with fewer tokens", each.retried ? "yes" : "no"],
     ["passed through unchanged", each.passed || "no"],
-    ["time added", ms(each.overhead_ms)],
+    ["added latency", ms(each.overhead_ms)],
     ["time to the first byte", ms(each.first_ms)],
   ];
   return (
@@ -161,9 +161,9 @@ function Detail({ each }: { each: Request }) {
       <div class="tools">
         <h2>Request</h2>
         <button onClick={() => go("live", { request: null }, true)}>Close</button>
-        {each.session && each.step != null && <a class="button" href={stepLink(each.session, each.step)}>See its prompt, step {each.step}</a>}
+        {each.session && each.step != null && <a class="button" href={stepLink(each.session, each.step)}>Open its prompt, step {each.step}</a>}
       </div>
-      {each.session && each.step == null && <p class="soft">Its prompt was not recorded: only requests that are cut are, and their texts only with <code>session.capture: true</code>.</p>}
+      {each.session && each.step == null && <p class="soft">Its prompt was not recorded. Only shortened requests are recorded, and their texts only with <code>session.capture: true</code>.</p>}
       <dl class="facts many">{facts.map(([name, loaded]) => <div key={name}><dt>{name}</dt><dd>{loaded}</dd></div>)}</dl>
     </section>
   );

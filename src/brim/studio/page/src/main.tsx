@@ -1,5 +1,4 @@
-// The frame around the screens: navigation, workspace, theme, keys.
-import { signal } from "@preact/signals";
+// The frame around the screens: navigation, workspace, keys.
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { changed, get } from "./api";
@@ -19,7 +18,6 @@ import "./style.css";
 const EVERY = 4000;
 /** Screens that read their values again as long as they are open. */
 const LIVE = ["sessions", "session", "live"];
-const theme = signal(localStorage.getItem("brim-theme") ?? "auto");
 const VIEWS: Record<string, () => preact.JSX.Element> = { sessions: Sessions, session: Session, lab: Lab, settings: Settings, live: Live };
 
 function Studio() {
@@ -59,18 +57,6 @@ function Studio() {
             </button>
           ))}
         </div>
-        <select
-          aria-label="Theme"
-          value={theme.value}
-          onChange={(event) => {
-            theme.value = event.currentTarget.value;
-            localStorage.setItem("brim-theme", theme.value);
-          }}
-        >
-          <option value="auto">Auto</option>
-          <option value="light">Light</option>
-          <option value="dark">Dark</option>
-        </select>
       </header>
       <OpenPanel />
       <main id="main" tabIndex={-1} data-screen={screen.value}>
@@ -99,10 +85,6 @@ addEventListener("keydown", (event) => {
     const at = rows.indexOf(document.activeElement as HTMLElement);
     rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))]?.focus();
   }
-});
-theme.subscribe((value) => {
-  if (value === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = value;
 });
 takeDrops();
 get<{ first: string; file: string | null }>("about", { workspace: "mine" })

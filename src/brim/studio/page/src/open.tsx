@@ -1,20 +1,17 @@
-// Opening a file: dropped anywhere, chosen, or pasted. It is sent to this studio alone, piece by piece.
+// Opening a file that was dropped, chosen or pasted. It is sent to this studio only, in pieces.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { changed, get, post } from "./api";
 import { go } from "./route";
 
-/** Bytes of one piece: small enough that no frame waits for it. */
+/** Bytes of one piece, small enough not to delay a frame. */
 const PIECE = 3_000_000;
 
 export interface Opened {
   id: string;
   name: string;
-  size: number;
   problem: string;
   finished: boolean;
-  skipped: number;
-  prompts: number;
   share: number;
   found: number;
   sessions: string[];

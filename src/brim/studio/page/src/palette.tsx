@@ -1,4 +1,4 @@
-// One box for everything that has a name: screens, sessions, and the words of any text. Ctrl+K or ? opens it.
+// Search over screens, sessions and all texts. Ctrl+K or ? opens it.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "./api";
@@ -8,7 +8,7 @@ import { go, SCREENS, stepLink } from "./route";
 import type { Found, Home, HomeRow } from "./types";
 
 export const palette = signal(false);
-/** Characters from which on texts are searched. */
+/** Characters of the shortest query that searches texts. */
 const LEAST = 3;
 
 interface Command {
@@ -52,9 +52,9 @@ export function Palette() {
   const close = () => (palette.value = false);
   const all: Command[] = [
     ...SCREENS.map((each) => ({ name: each.title, about: each.about, run: () => go(each.name) })),
-    ...["flows", "doctor", "models"].map((tab) => ({ name: tab[0]!.toUpperCase() + tab.slice(1), about: "in Settings", run: () => go("settings", { tab }) })),
+    ...["flows", "doctor"].map((tab) => ({ name: tab[0]!.toUpperCase() + tab.slice(1), about: "in Settings", run: () => go("settings", { tab }) })),
     { name: "Paste a prompt", about: "Open a request, a log or a receipt from the clipboard.", run: () => (asking.value = true) },
-    { name: "Demo", about: "Every screen, filled by a recorded demo.", run: () => go("sessions", { workspace: "demo", session: null }) },
+    { name: "Demo", about: "All screens with a recorded demo.", run: () => go("sessions", { workspace: "demo", session: null }) },
     { name: "My project", about: "Your own store, files and settings.", run: () => go("sessions", { workspace: "mine", session: null }) },
     ...sessions.value.map((row) => ({ name: row.title ?? row.id, about: `session ${row.id}`, run: () => (location.hash = stepLink(row.id, null)) })),
   ];
@@ -73,7 +73,7 @@ export function Palette() {
           ref={box}
           type="search"
           aria-label="Search and commands"
-          placeholder="A screen, a session, or words of any text"
+          placeholder="A screen, a session, or words in any text"
           aria-controls="commands"
           aria-activedescendant={`command-${chosen}`}
           value={words.value}
@@ -95,7 +95,7 @@ export function Palette() {
         {query.length >= LEAST && (
           <p class="soft" role="status">
             {!texts ? "Searching…" : `${plural(texts.found.length, "text")} left out, ${plural(texts.sent.length, "message")} sent`}
-            {texts && texts.read < texts.of && `; the newest ${texts.read} of ${plural(texts.of, "session")} were read`}
+            {texts && texts.read < texts.of && `; searched the newest ${texts.read} of ${plural(texts.of, "session")}`}
           </p>
         )}
         <p class="soft keys">

@@ -2,84 +2,68 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { get } from "./api";
-import type { Back, Bench, Shown } from "./bench";
+import type { Back, Bench } from "./bench";
 import { dollars, Long, n, plural, share } from "./parts";
-import { go, screen } from "./route";
-import { Saved } from "./saved";
-import { Chip, type Key, keys, Vessel } from "./vessel";
+import type { Fit, Piece } from "./types";
+import { Chip, type Key, keys, type Share, Vessel } from "./vessel";
 
-/** What became of a piece, in the words of the other screens. */
+/** The states of a piece, in the words of the other screens. */
 const STATES: Record<string, string> = { dropped: "left out", cut: "shortened", form: "shortened" };
-const words = (text: string) => text.replaceAll("_", " ");
 const change = (value: number) => (value === 0 ? "as recorded" : `${dollars(Math.abs(value))} ${value < 0 ? "less" : "more"} than recorded`);
 
 interface KeptProps {
   work: Bench;
-  fit: Shown;
+  fit: Fit;
   source: string;
-  beside: string;
 }
 
-export function Kept({ work, fit, source, beside }: KeptProps) {
-  const other = work.other.value?.fits ? (work.other.value as Shown) : null;
+export function Kept({ work, fit, source }: KeptProps) {
   const chosen = useSignal<string | null>(null);
-  const letters = useMemo(() => keys(fit.pieces.groups), [fit.pieces]);
-  const { shares, spilled } = filled(fit);
+  const groups = useMemo(() => [...new Set(fit.pieces.map((piece) => piece.group))], [fit]);
+  const letters = keys(groups);
+  const choose = (name: string) => (chosen.value = chosen.value === name ? null : name);
+  const sum = (units: (piece: Piece) => number): Share[] => {
+    const sums = new Map<string, number>();
+    for (const piece of fit.pieces) sums.set(piece.group, (sums.get(piece.group) ?? 0) + units(piece));
+    return [...sums].map(([name, units]) => ({ name, units })).filter((each) => each.units > 0);
+  };
+  const shares = sum((piece) => piece.used);
+  if (fit.joins > 0) shares.push({ name: "separators", units: fit.joins });
   return (
     <>
-      <Strip fit={fit} other={other} beside={beside} />
+      <Sums fit={fit} />
       <section class="split lab">
         <div class="card">
           <Vessel
             shares={shares}
-            spilled={spilled}
+            spilled={sum((piece) => Math.max(0, piece.size - piece.used))}
             letters={letters}
             brim={fit.budget}
             scale={Math.max(fit.budget, fit.wanted) * 1.06}
             unit={fit.unit}
-            columns={18}
-            rows={18}
             chosen={chosen.value}
-            onChoose={(each) => (chosen.value = chosen.value === each ? null : each)}
+            onChoose={choose}
           />
-          {fit.pieces.groups.length < fit.pieces.names.length && <Groups letters={letters} chosen={chosen.value} choose={(each) => (chosen.value = each)} />}
+          {groups.length < fit.pieces.length && (
+            <div class="presets groups" role="group" aria-label="Categories">
+              {groups.map((name) => (
+                <button key={name} aria-pressed={chosen.value === name} onClick={() => choose(name)}>
+                  <Chip at={letters.get(name)} /> {name}
+                </button>
+              ))}
+            </div>
+          )}
         </div>
         <div class="card pieces">
-          <List work={work} fit={fit} other={other} source={source} beside={beside} letters={letters} chosen={chosen.value} />
+          <List work={work} fit={fit} source={source} letters={letters} chosen={chosen.value} />
         </div>
       </section>
     </>
   );
 }
 
-/** Returns the tokens that each group uses, and those that are left out. */
-function filled(fit: Shown) {
-  const { groups, group, sizes } = fit.pieces;
-  const used = new Array<number>(groups.length).fill(0);
-  const lost = new Array<number>(groups.length).fill(0);
-  group.forEach((at, i) => {
-    used[at]! += fit.now.used[i]!;
-    lost[at]! += Math.max(0, sizes[i]! - fit.now.used[i]!);
-  });
-  const shares = groups.map((name, i) => ({ name, units: used[i]! })).filter((each) => each.units > 0);
-  if (fit.joins > 0) shares.push({ name: "separators", units: fit.joins });
-  return { shares, spilled: groups.map((name, i) => ({ name, units: lost[i]! })).filter((each) => each.units > 0) };
-}
-
-function Groups({ letters, chosen, choose }: { letters: Map<string, Key>; chosen: string | null; choose: (name: string | null) => void }) {
-  return (
-    <div class="presets groups" role="group" aria-label="Categories">
-      {[...letters].map(([name, key]) => (
-        <button key={name} aria-pressed={chosen === name} onClick={() => choose(chosen === name ? null : name)}>
-          <Chip at={key} /> {name}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside: string }) {
-  const named = words(beside.replace(":", " "));
+function Sums({ fit }: { fit: Fit }) {
+  const losses = [fit.dropped && `${n(fit.dropped)} of ${n(fit.pieces.length)} left out`, fit.shortened && `${n(fit.shortened)} shortened`].filter(Boolean);
   return (
     <section class="card fit" aria-label="What this budget keeps">
       <dl class="facts" aria-live="polite">
@@ -91,7 +75,7 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
         </div>
         {fit.size && (
           <div>
-            <dt title="The size of this step on every screen. The lab fits what can be fitted again: its messages, tools and system prompt.">As it was sent</dt>
+            <dt title="The size of this step on every screen. The lab fits its messages, tools and system prompt.">As it was sent</dt>
             <dd data-sent={fit.size.used}>
               {n(fit.size.used)} <small>{fit.size.method}</small>
             </dd>
@@ -100,11 +84,11 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
         <div>
           <dt>Left out</dt>
           <dd>
-            {n(fit.lost)} <small>{fit.unit}: {lossOf(fit)}</small>
+            {n(fit.lost)} <small>{fit.unit}: {losses.join(", ") || "everything fits whole"}</small>
           </dd>
         </div>
         <div>
-          <dt title="What stands at the start and is the same as in the recorded prompt">Unchanged prefix</dt>
+          <dt title="The start of the prompt, up to the first difference from the recorded prompt">Unchanged prefix</dt>
           <dd>
             {n(fit.prefix)} <small>of {n(fit.prefix_of)}</small>
           </dd>
@@ -121,110 +105,54 @@ function Strip({ fit, other, beside }: { fit: Shown; other: Shown | null; beside
         </div>
         <div>
           <dt>Counted</dt>
-          <dd>{fit.exact ? "exact" : "estimated"}</dd>
+          <dd>{fit.exact ? "exactly" : "as an estimate"}</dd>
         </div>
       </dl>
-      {other && (
-        <p class="soft beside-sums">
-          With <b>{named}</b>: {n(other.used)} used ({signed(other.used - fit.used)}), {n(other.lost)} left out, {n(other.prefix)} of the prefix unchanged, cost {dollars(other.cost_usd)}.
-        </p>
-      )}
-      {fit.warnings.map((loaded) => (
-        <p class="guard" key={loaded}>
-          {loaded}
+      {fit.warnings.map((text) => (
+        <p class="guard" key={text}>
+          {text}
         </p>
       ))}
     </section>
   );
 }
 
-/** Says how the tokens that are missing went: whole messages left out, or messages shortened. */
-function lossOf(fit: Shown): string {
-  const told = [fit.dropped && `${n(fit.dropped)} of ${n(fit.pieces.names.length)} left out`, fit.shortened && `${n(fit.shortened)} shortened`].filter(Boolean);
-  return told.join(", ") || "everything fits whole";
-}
-
-const signed = (value: number) => `${value < 0 ? "-" : "+"}${n(Math.abs(value))}`;
-
 interface ListProps extends KeptProps {
-  other: Shown | null;
   letters: Map<string, Key>;
   chosen: string | null;
 }
 
-function List({ work, fit, other, source, beside, letters, chosen }: ListProps) {
+function List({ work, fit, source, letters, chosen }: ListProps) {
   const only = useSignal("all");
   const find = useSignal("");
-  const saving = useSignal(false);
-  const open = useSignal<number | null>(null);
-  const { names, sizes, group, groups, excerpts } = fit.pieces;
-  const differs = (i: number) =>
-    other !== null && (other.now.used[i] !== fit.now.used[i] || other.now.states[other.now.state[i]!] !== fit.now.states[fit.now.state[i]!]);
+  const open = useSignal<string | null>(null);
   const wanted = find.value.toLowerCase();
-  const rows: number[] = [];
-  const dropped = fit.now.states.indexOf("dropped");
-  for (let i = 0; i < names.length; i++) {
-    if (only.value === "lost" && fit.now.used[i]! >= sizes[i]!) continue;
-    if (only.value === "dropped" && fit.now.state[i] !== dropped) continue;
-    if (only.value === "differ" && !differs(i)) continue;
-    if (wanted && !`${names[i]} ${excerpts[i] ?? ""}`.toLowerCase().includes(wanted)) continue;
-    if (chosen !== null && groups[group[i]!] !== chosen) continue;
-    rows.push(i);
-  }
-  const back = work.back.value;
+  const rows = fit.pieces.filter(
+    (piece) =>
+      (only.value !== "lost" || piece.used < piece.size) &&
+      (only.value !== "dropped" || piece.state === "dropped") &&
+      `${piece.name} ${piece.excerpt}`.toLowerCase().includes(wanted) &&
+      (chosen === null || piece.group === chosen),
+  );
   const noun = fit.kind === "sections" ? "section" : "turn";
-  const problem = work.other.value?.problem;
   return (
     <>
       <div class="tools">
-        <h2>
-          {rows.length === names.length ? plural(names.length, noun) : `${n(rows.length)} of ${plural(names.length, noun)}`}
-        </h2>
-        <button aria-expanded={saving.value} onClick={() => (saving.value = !saving.value)}>
-          Save as test files
-        </button>
+        <h2>{rows.length === fit.pieces.length ? plural(rows.length, noun) : `${n(rows.length)} of ${plural(fit.pieces.length, noun)}`}</h2>
       </div>
-      {saving.value && <Saved source={source} budget={fit.budget} />}
       <div class="tools">
         <input type="search" placeholder="Search  ( / )" aria-label="Search the pieces" data-search value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
         <select aria-label="Which pieces" value={only.value} onChange={(event) => (only.value = event.currentTarget.value)}>
           <option value="all">all</option>
           <option value="lost">left out or shortened</option>
           <option value="dropped">left out</option>
-          {other && <option value="differ">different</option>}
-        </select>
-        <select aria-label="Compare with another policy" value={beside} onChange={(event) => go(screen.peek(), { beside: event.currentTarget.value }, true)}>
-          <option value="">compare with…</option>
-          {Object.entries(fit.choices ?? {}).map(([name, values]) =>
-            values.map((each) => (
-              <option key={`${name}:${each}`} value={`${name}:${each}`}>
-                {name} {words(each)}
-              </option>
-            )),
-          )}
         </select>
       </div>
-      {problem && <p class="guard">The comparison: {problem}</p>}
-      {open.value !== null && <Whole source={source} name={names[open.value]!} close={() => (open.value = null)} />}
-      <Long
-        items={rows}
-        height={52}
-        label="Pieces"
-        row={(i) => <Line work={work} fit={fit} other={other && differs(i) ? other : null} i={i} at={letters.get(groups[group[i]!]!)} back={back[names[i]!]} open={open} />}
-      />
-      {!rows.length && <p class="soft">Nothing matches.</p>}
+      {open.value !== null && <Whole source={source} name={open.value} close={() => (open.value = null)} />}
+      <Long items={rows} height={52} label="Pieces" row={(piece) => <Line piece={piece} at={letters.get(piece.group)} back={work.back.value[piece.name]} want={work.want} open={open} />} />
+      {!rows.length && <p class="soft">No piece matches.</p>}
     </>
   );
-}
-
-interface LineProps {
-  work: Bench;
-  fit: Shown;
-  other: Shown | null;
-  i: number;
-  at: Key | undefined;
-  back: Back[string] | undefined;
-  open: Signal<number | null>;
 }
 
 /** The text of a piece, above the list, so that it is seen where it was opened. */
@@ -242,50 +170,41 @@ function Whole({ source, name, close }: { source: string; name: string; close: (
   );
 }
 
-function Line({ work, fit, other, i, at, back, open }: LineProps) {
-  const { names, sizes, priorities, excerpts } = fit.pieces;
-  const state = fit.now.states[fit.now.state[i]!]!;
-  const isTurn = names[i]!.startsWith("messages[");
-  const reason = fit.now.reasons[fit.now.reason[i]!]!;
+interface LineProps {
+  piece: Piece;
+  at: Key | undefined;
+  back: Back[string] | undefined;
+  want: (units: number) => void;
+  open: Signal<string | null>;
+}
+
+function Line({ piece: { name, size, used, state, reason, priority, excerpt }, at, back, want, open }: LineProps) {
+  const isTurn = name.startsWith("messages[");
   return (
-    <div class={`piece ${state}${other ? " differs" : ""}`}>
+    <div class={`piece ${state}`}>
       <Chip at={at} />
       <div class="what">
         <div>
-          <button class="plain" data-row aria-expanded={open.value === i} onClick={() => (open.value = open.value === i ? null : i)}>
-            <b>{isTurn ? excerpts[i] || names[i] : names[i]}</b>
+          <button class="plain" data-row aria-expanded={open.value === name} onClick={() => (open.value = open.value === name ? null : name)}>
+            <b>{isTurn ? excerpt || name : name}</b>
           </button>{" "}
           <span class={`badge ${state}`}>{STATES[state] ?? state}</span>
-          <span class="soft"> {isTurn ? names[i] : `${priorities[i]} · ${excerpts[i] ?? ""}`}</span>
+          <span class="soft"> {isTurn ? name : `${priority} · ${excerpt}`}</span>
         </div>
         <div class="clip soft" title={reason}>
-          {back && <Returns name={names[i]!} back={back} work={work} budget={fit.budget} />}
+          {back && (
+            <button class="badge back" title={`Set the budget to ${n(back[0])}`} onClick={() => want(back[0])}>
+              returns at {back[1] ? "" : "or below "}
+              {n(back[0])}
+            </button>
+          )}
           {reason}
         </div>
       </div>
       <span class="num">
-        {n(fit.now.used[i])}
-        <small> of {n(sizes[i])}</small>
-        {other && (
-          <small class="versus">
-            {words(STATES[other.now.states[other.now.state[i]!]!] ?? other.now.states[other.now.state[i]!]!)} {n(other.now.used[i])}
-          </small>
-        )}
+        {n(used)}
+        <small> of {n(size)}</small>
       </span>
     </div>
-  );
-}
-
-/** The budget at which a piece returns: a button that sets it, or that searches for the exact one. */
-function Returns({ name, back, work, budget }: { name: string; back: Back[string]; work: Bench; budget: number }) {
-  const [units, exact] = back;
-  return exact ? (
-    <button class="badge back" title={`Set the budget to ${n(units)}`} onClick={() => work.want(units)}>
-      returns at {n(units)}
-    </button>
-  ) : (
-    <button class="badge back" title="Find the exact budget" onClick={() => void work.seek(budget, name)}>
-      returns at or below {n(units)}
-    </button>
   );
 }

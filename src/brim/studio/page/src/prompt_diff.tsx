@@ -1,4 +1,4 @@
-// Two prompts of a session compared: the parts and the lines that differ, from the older to the newer.
+// The difference between two prompts of a session, part by part and line by line.
 import { useEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { n, plural, Problem, Waiting } from "./parts";
@@ -49,7 +49,7 @@ export function Difference({ session, step, other, colours }: Props) {
           From <a href={stepLink(before.session, before.step)}>step {before.step}</a> to step {after.step}
         </h2>
         <span class="soft">
-          {plural(counts.added!, "part")} added, {n(counts.removed)} gone, {n(counts.changed)} changed · {n(before.used)} to {n(after.used)} {value.unit} ({grew < 0 ? "-" : "+"}
+          {plural(counts.added!, "part")} added, {n(counts.removed)} removed, {n(counts.changed)} changed · {n(before.used)} to {n(after.used)} {value.unit} ({grew < 0 ? "-" : "+"}
           {n(Math.abs(grew))})
         </span>
       </div>
@@ -57,14 +57,14 @@ export function Difference({ session, step, other, colours }: Props) {
         {value.changes.map((each, i) =>
           each.kind === "same" ? (
             <li key={i} class="same soft">
-              {plural(each.parts!, "part")} the same, {n(each.units)} {value.unit}
+              {plural(each.parts!, "unchanged part")}, {n(each.units)} {value.unit}
             </li>
           ) : (
             <li key={i} class={`part ${each.kind}`} style={{ "--part": colours.get(each.category!)?.colour ?? "var(--glass)" }}>
               <div class="part-head">
                 <Chip at={colours.get(each.category!)} />
                 <b>{each.category === "summary" || each.category === "memory" ? each.category : each.role}</b> {each.name && <code>{each.name}</code>}
-                <span class={`badge ${each.kind === "added" ? "good" : each.kind === "removed" ? "dropped" : "cut"}`}>{each.kind === "removed" ? "gone" : each.kind}</span>
+                <span class={`badge ${each.kind === "added" ? "good" : each.kind === "removed" ? "dropped" : "cut"}`}>{each.kind}</span>
                 <span class="grow" />
                 <span class="num">
                   {each.was !== undefined && <small>{n(each.was)} to </small>}
@@ -86,5 +86,5 @@ export function Difference({ session, step, other, colours }: Props) {
 function around(text: string): string {
   const lines = text.split("\n");
   if (lines.length <= 2 * AROUND + 1) return text;
-  return [...lines.slice(0, AROUND), `… ${n(lines.length - 2 * AROUND)} lines the same …`, ...lines.slice(-AROUND)].join("\n");
+  return [...lines.slice(0, AROUND), `… ${n(lines.length - 2 * AROUND)} unchanged lines …`, ...lines.slice(-AROUND)].join("\n");
 }

@@ -10,12 +10,12 @@ export interface Screen {
 
 /** The screens of the navigation. A session opens from any of them. */
 export const SCREENS: readonly Screen[] = [
-  { name: "sessions", title: "Sessions", about: "Every session of your store, your gateways and the files you open." },
-  { name: "lab", title: "Lab", about: "Move the budget, and see what stays, what is left out, and at which budget it returns." },
-  { name: "settings", title: "Settings", about: "Every setting with its origin, the budgets of flows, what the doctor finds, and the models." },
-  { name: "live", title: "Live", about: "The requests that go through brim gateway, as they come." },
+  { name: "sessions", title: "Sessions", about: "Sessions from your store, gateways and opened files." },
+  { name: "lab", title: "Lab", about: "Change the budget, and see what is kept, what is left out, and at which budget it returns." },
+  { name: "settings", title: "Settings", about: "All settings with their origin, the budgets of flows, and the doctor's findings." },
+  { name: "live", title: "Live", about: "The newest requests through brim gateway." },
 ];
-export const SESSION: Screen = { name: "session", title: "Session", about: "One session: its steps, and at each step what was sent, what was left out and why." };
+export const SESSION: Screen = { name: "session", title: "Session", about: "The steps of a session: what was sent at each, what was left out, and why." };
 
 const hash = signal(location.hash);
 addEventListener("hashchange", () => (hash.value = location.hash));

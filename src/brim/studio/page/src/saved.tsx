@@ -1,50 +1,34 @@
-// A fit as files for the command line, each with its commands.
+// A fit as the file of a receipt with its texts, for `brim replay`.
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { post } from "./api";
-import { n, Problem, Waiting } from "./parts";
-import type { Export } from "./types";
+import { Problem } from "./parts";
 
-export function Saved({ source, budget }: { source: string; budget: number }) {
-  const loaded = useSignal<Export | null>(null);
+export function Save({ source, budget }: { source: string; budget: number }) {
+  const command = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
-  useEffect(() => {
-    loaded.value = null;
-    const timer = setTimeout(
-      () =>
-        post<Export>("export", { source, budget }).then(
-          (value) => (loaded.value = value),
-          (error: Error) => (problem.value = error.message),
-        ),
-      200,
+  const save = () =>
+    post<{ name: string; text: string; command: string }>("export", { source, budget }).then(
+      (made) => (download(made.name, made.text, "application/json"), (command.value = made.command)),
+      (error: Error) => (problem.value = error.message),
     );
-    return () => clearTimeout(timer);
-  }, [source, budget]);
-  if (problem.value) return <Problem text={problem.value} />;
-  if (!loaded.value) return <Waiting />;
   return (
-    <div class="saved">
-      <p class="soft">
-        {n(loaded.value.used)} used at {n(loaded.value.budget)}. Add a file to your tests, and run it in continuous integration:
-      </p>
-      {loaded.value.files.map((file) => (
-        <div key={file.name} class="file">
-          <button onClick={() => download(file.name, file.text)}>Download {file.name}</button>
-          {file.run.map((command) => (
-            <code key={command}>{command}</code>
-          ))}
-          <p class="soft">{file.about}</p>
-        </div>
-      ))}
-    </div>
+    <>
+      <button onClick={() => void save()}>Save as a test</button>
+      {problem.value && <Problem text={problem.value} />}
+      {command.value && (
+        <p class="saved">
+          <code>{command.value}</code> <span class="soft">fits the texts of this file again; its exit code is 1 if they no longer fit.</span>
+        </p>
+      )}
+    </>
   );
 }
 
-export function download(name: string, text: string, kind = "application/octet-stream") {
+export function download(name: string, text: string, kind: string) {
   const address = URL.createObjectURL(new Blob([text], { type: kind }));
-  const made = document.createElement("a");
-  made.href = address;
-  made.download = name;
-  made.click();
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
   URL.revokeObjectURL(address);
 }

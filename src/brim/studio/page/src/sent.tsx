@@ -1,7 +1,6 @@
-// What was sent at a step: every part of the prompt in its order, with what was left out dimmed in its place.
+// The parts of a prompt in the order in which they were sent; parts that were left out are dimmed.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { get } from "./api";
 import { Block, FEW, useBlocks } from "./blocks";
 import { Changed, useChange } from "./change";
 import { Keep } from "./keep";
@@ -12,7 +11,7 @@ import { Chip, type Key } from "./vessel";
 
 /** Characters of a closed part. */
 const SHORT = 900;
-/** Characters of a line that is long enough to be recognised elsewhere. */
+/** Characters of a line that is searched for elsewhere in the prompt. */
 const SENTENCE = 20;
 /** Characters of an open part in which the words are marked. */
 const MARKED = 200_000;
@@ -22,26 +21,26 @@ interface Shown {
   i: number;
 }
 
-/** The height of a part that is not drawn yet, in pixels: its head, and the lines of its text. */
+/** The estimated height of a part that is not drawn yet, in pixels. */
 const guess = ({ row }: Shown): number => (row.sent ? 56 + 21 * Math.min(8, row.text.length / 110) : 44);
 
-/** The name under which a row is summed up: a section by its own name, any other part by its category. */
+/** The category of a row; a section is a category of its own. */
 export const partOf = (row: PromptRow): string => (row.category === "section" ? row.role : row.category);
 
 export function Sent({ loaded, colours, dated }: { loaded: Loaded; colours: Map<string, Key>; dated: boolean }) {
   return (
     <>
       <Ribbon loaded={loaded} colours={colours} />
-      {loaded.kind === "refitted" && <p class="guard">Only the receipt of this prompt was kept: it is fitted again here, without memory.</p>}
+      {loaded.kind === "refitted" && <p class="guard">Only the receipt of this prompt was recorded. It is fitted again here, without memory.</p>}
       {loaded.kind === "sums" && loaded.session && <NoTexts />}
       <section class="split prompt">
         <Parts loaded={loaded} colours={colours} />
         <aside>
           <Sums loaded={loaded} colours={colours} />
           {loaded.answer && (
-            <section class="card" aria-label="The answer">
+            <section class="card" aria-label="Answer">
               <div class="tools">
-                <h2>The answer</h2>
+                <h2>Answer</h2>
                 <Copied text={loaded.answer.text} />
               </div>
               <pre tabIndex={0} class="answer">{loaded.answer.text}</pre>
@@ -114,7 +113,7 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
         )}
         {!changed && (
           <label class="check">
-            <input type="checkbox" checked={only === "all"} onChange={(event) => go("session", { show: event.currentTarget.checked ? null : "sent" }, true)} /> what was left out, in its place
+            <input type="checkbox" checked={only === "all"} onChange={(event) => go("session", { show: event.currentTarget.checked ? null : "sent" }, true)} /> show what was left out
           </label>
         )}
         {part && <button onClick={() => go("session", { part: null }, true)}>all categories</button>}
@@ -128,43 +127,30 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
           return <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW || items.some(({ i }) => i === current)} state={marks.join()} />;
         })}
       </div>
-      {!shown.length && <p class="soft">{changed && !part ? "Everything said so far is in this prompt, whole." : "No message matches."}</p>}
+      {!shown.length && <p class="soft">{changed && !part ? "Nothing was left out or shortened." : "No message matches."}</p>}
     </section>
   );
 }
 
-/** Parts of the bar at most; a thousand of them would be narrower than a pixel. */
+/** The most parts of the bar; more would be narrower than a pixel, and are summed by category. */
 const MOST_RUNS = 300;
 
-interface Run {
-  name: string;
-  units: number;
-  title: string;
+/** Returns the parts of a prompt in their order, with neighbours of one category joined. */
+function runsOf(rows: readonly PromptRow[]): [string, number][] {
+  const runs: [string, number][] = [];
+  for (const row of rows.filter((each) => each.sent && each.units > 0)) {
+    const [last, name] = [runs.at(-1), partOf(row)];
+    if (last?.[0] === name) last[1] += row.units;
+    else runs.push([name, row.units]);
+  }
+  return runs.length <= MOST_RUNS ? runs : [...sumsOf(rows)];
 }
 
-/** Returns the parts of a prompt in their order, neighbours of one name joined; many small ones by their largest. */
-function runsOf(rows: readonly PromptRow[]): Run[] {
-  const sent = rows.filter((row) => row.sent && row.units > 0);
-  const joined: Run[] = [];
-  for (const row of sent) {
-    const [last, name] = [joined.at(-1), partOf(row)];
-    if (last?.name === name) last.units += row.units;
-    else joined.push({ name, units: row.units, title: "" });
-  }
-  if (joined.length <= MOST_RUNS) return joined.map((run) => ({ ...run, title: `${run.name}: ${n(run.units)}` }));
-  const size = joined.reduce((sum, run) => sum + run.units, 0) / MOST_RUNS;
-  const runs: Run[] = [];
-  let among: Run[] = [];
-  let units = 0;
-  joined.forEach((run, i) => {
-    among.push(run);
-    units += run.units;
-    if (units < size && i < joined.length - 1) return;
-    const most = among.reduce((best, each) => (each.units > best.units ? each : best));
-    runs.push({ name: most.name, units, title: among.length > 1 ? `${plural(among.length, "part")}: ${n(units)}` : `${most.name}: ${n(units)}` });
-    [among, units] = [[], 0];
-  });
-  return runs;
+/** Returns the tokens that were sent by category. */
+export function sumsOf(rows: readonly PromptRow[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const row of rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
+  return sums;
 }
 
 /** The whole prompt as one bar, part by part in their order. */
@@ -174,8 +160,8 @@ function Ribbon({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key>
   return useMemo(
     () => (
       <div class="ribbon" role="img" aria-label={`${n(loaded.used)} of ${n(loaded.budget)} ${loaded.unit}, in the order of the prompt`}>
-        {runsOf(loaded.rows).map((run, i) => (
-          <span key={i} class={`p${colours.get(run.name)?.pattern ?? 0}`} style={{ flexGrow: run.units, backgroundColor: colours.get(run.name)?.colour ?? "#ffffff" }} title={run.title} />
+        {runsOf(loaded.rows).map(([name, units], i) => (
+          <span key={i} class={`p${colours.get(name)?.pattern ?? 0}`} style={{ flexGrow: units, backgroundColor: colours.get(name)?.colour ?? "#ffffff" }} title={`${name}: ${n(units)}`} />
         ))}
         {free > 0 && <span class="free" style={{ flexGrow: free }} title={`free: ${n(free)}`} />}
       </div>
@@ -184,14 +170,14 @@ function Ribbon({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key>
   );
 }
 
-/** A step whose texts were not kept, and the setting that keeps them from now on. */
+/** A step that was recorded without texts, and the setting that records them. */
 function NoTexts() {
   const change = useChange();
   return (
     <div class="guard">
       <p>
-        The texts of this step were not kept, only their sizes.{" "}
-        <button onClick={() => void change.look("session.capture", "true")}>Keep them from now on…</button>
+        Only the sizes of this step were recorded, not its texts.{" "}
+        <button onClick={() => void change.look("session.capture", "true")}>Record texts from now on…</button>
       </p>
       <Changed change={change} />
     </div>
@@ -200,8 +186,7 @@ function NoTexts() {
 
 /** The tokens by category; they add up to the number in the heading. A category is also a filter. */
 function Sums({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
-  const sums = new Map<string, number>();
-  for (const row of loaded.rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
+  const sums = sumsOf(loaded.rows);
   const total = [...sums.values()].reduce((sum, each) => sum + each, 0);
   const chosen = params.value.get("part");
   return (
@@ -234,7 +219,7 @@ function Facts({ loaded, dated }: { loaded: Loaded; dated: boolean }) {
   const facts: [string, string][] = [];
   if (!dated && loaded.session) facts.push(["when", "not recorded"]);
   if (loaded.window && loaded.window > (loaded.budget ?? 0)) facts.push(["window of the model", n(loaded.window)]);
-  if (loaded.usage?.input != null) facts.push(["counted by the provider", n(loaded.usage.input)]);
+  if (loaded.usage?.input != null) facts.push(["provider's count", n(loaded.usage.input)]);
   if (loaded.usage?.cached != null) facts.push(["read from the cache", `${n(loaded.usage.cached)} (${share(loaded.usage.cached, loaded.usage.input ?? loaded.used ?? 0)})`]);
   if (loaded.cost_usd !== null) facts.push(["cost", dollars(loaded.cost_usd)]);
   for (const [name, each] of Object.entries(loaded.facts ?? {})) facts.push([name.replaceAll("_", " "), String(each)]);
@@ -279,29 +264,24 @@ interface PartProps {
   elsewhere: (row: PromptRow) => string;
 }
 
-/** Says how much of a text that was left out the prompt still has, in a summary or an excerpt. */
+/** Says how many lines of a text that was left out are still in the prompt, in a summary or an excerpt. */
 function echoOf(text: string, sent: string): string {
   const lines = text.split(/\n|(?<=[.!?])\s+/).map((line) => line.trim()).filter((line) => line.length >= SENTENCE);
   const kept = lines.filter((line) => sent.includes(line)).length;
-  return !lines.length ? "" : kept === lines.length ? "all of it stands elsewhere in this prompt" : kept ? `${n(kept)} of its ${plural(lines.length, "line")} stand elsewhere in this prompt` : "nothing of it stands elsewhere in this prompt";
+  return !lines.length ? "" : kept === lines.length ? "all of its lines are elsewhere in this prompt" : kept ? `${n(kept)} of its ${plural(lines.length, "line")} are elsewhere in this prompt` : "none of its lines is elsewhere in this prompt";
 }
 
 function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
   const open = useSignal(false);
-  const rest = useSignal<string | null>(null);
-  const text = rest.value ?? row.text;
+  const { text } = row;
   const isOpen = open.value || found !== "";
   const long = text.length > SHORT || text.split("\n", 13).length > 12;
-  const toggle = async () => {
-    open.value = !isOpen;
-    if (open.value && rest.value === null && row.chars > row.text.length && loaded.session)
-      rest.value = await get<{ text: string }>("prompt_part", { session: loaded.session, step: String(loaded.step), at: String(i) }).then((got) => got.text, (error: Error) => error.message);
-  };
+  const toggle = () => (open.value = !isOpen);
   const closed = !row.sent && !isOpen;
   return (
     <>
       <li class={`part${row.sent ? "" : " out"}${row.taken ? " cut" : ""}${isOpen ? " open" : ""}`} data-part={i} style={{ "--part": at?.colour ?? "var(--glass)" }}>
-        <button class="part-head" data-row aria-expanded={isOpen} onClick={() => void toggle()}>
+        <button class="part-head" data-row aria-expanded={isOpen} onClick={() => toggle()}>
           <Chip at={at} />
           <b>{titled(row)}</b>
           {row.name && <code class="clip">{row.name}</code>}
@@ -331,8 +311,8 @@ function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
         ) : null}
         {isOpen && loaded.session && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
         {!closed && (long || row.taken) && (
-          <button class="more" onClick={() => void toggle()} tabIndex={-1}>
-            {isOpen ? "Show less" : row.taken ? "Show what was taken out" : `Show all ${n(row.chars)} characters`}
+          <button class="more" onClick={() => toggle()} tabIndex={-1}>
+            {isOpen ? "Show less" : row.taken ? "Show what was removed" : `Show all ${n(text.length)} characters`}
           </button>
         )}
       </li>
@@ -344,7 +324,7 @@ function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
 const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1);
 const titled = (row: PromptRow): string => (row.category === "summary" || row.category === "memory" ? row.category : row.category === "tool results" || row.role === "tool" ? "tool result" : row.role);
 
-/** A text with the words that were searched marked: the phrase where it stands, or else each of its words. */
+/** A text with the searched phrase marked, or else each of its words. */
 function Marked({ text, words }: { text: string; words: string }) {
   const parts: (string | preact.JSX.Element)[] = [];
   const lower = text.toLowerCase();

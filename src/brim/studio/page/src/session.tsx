@@ -1,15 +1,15 @@
-// One session: the strip of its steps, and the selected step below it, by what was sent, what was left out, the cache,
-// and what fills it. Everything follows one selection.
+// One session: the strip of its steps, and below it the selected step: what was sent and left out, the cache, and the
+// tokens by category.
 import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
 import { load } from "./api";
 import { CacheTab } from "./cache";
 import { keys } from "./categories";
+import { CopyAs } from "./copy_as";
 import { Fills, useInsights } from "./fills";
 import { LabDrawer } from "./lab";
 import { LeftOut } from "./left_out";
 import { Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
 import { Difference } from "./prompt_diff";
-import { Bodies, Share } from "./prompt_share";
 import { go, link, params } from "./route";
 import { partOf, Sent } from "./sent";
 import { Steps, Strip } from "./strip";
@@ -49,7 +49,7 @@ function Title({ session, timeline, prompt }: { session: string; timeline: Timel
   return (
     <Head title={timeline?.title || session}>
       <p class="lead">
-        {timeline?.title && timeline.title !== session && <code>{session}</code>} {prompt?.model ?? status?.model ?? "no model named"}
+        {timeline?.title && timeline.title !== session && <code>{session}</code>} {prompt?.model ?? status?.model ?? "unknown model"}
         {timeline && ` · ${plural(timeline.points.length, "step")} · ${plural(status!.compactions, "compaction")}`}
         {status && status.sub_ticks > 0 && ` · ${plural(status.sub_ticks, "sub-tick")}`}
         {timeline?.goal && ` · goal: ${timeline.goal}`}
@@ -78,7 +78,7 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
     addEventListener("keydown", turn);
     return () => removeEventListener("keydown", turn);
   }, [loaded]);
-  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", fills: insights.length ? `What fills it (${n(insights.length)})` : "What fills it" };
+  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", fills: insights.length ? `Breakdown (${n(insights.length)})` : "Breakdown" };
   return (
     <>
       <div class="step-head">
@@ -89,7 +89,6 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
           <button aria-pressed={!!diff} onClick={() => go("session", { diff: diff ? null : String(loaded.step! - 1), view: null })}>Compare</button>
         )}
         {loaded.replayable && <button aria-pressed={view === "body"} onClick={() => go("session", { view: view === "body" ? null : "body", diff: null })}>Copy as…</button>}
-        <button aria-pressed={view === "share"} onClick={() => go("session", { view: view === "share" ? null : "share", diff: null })}>Share</button>
         {loaded.replayable && <button class="main" aria-pressed={view === "lab"} onClick={() => go("session", { view: view === "lab" ? null : "lab", diff: null })}>Try another budget</button>}
       </div>
       {diff && loaded.session && loaded.step && (
@@ -101,9 +100,8 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
           <Difference session={loaded.session} step={loaded.step} other={diff} colours={colours} />
         </>
       )}
-      {view === "body" && <Bodies loaded={loaded} />}
-      {view === "share" && <Share loaded={loaded} />}
-      {view === "lab" && <LabDrawer source={`prompt:${loaded.session}@${loaded.step}`} close={() => go("session", { view: null, budget: null, beside: null })} />}
+      {view === "body" && <CopyAs loaded={loaded} />}
+      {view === "lab" && <LabDrawer source={`prompt:${loaded.session}@${loaded.step}`} close={() => go("session", { view: null, budget: null })} />}
       {!diff && (
         <>
           <div class="tabs" role="tablist" aria-label="The selected step">
@@ -146,7 +144,7 @@ function StepButtons({ loaded: { step, steps } }: { loaded: Prompt }) {
   );
 }
 
-/** The size of the selected prompt: the one number that all tabs add up to, and who counted it. */
+/** The size of the selected prompt, to which the numbers of all tabs add up, and how it was counted. */
 function Size({ loaded }: { loaded: Prompt }) {
   const { used, budget, unit, size } = loaded;
   return (

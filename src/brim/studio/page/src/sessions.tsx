@@ -1,4 +1,4 @@
-// All sessions: the store's, the gateways' and those of opened files, each with its worst problem.
+// All sessions, from the store, gateways and opened files, each with its worst problem.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { load, post } from "./api";
@@ -36,14 +36,14 @@ export function Sessions() {
       <Head title={file ?? "Sessions"}>
         <p class="lead">
           {n(value.found)} of {plural(value.all, "session")}
-          {value.totals.warned > 0 && ` · ${n(value.totals.warned)} of ${n(value.totals.recent)} recent ones reached their warning line`}
+          {value.totals.warned > 0 && ` · ${n(value.totals.warned)} of ${n(value.totals.recent)} recent sessions reached the warning line`}
           {value.totals.refused > 0 && ` · ${n(value.totals.refused)} refused as too long`}
         </p>
         {file && <a href={link("sessions", { file: null })}>show all</a>}
       </Head>
       <section class="card" aria-label="Sessions">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Session, model, file  ( / )" aria-label="Search sessions" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
+          <input type="search" class="grow" data-search placeholder="Title, id, model or file  ( / )" aria-label="Search sessions" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
           <select aria-label="Which sessions" value={params.value.get("only") ?? ""} onChange={(event) => set({ only: event.currentTarget.value })}>
             <option value="">all</option>
             <option value="problems">with problems</option>
@@ -60,7 +60,7 @@ export function Sessions() {
           <span class="spark">fill by step</span>
           <span class="num">fullest step</span>
           <span class="num few">steps</span>
-          <span class="num few">compacted</span>
+          <span class="num few">compactions</span>
           <span class="num few">cost</span>
           <span class="num few date">last step</span>
         </div>
@@ -80,7 +80,7 @@ export function Sessions() {
   );
 }
 
-/** A page without sessions: what to do first. */
+/** What to do first, if there are no sessions. */
 function Welcome() {
   return (
     <section class="welcome">
@@ -91,7 +91,7 @@ function Welcome() {
         <button onClick={() => go("sessions", { workspace: "demo" })}>Open the demo</button>
       </div>
       <p class="soft">
-        Or let a program record its sessions: <code>brim.Session(model=…, store=brim.open_store("sqlite:///brim.db"), capture=True)</code>
+        Or record the sessions of a program: <code>brim.Session(model=…, store=brim.open_store("sqlite:///brim.db"), capture=True)</code>
       </p>
     </section>
   );
@@ -103,7 +103,7 @@ function Row({ row, spark }: { row: HomeRow; spark: Sparks[string] | undefined }
       <span class="what clip">
         <b>{row.title || row.id}</b> {row.problem && <span class="badge dropped">{row.problem}</span>}{" "}
         <span class="soft">
-          {row.model || "no model named"} · {row.kind === "file" ? row.source : row.title && row.title !== row.id ? row.id : row.kind}
+          {row.model || "unknown model"} · {row.kind === "file" ? row.source : row.title && row.title !== row.id ? row.id : row.kind}
         </span>
       </span>
       <Spark shares={spark?.shares} />
@@ -127,7 +127,7 @@ function Spark({ shares }: { shares: number[] | undefined }) {
   return (
     <span class="spark">
       <svg viewBox="0 0 96 28" role="img" aria-label={`from ${shares[0]} % to ${shares.at(-1)} % of the budget`}>
-        <title>{`${shares[0]} % at first, ${Math.max(...shares)} % at most, ${shares.at(-1)} % at last`}</title>
+        <title>{`first ${shares[0]} %, highest ${Math.max(...shares)} %, last ${shares.at(-1)} %`}</title>
         <path class="limit" d="M0 4H96" />
         <path class="area" d={`${path}V28H0z`} />
         <path class="line" d={path} />

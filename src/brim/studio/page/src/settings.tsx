@@ -1,10 +1,9 @@
-// Settings: every key with its origin, for the project, a flow or a step; what the doctor finds; and the models.
+// Settings: every key with its origin, for the project, a flow or a step; and what the doctor finds.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { load } from "./api";
 import { Changed, useChange } from "./change";
 import { Doctor } from "./doctor";
-import { Models } from "./models";
 import { Head, n, Problem, shown, Waiting } from "./parts";
 import { go, link, params } from "./route";
 import type { Flows, Setting } from "./types";
@@ -19,7 +18,6 @@ const CHARS = 4;
 const TABS: readonly [string, string][] = [
   ["flows", "Project and flows"],
   ["doctor", "Doctor"],
-  ["models", "Models"],
 ];
 
 interface Loaded {
@@ -41,12 +39,12 @@ export function Settings() {
           ))}
         </div>
       </Head>
-      {tab === "doctor" ? <Doctor /> : tab === "models" ? <Models /> : <Layers />}
+      {tab === "doctor" ? <Doctor /> : <Layers />}
     </>
   );
 }
 
-/** The project, its flows and their steps: what is set in each. */
+/** The project, its flows and their steps, with the number of settings of each. */
 function Layers() {
   const found = useMemo(() => load<Flows>(() => ({ view: "flows" })), []);
   useEffect(() => found.stop, [found]);
@@ -115,7 +113,7 @@ function Layer({ profile, flow, step, flows }: LayerProps) {
               {flows.profiles.map((name) => <option key={name} value={name}>{name}</option>)}
             </select>
           </label>
-          {one?.receipt && <a href={link("session", { id: one.receipt })}>Its last pack</a>}
+          {one?.receipt && <a href={link("session", { id: one.receipt })}>Last pack</a>}
           <button disabled={flows.saved === 0} onClick={() => void change.undo()}>Undo{flows.saved ? ` (${flows.saved})` : ""}</button>
         </div>
         {about && <p class="soft">{about}</p>}
@@ -141,13 +139,13 @@ function Keys({ rows, change, flow }: { rows: Setting[]; change: ReturnType<type
   const open = params.value.get("key");
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = rows.filter((row) => row.key === open || ((!only.value || row.origin !== "defaults") && words.every((word) => `${row.key} ${BUDGETS[row.key] ?? ""} ${row.about}`.toLowerCase().includes(word))));
-  // In a flow, its budgets come first: they are what one comes for.
+  // The budgets of a flow come first.
   const ordered = flow ? [...found].sort((a, b) => Number(b.key in BUDGETS) - Number(a.key in BUDGETS)) : found;
   return (
     <section class="card" aria-label="Every setting">
       <div class="tools">
         <input type="search" class="grow" data-search placeholder="Setting, or what it does  ( / )" aria-label="Search settings" value={text} onInput={(event) => go("settings", { text: event.currentTarget.value }, true)} />
-        <label class="check"><input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only those that are set</label>
+        <label class="check"><input type="checkbox" checked={only.value} onChange={(event) => (only.value = event.currentTarget.checked)} /> only changed settings</label>
       </div>
       <table class="wide keys">
         <thead><tr><th>setting</th><th>value</th><th>set by</th><th>what it does</th></tr></thead>
@@ -178,7 +176,7 @@ function Key({ row, open, change }: { row: Setting; open: boolean; change: Retur
           </button>
         </th>
         <td data-name="value">{shown(row.value)} {chars && <small>about {n(Math.round((row.value as number) / CHARS))} tokens</small>}</td>
-        <td data-name="set by"><span class={`badge ${row.override ? "over" : "soft"}`} title={row.where}>{row.origin}</span> {row.over && row.over.origin !== "defaults" && <small>over {shown(row.over.value)} ({row.over.origin})</small>}</td>
+        <td data-name="set by"><span class={`badge ${row.override ? "over" : "soft"}`} title={row.where}>{row.origin}</span> {row.over && row.over.origin !== "defaults" && <small>overrides {shown(row.over.value)} ({row.over.origin})</small>}</td>
         <td class="soft">{row.about}</td>
       </tr>
       {open && (
@@ -193,7 +191,7 @@ function Key({ row, open, change }: { row: Setting; open: boolean; change: Retur
               {row.own && <button type="button" onClick={() => void change.look(row.own, null)}>{row.own === row.key || row.own.endsWith(`.${row.key}`) ? "Remove" : "Remove the preset"}</button>}
               {row.where && <span class="soft">{row.where}</span>}
             </form>
-            {row.bounds && <p class="soft">From {n(row.bounds[0])} to {n(row.bounds[1])} characters; what is beyond is moved to the bound, with a warning.</p>}
+            {row.bounds && <p class="soft">From {n(row.bounds[0])} to {n(row.bounds[1])} characters. Other values are moved to the nearest bound, with a warning.</p>}
             {row.warnings.map((warning) => <p class="guard" role="note" key={warning}>{warning}</p>)}
           </td>
         </tr>

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { keys } from "./categories";
 import { dollars, n, plural, share, when } from "./parts";
-import { go, params, stepLink } from "./route";
+import { params, stepLink } from "./route";
 import type { Mark, Point, Timeline } from "./types";
 import { Chip } from "./vessel";
 
@@ -20,44 +20,24 @@ interface Layer {
   of: (point: Point) => number;
 }
 
-const REPORTED: readonly [string, string, (point: Point) => number][] = [
-  ["read from the cache", "--cached", (point) => point.cached ?? 0],
-  ["not cached", "--water", (point) => (point.input ?? 0) - (point.cached ?? 0)],
-  ["answer", "--spill", (point) => point.output ?? 0],
-];
-
 export function Strip({ loaded, step }: { loaded: Timeline; step: number }) {
-  const reported = loaded.points.some((point) => point.input !== null);
-  const chart = reported ? (params.value.get("chart") ?? "context") : "context";
   const names = ORDER.filter((name) => loaded.points.some((point) => point.categories[name]));
   const colours = keys(names);
-  const layers: Layer[] =
-    chart === "context" && !names.length
-      ? [{ name: "prompt", colour: ink("--water"), of: (point) => point.used }]
-      : chart === "context"
-      ? names.map((name) => ({ name, colour: colours.get(name)!.colour, of: (point) => point.categories[name] ?? 0 }))
-      : REPORTED.map(([name, colour, of]) => ({ name, colour: ink(colour), of }));
+  const layers: Layer[] = names.length
+    ? names.map((name) => ({ name, colour: colours.get(name)!.colour, of: (point) => point.categories[name] ?? 0 }))
+    : [{ name: "prompt", colour: ink("--water"), of: (point) => point.used }];
   return (
     <section class="card strip" aria-label="Timeline">
-      <div class="tools">
-        <ul class="legend">
-          {layers.map((layer) => (
-            <li key={layer.name}>{colours.has(layer.name) && chart === "context" ? <Chip at={colours.get(layer.name)} /> : <span class="swatch" style={{ background: layer.colour }} aria-hidden="true" />} {layer.name}</li>
-          ))}
-          {chart === "context" && <li><span class="line brim" aria-hidden="true" /> budget {n(loaded.lines.budget)}</li>}
-          {[...new Set(loaded.marks.map((mark) => mark.kind))].map((kind) => (
-            <li key={kind}><span class={`sign ${kind} small`} aria-hidden="true">{SIGNS[kind]}</span> {EVENTS[kind]}</li>
-          ))}
-        </ul>
-        {reported && (
-          <select aria-label="What the timeline shows" value={chart} onChange={(event) => go("session", { chart: event.currentTarget.value === "context" ? null : event.currentTarget.value }, true)}>
-            <option value="context">size of each prompt</option>
-            <option value="call">tokens of each call, as reported</option>
-            <option value="sum">tokens of all calls so far</option>
-          </select>
-        )}
-      </div>
-      <Plot key={chart} loaded={loaded} layers={layers} chart={chart} step={step} />
+      <ul class="legend">
+        {layers.map((layer) => (
+          <li key={layer.name}>{colours.has(layer.name) ? <Chip at={colours.get(layer.name)} /> : <span class="swatch" style={{ background: layer.colour }} aria-hidden="true" />} {layer.name}</li>
+        ))}
+        <li><span class="line brim" aria-hidden="true" /> budget {n(loaded.lines.budget)}</li>
+        {[...new Set(loaded.marks.map((mark) => mark.kind))].map((kind) => (
+          <li key={kind}><span class={`sign ${kind} small`} aria-hidden="true">{SIGNS[kind]}</span> {EVENTS[kind]}</li>
+        ))}
+      </ul>
+      <Plot loaded={loaded} layers={layers} step={step} />
     </section>
   );
 }
@@ -69,35 +49,29 @@ function ink(name: string): string {
 interface PlotProps {
   loaded: Timeline;
   layers: Layer[];
-  chart: string;
   step: number;
 }
 
-function made({ loaded, layers, chart }: PlotProps, width: number, selected: () => number): [uPlot.Options, uPlot.AlignedData] {
+function chart({ loaded, layers }: PlotProps, width: number, selected: () => number): [uPlot.Options, uPlot.AlignedData] {
   const { points, marks, lines } = loaded;
   const steps = points.map((_, i) => i + 1);
   const stack = layers.map(() => [] as number[]);
-  const sums = layers.map(() => 0);
   for (const point of points) {
     let height = 0;
     layers.forEach((layer, i) => {
-      sums[i] = chart === "sum" ? sums[i]! + layer.of(point) : layer.of(point);
-      stack[i]!.push((height += sums[i]!));
+      stack[i]!.push((height += layer.of(point)));
     });
   }
   const bars = uPlot.paths.bars!({ size: [1, Infinity], gap: 0 });
   const series: uPlot.Series[] = [{}, ...[...layers].reverse().map((layer) => ({ label: layer.name, fill: layer.colour, stroke: ink("--paper"), width: 0.6, points: { show: false }, paths: bars }))];
   const data: (number | null)[][] = [steps, ...stack.reverse()];
   const most = Math.max(1, ...stack[0]!);
-  let top = most * 1.08;
-  if (chart === "context") {
-    const budgets = points.map((point) => point.budget);
-    series.push({ stroke: ink("--brim"), width: 2, points: { show: false }, paths: uPlot.paths.stepped!({ align: -1 }) });
-    series.push({ stroke: ink("--warn"), width: 1.5, dash: [6, 5], points: { show: false } });
-    data.push(budgets, steps.map(() => lines.warning));
-    // Prompts far below their budget fill the strip; the budget is written above it then.
-    top = most < 0.25 * Math.max(...budgets) ? most * 1.3 : Math.max(most, ...budgets) * 1.08;
-  }
+  const budgets = points.map((point) => point.budget);
+  series.push({ stroke: ink("--brim"), width: 2, points: { show: false }, paths: uPlot.paths.stepped!({ align: -1 }) });
+  series.push({ stroke: ink("--warn"), width: 1.5, dash: [6, 5], points: { show: false } });
+  data.push(budgets, steps.map(() => lines.warning));
+  // Prompts far below their budget fill the strip; the budget is written above it then.
+  const top = most < 0.25 * Math.max(...budgets) ? most * 1.3 : Math.max(most, ...budgets) * 1.08;
   const base = { stroke: ink("--soft"), ticks: { stroke: ink("--line") }, font: "11px system-ui" };
   const whole = [1, 2, 5].flatMap((each) => [0, 1, 2, 3, 4, 5].map((power) => each * 10 ** power)).sort((a, b) => a - b);
   const axes: uPlot.Axis[] = [
@@ -167,7 +141,7 @@ function Plot(props: PlotProps) {
   const plot = useRef<uPlot | null>(null);
   const selected = useRef(step);
   selected.current = step;
-  const select = (to: number) => (location.hash = stepLink(loaded.id, to, { tab: params.peek().get("tab"), find: params.peek().get("find"), chart: params.peek().get("chart") }));
+  const select = (to: number) => (location.hash = stepLink(loaded.id, to, { tab: params.peek().get("tab"), find: params.peek().get("find") }));
   useEffect(() => {
     const at = box.current;
     if (!at) return;
@@ -185,7 +159,7 @@ function Plot(props: PlotProps) {
     const again = () => {
       plot.current?.destroy();
       width = at.clientWidth;
-      const [options, data] = made(props, width, () => selected.current);
+      const [options, data] = chart(props, width, () => selected.current);
       options.hooks = { ...options.hooks, setCursor: [tell] };
       plot.current = new uPlot(options, data, at);
       plot.current.over.addEventListener("click", () => {
@@ -197,9 +171,7 @@ function Plot(props: PlotProps) {
     scheme.addEventListener("change", again);
     const seen = new ResizeObserver(() => at.clientWidth !== width && again());
     seen.observe(at);
-    const theme = new MutationObserver(again);
-    theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    return () => (seen.disconnect(), theme.disconnect(), scheme.removeEventListener("change", again), plot.current?.destroy());
+    return () => (seen.disconnect(), scheme.removeEventListener("change", again), plot.current?.destroy());
   }, [loaded]);
   useEffect(() => plot.current?.redraw(false), [step]);
   return (

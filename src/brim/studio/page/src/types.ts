@@ -3,30 +3,14 @@
 export interface Status {
   model: string | null;
   unit: string;
-  exact: boolean;
-  used: number;
-  budget: number;
-  window: number;
-  warning: number;
-  peak: number;
-  reported: number | null;
-  warnings: number;
   compactions: number;
   sub_ticks: number;
-  overflows: number;
-  prompts: number;
-  messages: number;
-  categories: Record<string, number>;
-  use: number;
-  utilization: number;
 }
 
 export interface Session {
   id: string;
   kind: string;
-  updated: number;
   goal?: string;
-  iterations?: number;
   ended?: string | null;
   status: Status;
 }
@@ -38,7 +22,6 @@ export interface Point {
   used: number;
   budget: number;
   categories: Record<string, number>;
-  truncated: boolean;
   input: number | null;
   output: number | null;
   cached: number | null;
@@ -49,7 +32,6 @@ export interface Mark {
   kind: string;
   text: string;
   number: number;
-  at: number;
   step: number;
 }
 
@@ -70,7 +52,6 @@ export interface Removed {
 export interface Edit {
   step: number | null;
   number: number;
-  at: number;
   kind: string;
   trigger: string | null;
   before: number | null;
@@ -80,40 +61,30 @@ export interface Edit {
   replaced: number | null;
   texts: Removed[];
   more: number;
+  /** Calls that were repeated because this edit had removed their results. */
+  regret?: { calls: number; tokens: number } | null;
 }
 
 export interface Found {
   step?: number | null;
-  handle: string;
   session: string;
   excerpt: string;
 }
 
-/** What is the same for the pieces of a prompt at any budget, as columns. */
-export interface Pieces {
-  names: string[];
-  priorities: string[];
-  required: number[];
-  sizes: number[];
-  groups: string[];
-  group: number[];
-  excerpts: string[];
-}
-
-/** The state of each piece at a budget, as columns; each state and reason is listed once. */
-export interface Now {
-  used: number[];
-  state: number[];
-  reason: number[];
-  states: string[];
-  reasons: string[];
+/** A section or a turn at a budget. */
+export interface Piece {
+  name: string;
+  size: number;
+  used: number;
+  state: string;
+  reason: string;
+  priority: string;
+  group: string;
+  excerpt: string;
 }
 
 export interface Fit {
-  id: string;
-  title: string;
   kind: "sections" | "messages";
-  model: string | null;
   recorded: number;
   fits: boolean;
   budget: number;
@@ -134,10 +105,7 @@ export interface Fit {
   cost_change_usd: number | null;
   cost_cached_usd: number | null;
   warnings: string[];
-  key: string;
-  now: Now;
-  pieces?: Pieces;
-  choices?: Record<string, string[]>;
+  pieces: Piece[];
 }
 
 export interface HomeRow {
@@ -150,11 +118,7 @@ export interface HomeRow {
   prompts: number | null;
   peak: number;
   budget: number;
-  window: number;
-  warnings: number;
   compactions: number;
-  overflows: number;
-  share: number;
   title?: string;
   /** Its worst problem, in a few words; empty if there is none. */
   problem: string;
@@ -166,9 +130,8 @@ export interface Home {
   found: number;
   all: number;
   start: number;
-  totals: { recent: number; warned: number; refused: number; compactions: number; peak: { id: string; peak: number; budget: number; share: number } | null };
+  totals: { recent: number; warned: number; refused: number; };
   files: { id: string; name: string }[];
-  store: string;
 }
 
 export interface PromptRow {
@@ -180,7 +143,6 @@ export interface PromptRow {
   /** Tokens before it was shortened. */
   was: number | null;
   text: string;
-  chars: number;
   why: string;
   sent: boolean;
   /** The lines of the original and of what was sent: `=` in both, `-` taken out, `+` put in. */
@@ -196,12 +158,11 @@ export interface Prompt {
   at: number | null;
   kind: "sent" | "refitted" | "recorded" | "sections" | "sums";
   model: string | null;
-  format: string | null;
   used: number | null;
   budget: number | null;
   unit: string;
   exact: boolean;
-  /** Who counted it, and what is known besides. */
+  /** How it was counted. */
   size?: { used: number; exact: boolean; method: string; reported: number | null; unlogged: number | null };
   window: number | null;
   usage: { input: number | null; output: number | null; cached: number | null } | null;
@@ -215,14 +176,13 @@ export interface Prompt {
 }
 
 export interface Insight {
-  kind: string;
   title: string;
   detail: string;
   tokens: number | null;
   cost_usd: number | null;
   step: number | null;
   do: string;
-  /** The setting that mends it, and its value. */
+  /** The setting that fixes it, and its value. */
   key: string | null;
   value: string | null;
 }
@@ -236,12 +196,6 @@ export interface Preset {
 export interface Sources {
   sources: { id: string; title: string; kind: string }[];
   presets: Preset[];
-}
-
-export interface Export {
-  used: number;
-  budget: number;
-  files: { name: string; text: string; run: string[]; about: string }[];
 }
 
 export interface Setting {
@@ -298,7 +252,7 @@ export interface Plan {
   path: string;
   /** The layer that it is written to. */
   layer: string;
-  /** The value that applies here afterwards, and what sets it. */
+  /** The value that applies afterwards, and its origin. */
   applies: { value: unknown; origin: string; where: string } | null;
   diff: string;
   changed: boolean;

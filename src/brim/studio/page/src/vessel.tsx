@@ -23,21 +23,20 @@ export function cells(shares: readonly Share[], scale: number, count: number): s
 
 interface Props {
   shares: readonly Share[];
-  spilled?: readonly Share[];
+  spilled: readonly Share[];
   letters: Map<string, Key>;
   /** The budget. */
   brim: number;
   /** Tokens of the full height. */
   scale: number;
-  warning?: number | undefined;
-  columns?: number;
-  rows?: number;
   unit: string;
-  chosen?: string | null;
-  onChoose?: (name: string) => void;
+  chosen: string | null;
+  onChoose: (name: string) => void;
 }
 
 const CELL = 15;
+/** Cells of a row, and rows of the whole height. */
+const SIZE = 18;
 const PAD = 12;
 const SIDE = 9;
 
@@ -67,25 +66,24 @@ function regions(names: readonly string[], columns: number, x: number, floor: nu
 }
 
 export function Vessel(props: Props) {
-  const { shares, spilled = [], letters, brim, scale, warning, columns = 24, rows = 16, unit } = props;
+  const { shares, spilled, letters, brim, scale, unit } = props;
   // The brim is the edge of a row, and the cells below it are exactly the budget, so no cell crosses it.
-  const below = Math.max(1, Math.min(rows, Math.round((rows * brim) / Math.max(1, scale))));
-  const width = columns * CELL;
-  const height = rows * CELL;
-  const floor = PAD + 10 + height;
-  const level = (units: number) => floor - (units / Math.max(1, brim)) * below * CELL;
+  const below = Math.max(1, Math.min(SIZE, Math.round((SIZE * brim) / Math.max(1, scale))));
+  const width = SIZE * CELL;
+  const floor = PAD + 10 + SIZE * CELL;
+  const level = floor - below * CELL;
   const side = spilled.length ? SIDE : 0;
   const left = width + 4 * PAD;
-  const inside = regions(cells(shares, brim, columns * below), columns, PAD, floor);
-  const puddle = cells(spilled, brim, columns * below).slice(0, SIDE * rows);
+  const inside = regions(cells(shares, brim, SIZE * below), SIZE, PAD, floor);
+  const puddle = cells(spilled, brim, SIZE * below).slice(0, SIDE * SIZE);
   const beside = regions(puddle, SIDE, left, floor);
   const total = width + 2 * PAD + (side ? side * CELL + 3 * PAD : 0);
   const used = shares.reduce((sum, share) => sum + share.units, 0);
   const lost = spilled.reduce((sum, share) => sum + share.units, 0);
   const label =
-    `A vessel with ${used.toLocaleString("en")} of ${brim.toLocaleString("en")} ${unit}` +
+    `${used.toLocaleString("en")} of ${brim.toLocaleString("en")} ${unit} used` +
     (lost ? `; ${lost.toLocaleString("en")} left out` : "");
-  const faint = (name: string) => (props.chosen != null && props.chosen !== name ? " faint" : "");
+  const faint = (name: string) => (props.chosen !== null && props.chosen !== name ? " faint" : "");
   return (
     <svg class="vessel" viewBox={`0 0 ${total} ${floor + PAD + 8}`} role="img" aria-label={label}>
       <defs>
@@ -96,19 +94,16 @@ export function Vessel(props: Props) {
       </defs>
       <path class="glass" d={glass(PAD, PAD + 4, width, floor)} />
       {inside.map(({ name, path }) => (
-        <path key={name} class={`cell${faint(name)}`} d={path} fill={`url(#in-${place(letters, name)})`} onClick={() => props.onChoose?.(name)}>
+        <path key={name} class={`cell${faint(name)}`} d={path} fill={`url(#in-${place(letters, name)})`} onClick={() => props.onChoose(name)}>
           <title>{name}</title>
         </path>
       ))}
-      {warning !== undefined && warning < scale && (
-        <line class="warning" x1={PAD} x2={PAD + width} y1={level(warning)} y2={level(warning)} />
-      )}
-      <line class="brim" x1={PAD - 9} x2={PAD + width + 9} y1={level(brim)} y2={level(brim)} />
-      <text class="brim-name" x={PAD + width - 4} y={level(brim) - 5} text-anchor="end">
-        brim {brim.toLocaleString("en")}
+      <line class="brim" x1={PAD - 9} x2={PAD + width + 9} y1={level} y2={level} />
+      <text class="brim-name" x={PAD + width - 4} y={level - 5} text-anchor="end">
+        budget {brim.toLocaleString("en")}
       </text>
       {beside.map(({ name, path }) => (
-        <path key={name} class={`cell${faint(name)}`} d={path} fill={`url(#out-${place(letters, name)})`} onClick={() => props.onChoose?.(name)}>
+        <path key={name} class={`cell${faint(name)}`} d={path} fill={`url(#out-${place(letters, name)})`} onClick={() => props.onChoose(name)}>
           <title>{name}</title>
         </path>
       ))}
