@@ -56,7 +56,7 @@ def test_an_error_of_brim_on_the_command_line_shows_its_place_and_not_its_text(m
         except ValueError as error:
             raise RuntimeError(KEY) from error
 
-    monkeypatch.setattr("brim.cli.stores.store_url", wrong)
+    monkeypatch.setattr("brim.cli.status.open_existing", wrong)
     assert main(["status", "--store", "sqlite:///none.db"]) == 2
     told = "".join(capsys.readouterr())
     assert KEY not in told

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,8 +51,8 @@ def show_settings(
     values = {}
     for key, value in settings.items():
         below = settings.below(key)
-        values[key] = {**asdict(value), "override": value.is_override, "over": below and asdict(below)}
-        values[key]["trusted"] = not settings.is_withheld(key)
+        values[key] = {**value.to_dict(), "override": value.is_override, "over": below and below.to_dict()}
+        values[key]["trusted"] = not value.refusal
     more = {"preset": settings.preset, "warnings": settings.warnings, "files": loaded.files}
     emit(masked({"values": values, **more}))
 
@@ -79,7 +78,7 @@ def get_value(
     mute_settings()
     value = load_config(config).resolve(profile, flow, step)[key]
     if json:
-        emit(masked({"key": key, **asdict(value)}))
+        emit(masked({"key": key, **value.to_dict()}))
     else:
         emit_text(masked(f"{'' if value.value is None else value.value}\n"))
 
@@ -96,7 +95,7 @@ def _show(config: Config, settings: Resolved) -> None:
         below = settings.below(key)
         over = "" if below is None or below.origin == "defaults" else f"{_text(below.value)} ({below.origin})"
         star = "*" if value.is_override else ""
-        origin = f"{value.origin} (not trusted)" if settings.is_withheld(key) else value.origin
+        origin = f"{value.origin} (not trusted)" if value.refusal else value.origin
         made.add_row(star, *masked([key, _text(value.value), origin, _near(value.where), over]))
     show(out, made)
     read = ", ".join(map(_near, config.files)) or "no file, so the defaults"

@@ -46,8 +46,6 @@ class Config:
     """The flow that the loaded file defines, if the file is that of a flow."""
     ignored: tuple[str, ...] = ()
     """Keys of flows and profiles, each with its file and line, and variables of our prefix that nothing reads."""
-    _withheld: frozenset[str] = field(default=frozenset(), repr=False)
-    """Files of a project that the user has not trusted: what they name outside of the prompt does not count."""
     _logged: set[str] = field(default_factory=set, repr=False)
     """Warnings that were logged already."""
 
@@ -112,7 +110,7 @@ class Config:
                 raise InvalidValue("step", step, "used together with its flow")
             settings = self._flows[flow].step(step).settings
             layers = (*self._outside, settings, *base) if settings else layers
-        return Resolved(layers, (profile, flow, step), self._logged, self._withheld, self.root)
+        return Resolved(layers, (profile, flow, step), self._logged)
 
     def places(self, profile: str | None = None) -> Iterator[Resolved]:
         """Yield the settings of the project, of each flow, and of each step that has settings of its own."""
@@ -191,8 +189,8 @@ class Config:
             try:
                 settings.meter()
                 settings.sections(dict.fromkeys(settings.names(), ""))
-                warnings.update(dict.fromkeys(settings.warnings))
-                warnings.update(dict.fromkeys(settings.withheld()))
+                refused = (str(error_at(each.where, each.refusal)) for _, each in settings.items() if each.refusal)
+                warnings.update(dict.fromkeys((*settings.warnings, *refused)))
             except SourceError as error:
                 problems.setdefault(str(error), error)
         if problems:

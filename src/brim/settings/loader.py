@@ -52,18 +52,20 @@ def load(
         SourceError: a file cannot be read, or is invalid.
         InvalidValue: a flag is invalid.
     """
-    files, named = _Files(replaced, environ), ""
+    files = _Files(replaced, environ)
     if isinstance(path, Mapping):
         found, source = project.ProjectFiles("", ""), _source(path)
-        named = _VALUES
+        files.trusted.add(_VALUES)
     else:
         found = project.find(path)
-        named = path if path is not None and found.path == path else ""
+        files.trusted.add(path if path is not None and found.path == path else "")
         source = files.read(found.path, found.root) if found.path else None
+    files.root = found.root
     if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
         files.entry = name
         found = project.around_flow(found.path)
+        files.root = found.root
         source = files.read(found.path, found.root) if found.path else None
     own = {} if source is None else files.add(source, "project")
     if found.root:
@@ -71,11 +73,10 @@ def load(
     user = project.user_file(environ)
     if user and found.path and os.path.realpath(user) == os.path.realpath(found.path):
         user = None
+    files.trusted.add(user or "")
     users = files.add(files.read(user), "user") if user else {}
     runtime = files.add_runtime(found.root) if found.root else {}
     variables, unknown = _from_environ(environ)
-    own_files = {named, user or ""}
-    withheld = [each for each in files.paths if each not in own_files and not is_trusted(each, found.root, environ)]
     config = Config(
         files=tuple(files.paths),
         path=found.path,
@@ -87,7 +88,6 @@ def load(
         _profiles=files.profiles,
         ignored=(*unknown, *files.warnings),
         entry=files.entry,
-        _withheld=frozenset(withheld),
     )
     config.check()
     return config
@@ -135,6 +135,10 @@ class _Files:
     def __init__(self, replaced: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._replaced = replaced or {}
         self._environ = os.environ if environ is None else environ
+        self.root = ""
+        """The directory of the project."""
+        self.trusted: set[str] = set()
+        """The file that the user named, and the user's own."""
         self.paths: list[str] = []
         self.warnings: list[str] = []
         self.flows: dict[str, Flow] = {}
@@ -196,7 +200,8 @@ class _Files:
 
     def _reader(self, source: Source) -> Reader:
         self.paths.append(source.path)
-        return Reader(source, warnings=self.warnings)
+        trusted = source.path in self.trusted or is_trusted(source.path, self.root, self._environ)
+        return Reader(source, warnings=self.warnings, untrusted=None if trusted else self.root)
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
         """Add a flow or profile; of two with one name, that of the user yields, and that of the loaded file wins."""

@@ -14,6 +14,7 @@ from brim.files.source import Keys, Source, place
 from brim.settings.authors import extending
 from brim.settings.budgets import PRESETS
 from brim.settings.keys import ANY, BARE, TREE, Leaf, OwnKey
+from brim.settings.trust import refusal
 from brim.settings.values import Value
 
 _TOPS = ("project", "user")
@@ -42,6 +43,8 @@ class Reader:
     problems: list[tuple[int | None, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """Keys that nothing reads, each with its line."""
+    untrusted: str | None = None
+    """The folder of its project, if the user has not trusted it."""
 
     def refuse(self, problem: str, *keys: str | int) -> None:
         """Record a problem and its line."""
@@ -132,7 +135,8 @@ class Reader:
             elif key in flat:
                 self.refuse(f"{place(at)} sets {key} a second time: keep one", *at)
             else:
-                flat[key] = Value(leaf.read(value), layer, self.where(*at))
+                refused = "" if self.untrusted is None else refusal(key, value, self.untrusted)
+                flat[key] = Value(leaf.read(value), layer, self.where(*at), refused)
         if layer not in _INNER and (group := extending(values)):
             # Without a total the model's window counts; without a window, the total of the extended profile.
             flat.setdefault("prompt.total", Value(None, layer, self.where(*keys, group)))

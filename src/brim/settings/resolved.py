@@ -52,7 +52,6 @@ from brim.settings.prompt import (
     template_contents,
     with_template,
 )
-from brim.settings.trust import GUARDED, METERS, is_guarded, withheld
 from brim.settings.values import MOST, Value, Values, error_at
 from brim.wire import format_of, wire
 
@@ -102,40 +101,24 @@ _LOOP["tool_limit"] = "session.tool_limit"
 class Resolved:
     """The settings of a profile, a flow and a step."""
 
-    __slots__ = ("_bounded", "_layers", "_logged", "_root", "_withheld", "flow", "profile", "step")
+    __slots__ = ("_bounded", "_layers", "_logged", "flow", "profile", "step")
 
     def __init__(
         self,
         layers: tuple[Values, ...],
         place: tuple[str | None, str | None, str | int | None],
         logged: set[str],
-        untrusted: frozenset[str] = frozenset(),
-        root: str = "",
     ) -> None:
         self._layers = layers
-        self._withheld, self._root = untrusted, root
         self._logged = logged
         self._bounded: BoundedBudgets | None = None
         self.profile, self.flow, self.step = place
 
     def __getitem__(self, key: str) -> Value:
         found = self._at(key)
-        if self.is_withheld(key):
-            raise self._untrusted(key)
+        if found.refusal:
+            raise error_at(found.where, found.refusal)
         return found
-
-    def is_withheld(self, key: str) -> bool:
-        """Return whether a setting does not count, since it is that of a project which the user has not trusted."""
-        found = self._at(key)
-        return found.where.rpartition(":")[0] in self._withheld and is_guarded(key, found.value)
-
-    def withheld(self) -> list[str]:
-        """Return a line for each setting that does not count until the project is trusted."""
-        return [str(self._untrusted(key)) for key in (*GUARDED, *METERS) if self.is_withheld(key)]
-
-    def _untrusted(self, key: str) -> SourceError:
-        path, _, line = self._at(key).where.rpartition(":")
-        return withheld(path, int(line), key, self._root)
 
     def _at(self, key: str) -> Value:
         full = BARE.get(key, key)

@@ -39,11 +39,12 @@ METERS = ("meter", "unknown_model", "model")
 """Settings that may name the file of a tokenizer."""
 
 
-def is_guarded(key: str, value: object) -> bool:
-    """Return whether a project may set this only after it was trusted."""
-    if key in METERS:
-        return isinstance(value, str) and is_file(value)
-    return key in GUARDED and value is not None
+def refusal(key: str, value: object, root: str) -> str:
+    """Return why an untrusted project may not set this; empty if it may."""
+    guarded = isinstance(value, str) and is_file(value) if key in METERS else key in GUARDED and value is not None
+    if not guarded:
+        return ""
+    return f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by a flag or a variable"
 
 
 def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
@@ -66,12 +67,6 @@ def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
         raise SourceError(path, f"it belongs to another user, so it is not read; {_advice(root)}")
     if found.st_mode & S_IWOTH or (found.st_mode & S_IWGRP and not _is_private(found.st_gid, found.st_uid)):
         raise SourceError(path, f"others may write it, so it is not read; chmod go-w it, or {_advice(root)}")
-
-
-def withheld(path: str, line: int | None, key: str, root: str) -> SourceError:
-    """Return the error of a setting that does not count yet."""
-    problem = f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by a flag or a variable"
-    return SourceError(path, problem, line=line)
 
 
 def is_trusted(path: str, root: str, environ: Mapping[str, str]) -> bool:

@@ -33,11 +33,17 @@ class Value:
     """The layer: defaults, user, project, profile, flow, step, env or flags."""
     where: str = ""
     """The file and line, the environment variable or the flag; empty for defaults."""
+    refusal: str = ""
+    """Why it must not be used: the user has not trusted the project that sets it."""
 
     @property
     def is_override(self) -> bool:
         """Whether it comes from a layer above the files of the project and the user."""
         return self.origin in ("profile", "flow", "step", "env", "flags")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value and its origin as JSON values."""
+        return {"value": self.value, "origin": self.origin, "where": self.where}
 
 
 Values = Mapping[str, Value]
