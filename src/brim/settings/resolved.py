@@ -469,7 +469,11 @@ class Resolved:
             made |= {"show_budget": False, "stages": (), "hard_marker": None}
             made |= {"meter": self.meter(), **options, "budget": MOST}
             return sections, made, fit(sections, **made)
-        limit = self._measure_prompt(made, options, sent)
+        window = self.window()
+        made |= self._budgeted(window, options, in_chars=True)
+        limit = self._token_limit(window, made)
+        if limit is not None:
+            limit = remaining(max(limit - self.value("prompt.reserve"), 0), self.token_meter(), sent)
         meter = meter_for(made.get("meter"), made.get("model"))
         page = self.value("prompt.own_budget")
         own, names = overrides(sections, page), self.names()
@@ -493,33 +497,27 @@ class Resolved:
                 break
         return chosen, changed, prompt
 
-    def _measure_prompt(self, made: dict[str, Any], options: Mapping[str, Any], sent: Sent) -> int | None:
-        """Add the meter and the budget of a prompt to its options, and return the limit of tokens if there is one."""
-        window, total, scale = self.window(), self.value("prompt.total"), self.meter()
-        if total is None and window is None and (below := self.below("prompt.total")) is not None:
-            total = below.value
-        if total is None and scale.unit == "chars":
-            total = self.value(TOTAL)
-        elif total is None and window is None:
-            total, scale = self.value(TOTAL), meter_named("chars")
-        made |= {**options, **self._measured(scale, total, window, options)}
-        reserve = self.value("prompt.reserve")
-        if "budget" not in options:
-            self._check_reserve(made["budget"])
-            made["budget"] -= reserve
-        limit = self._token_limit(window, made)
-        return None if limit is None else remaining(max(limit - reserve, 0), self.token_meter(), sent)
+    def _budgeted(self, window: Window | None, options: Mapping[str, Any], *, in_chars: bool = False) -> dict[str, Any]:
+        """Return the options of a fit, with the meter and the budget of the settings if they have none.
 
-    def _check_reserve(self, budget: int) -> None:
-        """Check that `prompt.reserve` leaves something of a budget.
+        Without `prompt.total` and a window, the budget is that of a step's history, in characters; with `in_chars` also
+        if the meter counts characters.
 
         Raises:
-            SourceError: it leaves nothing; a prompt without any content would be no answer to that.
+            SourceError: `prompt.reserve` leaves no tokens for the prompt.
         """
-        reserve = self.value("prompt.reserve")
-        if reserve and reserve >= budget:
-            expected = f"less than the {budget:,} tokens of the prompt and its answer"
+        total, scale, reserve = self.value("prompt.total"), self.meter(), self.value("prompt.reserve")
+        if total is None and window is None and (below := self.below("prompt.total")) is not None:
+            total = below.value
+        if total is None and (window is None or (in_chars and scale.unit == "chars")):
+            total, scale = self.value(TOTAL), scale if scale.unit == "chars" else meter_named("chars")
+        made = self._measured(scale, total, window, options)
+        if "budget" in options:
+            return made
+        if reserve and reserve >= made["budget"]:
+            expected = f"less than the {made['budget']:,} tokens of the prompt and its answer"
             raise self.blame("prompt.reserve", InvalidValue("prompt.reserve", reserve, expected))
+        return {**made, "budget": made["budget"] - reserve}
 
     def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
         """Return a request of sections and messages under one budget.
@@ -541,18 +539,11 @@ class Resolved:
 
     def request_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of `brim.fit_request` besides content: the settings, overridden by options."""
-        window, total, scale = self._answered_window(), self.value("prompt.total"), self.meter()
-        if total is None and window is None:
-            total, scale = self.value(TOTAL), scale if scale.unit == "chars" else meter_named("chars")
         made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in ("policy", "fill", "separator")}
         made |= {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
         made |= {name: self.value(key) for name, key in _TERMS.items()}
         made["keep_tools"] = self.value("prompt.tools.keep")
-        made |= self._measured(scale, total, window, options)
-        if "budget" not in options:
-            self._check_reserve(made["budget"])
-            made["budget"] -= self.value("prompt.reserve")
-        return made
+        return made | self._budgeted(self._answered_window(), options)
 
     def fit_messages(
         self,
@@ -577,34 +568,32 @@ class Resolved:
         Raises:
             DoesNotFit: the messages that must stay are bigger than the budget.
         """
-        fitted = self._fit_messages(messages, options)
-        if emit is not None:
-            emit(fitted.receipt.event(agent, **(about or {})))
-        return fitted
-
-    def _fit_messages(self, messages: Sequence[Any], options: Mapping[str, Any]) -> Fitted:
         window, limited = self._answered_window(), self.limits_history()
         scale = meter_named("chars") if limited and not self.is_set("meter") else self.meter()
         made: dict[str, Any] = {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
         made["stable"] = self.value("history.stable") or None
         made |= self._measured(scale, self.value(TOTAL) if limited else None, window, options)
         if limited and not self.is_set("history.excerpts"):
-            made["excerpts"] = False  # A budget of characters is that of a flow, whose steps stay whole or go.
+            made["excerpts"] = False  # The steps of a flow stay whole or are dropped.
         if limited and not made["stable"]:
             made = {"recent": self.value(RECENT), "older": self.value(OLDER), **made}
         if self.value("history.agents") != "none" or any(self.is_set(f"history.classes.{name}") for name in _CLASSES):
             made = {"classify": self._classify(messages), **made}
-
-        def tokens(result: Fitted) -> int:
-            apart = {name: made.get(name) for name in ("tools", "system", "fields")}
-            return self.token_meter().count_messages(result.messages, **apart)
-
+        extra = {name: made.get(name) for name in ("tools", "system", "fields")}
         try:
-            return self._within_both(partial(fit_messages, messages), made, self._token_limit(window, made), tokens)
+            fitted = self._within_both(
+                partial(fit_messages, messages),
+                made,
+                self._token_limit(window, made),
+                lambda result: self.token_meter().count_messages(result.messages, **extra),
+            )
         except InvalidValue as error:
             if error.place == "select" and "select" not in options:
                 raise self.blame("history.selection", error) from error
             raise
+        if emit is not None:
+            emit(fitted.receipt.event(agent, **(about or {})))
+        return fitted
 
     def classes(self) -> AgentClasses:
         """Return the classes of steps, with the agents that the settings list.
