@@ -1,6 +1,6 @@
-"""Changes of settings in their file: planned, checked, and only then written.
+"""Changes of settings in their files.
 
-The new text is checked as settings before it replaces the old one, so a valid file stays valid.
+The new text is checked before it replaces the old one, so a valid file stays valid.
 """
 
 from __future__ import annotations
@@ -33,32 +33,29 @@ class SettingChange:
     key: str
     value: Any
     before: str | None
-    """The text of the file; `None` if there is none yet."""
-    after: str | None
+    """The text of the file; `None` if there is no file."""
+    after: str
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
         lines = unified_diff(
             (self.before or "").splitlines(keepends=True),
-            (self.after or "").splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
             self.path,
             self.path,
         )
         return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
     def make(self) -> None:
-        """Write the file atomically, and only if it was not changed since.
+        """Write the file atomically, unless it was changed since the change was planned.
 
         Raises:
-            SourceError: the file cannot be written, or was changed in the meantime.
+            SourceError: the file cannot be written, or was changed.
         """
         if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
             raise SourceError(self.path, "the file was changed in the meantime; try again")
         try:
-            if self.after is None:
-                os.unlink(self.path)
-            else:
-                put(os.path.realpath(self.path), self.after.encode("utf-8"))
+            put(os.path.realpath(self.path), self.after.encode("utf-8"))
         except OSError as error:
             raise SourceError(self.path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
@@ -76,9 +73,8 @@ def plan(
 
     Args:
         config: the settings.
-        texts: the new values as they are written in YAML, by key; a value of `None` removes the setting, so that the
-            value of the layer below takes effect.
-        file: the file of the project, if not that of the config.
+        texts: the new values by key, in YAML; `None` removes a setting, so that the value of the layer below applies.
+        file: the file of the project; by default that of the config.
         profile: the profile to change.
         flow: the flow to change.
         step: the step of the flow to change.
@@ -113,7 +109,7 @@ def _checked(key: str, text: str | None, *, profile: str | None, flow: str | Non
     if setting is None or full in ("sections", ""):
         raise UnknownName("setting", key, [name_of(each) for each in SETTINGS])
     if profile is not None and flow is not None:
-        raise InvalidValue("--profile", profile, "left out together with --flow")
+        raise InvalidValue("--profile", profile, "omitted with --flow")
     if setting.top and (profile or flow):
         raise InvalidValue(key, text, "set at the top of the file, not in a profile, a flow or a step")
     if text is None:
@@ -137,7 +133,9 @@ def _place(
     if file is not None and os.path.realpath(file) != os.path.realpath(path):
         raise InvalidValue("--file", file, f"{path}, the file of {made.name!r}")
     if project.is_shipped(path):
-        raise SourceError(path, f"{made.name!r} comes with brim; extend it by a profile of your own")
+        raise SourceError(
+            path, f"{made.name!r} comes with brim and cannot be changed; extend it with a profile of your own"
+        )
     group = "profiles" if profile is not None else "flows"
     inside = project.kind_of(path) == "top"
     base: Keys = (group, made.name) if inside else ()
@@ -147,7 +145,7 @@ def _place(
 
 
 def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | None]:
-    """Return the place of a setting in its file, and the word that stands there if its layer uses one for it."""
+    """Return the path of a setting in its file, and the word that its layer uses for it, if any."""
     source = parse(text, path, project.MOST_VALUES)
     layer = source.at(*base)
     there = layer if isinstance(layer, dict) else {}
@@ -165,7 +163,7 @@ def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | 
 
 
 def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
-    """Return a value of a setting as its word says it."""
+    """Return the value of a word for a value of its setting."""
     written = None if value is None else word.written(SETTINGS[word.key].read(value))
     if written is None:
         raise SourceError(path, f"{place(keys)} must be {word.expected}, and cannot be {shown(value)}")
