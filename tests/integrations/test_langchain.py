@@ -229,7 +229,7 @@ def test_a_missing_framework_says_what_to_install():
     assert "pip install 'brim[langchain]'" in str(missing("langchain"))
 
 
-texts = st.text(max_size=40)
+texts = st.text(min_size=1, max_size=40)  # brim leaves out messages without content
 values = st.none() | st.booleans() | st.integers() | texts | st.lists(texts, max_size=2)
 unknown = st.dictionaries(st.sampled_from(["cache_control", "extras", "odd"]), values, max_size=2)
 blocks = st.one_of(
@@ -241,7 +241,7 @@ blocks = st.one_of(
     st.builds(lambda text: {"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}, texts),
     st.builds(lambda more: {**more, "type": "strange"}, unknown),
 )
-contents = texts | st.lists(blocks, max_size=3)
+contents = texts | st.lists(blocks, min_size=1, max_size=3)
 
 
 @st.composite

@@ -184,13 +184,14 @@ def test_tools_handoffs_and_the_form_of_the_answer_are_counted():
     assert used(tools=[look], output_type=str) == tools
 
 
-texts = st.text(max_size=40)
+texts = st.text(min_size=1, max_size=40)  # brim leaves out messages without content
 unknown = st.dictionaries(st.sampled_from(["odd", "phase"]), texts | st.integers(), max_size=1)
 inputs = st.one_of(
     texts,
     st.lists(
         st.builds(lambda text: {"type": "input_text", "text": text}, texts)
         | st.just({"type": "input_image", "image_url": PICTURE, "detail": "low"}),
+        min_size=1,
         max_size=3,
     ),
 )

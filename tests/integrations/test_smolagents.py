@@ -127,7 +127,7 @@ def test_plans_and_the_last_answer_fit_too(upstream, tmp_path):
     assert len(server.requests) == 30 + 5 + 1
     kept = list(store.entries("harbour", kinds=["prompt"]))
     assert len(kept) == 30 + 1  # The last answer goes on with the run, and plans are asked for beside it.
-    assert [entry.body["cut"]["after"] for entry in kept if entry.body["cut"]]
+    assert any(entry.body.get("cut") for entry in kept)
 
 
 def test_the_session_shows_receipts_and_usage(upstream, tmp_path):

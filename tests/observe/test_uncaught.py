@@ -63,4 +63,4 @@ def test_an_error_of_brim_on_the_command_line_shows_its_place_and_not_its_text(m
     assert "in fails" in told
     assert "ValueError (its text is not shown)" in told
     assert "RuntimeError (its text is not shown)" in told
-    assert told.rstrip().endswith("brim: this is an error of brim (RuntimeError); please report the lines above")
+    assert told.rstrip().endswith("brim: this is a bug in brim (RuntimeError); please report the lines above")

@@ -110,7 +110,7 @@ def test_a_loop_that_is_not_stored_needs_a_goal(tmp_path):
     command = [*BRIM, "loop", "--id", "none", "--store", f"sqlite:///{tmp_path}/loop.db"]
     done = subprocess.run(command, env=ENV, cwd=tmp_path, capture_output=True, text=True, check=False, input="")
     assert done.returncode == 2
-    assert "--goal must be set, since the store has no loop 'none'" in done.stderr
+    assert "--goal is required: the store has no loop 'none'" in done.stderr
 
 
 def esbuild():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from brim.sections.prompt_fit import Prompt
 
 _ROWS = 5
-"""Rows below the brim."""
+"""Rows of the drawing within the budget."""
 _MOST_ROWS = 14
 _GAP = 4
 _MOST_COLUMNS = 44
@@ -47,14 +47,14 @@ def run(
     budget: options.Budget = None,
     model: options.Model = None,
     width: Annotated[
-        str | None, typer.Option("--width", metavar="N", help="The width of the output; by default the terminal's.")
+        str | None, typer.Option("--width", metavar="N", help="The width of the output; default: that of the terminal.")
     ] = None,
     json: options.Json = False,
 ) -> None:
     """Fit a long agent prompt to a budget, as a demonstration.
 
-    The prompt has twelve sections that an agent collects in an hour of work: rules, tools, a plan, a log with errors in
-    its middle, JSON, code, a diff, chat. The output shows what is kept, what is dropped and why.
+    The prompt has twelve sections, as an agent collects them in an hour of work: rules, tools, a plan, a log with
+    errors in the middle, JSON, code, a diff, chat. The output shows what is kept, what is dropped, and why.
 
     Example: brim demo --budget 2500
     """
@@ -91,7 +91,7 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     out.print("Next", style="bold")
     out.print(f"  brim demo --budget {max(1, receipt.budget // 2):<10}  the same prompt at half the budget")
     out.print("  brim count . --tree          the tokens of your own files")
-    out.print("  brim studio --demo           move the budget in a browser, and see what drops")
+    out.print("  brim studio --demo           the same with a slider, in a browser")
 
 
 def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:

@@ -13,22 +13,22 @@ from brim.cli.output import console, counted, emit, fields, show, table
 from brim.meter import catalogue
 from brim.meter.catalogue import Model, Prices
 
-_FOOT = "Prices are US dollars for a million tokens; - is unknown."
+_FOOT = "Prices are in US dollars per million tokens; - means unknown."
 
 
 def run(
     *,
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="PATTERN", help="The name of a model, or a part of names; * matches anything."),
+        typer.Argument(metavar="PATTERN", help="A name or a part of it; * matches anything."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every column.")] = False,
     json: options.Json = False,
 ) -> None:
     """List the models that brim knows, or show one in detail.
 
-    Windows, vocabularies and prices have the date on which they were recorded. Names with providers and dates are
-    recognised: openai/gpt-5-2025-08-07. Other models are declared in brim.models.yaml.
+    Windows, vocabularies and prices are shown with the date on which they were recorded. Names may have a provider and
+    a date, such as openai/gpt-5-2025-08-07. Declare other models in brim.models.yaml.
 
     Example: brim models "claude-*"
     """

@@ -1,4 +1,4 @@
-"""A receipt as text: its sum, its parts, and what was lost."""
+"""The tables of a receipt: its parts, and what was lost."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from brim.receipts.receipt import Part, Receipt
 
 _STYLES = {"whole": "green", "form": "cyan", "cut": "yellow", "summarised": "cyan", "dropped": "red"}
 _WHY_FROM = 105
-"""The width from which the table has a column for the reasons."""
+"""The console width from which the table has a column for the reasons."""
 _BAR = 12
 _MOST_TURNS = 20
-"""Turns of a history that are listed as lost; there may be thousands."""
+"""The most lost turns of a history that are listed; there may be thousands."""
 
 
 def noun(receipt: Receipt) -> str:
