@@ -71,7 +71,7 @@ def test_audit_says_no_where_a_request_does_not_fit(brim, log):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "TRACES must be at least one file"),
+        ((), "missing argument 'TRACES'"),
         (("nowhere.jsonl",), "nowhere.jsonl: it cannot be read: no such file or directory"),
         (("log.jsonl", "--policy", "a:b=1"), "policy a: a key"),
         (("log.jsonl", "--policy", "none"), "or wrap or window"),

@@ -93,7 +93,7 @@ REFUSED = [
     ("count", "prompt.md", "--threshold", "x", "--threshold must be a whole number"),
     ("check", "prompt.md", "prompt.md: there is no budget"),
     ("check", "nowhere.md", "--budget", "5", "nowhere.md: no such file"),
-    ("check", "FILES must be at least one file"),
+    ("check", "missing argument 'FILES' (see brim check --help)"),
     ("replay", "receipt.json", "receipt.json: not a receipt"),
     ("replay", "later.json", "later.json: not a receipt: receipt version must be 1"),
     ("replay", "spec.yaml", "spec.yaml: not a receipt: receipt must be JSON"),

@@ -13,7 +13,6 @@ from typer import Option
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, fields, is_plain, show, table, whole, write_files
-from brim.errors import InvalidValue
 
 if TYPE_CHECKING:
     from brim.audit.audit import Progress
@@ -22,7 +21,7 @@ _MOST_NAMED = 5
 """The most problems that are printed; the JSON has more."""
 
 _Traces = Annotated[
-    list[str] | None,
+    list[str],
     typer.Argument(metavar="TRACES", help="Files, patterns or directories, also .gz; - is standard input."),
 ]
 _Policy = Annotated[
@@ -48,7 +47,7 @@ _Html = Annotated[str | None, Option("--html", metavar="FILE", help="Write the r
 
 def run(
     *,
-    traces: _Traces = None,
+    traces: _Traces,
     policy: _Policy = None,
     model: _Model = None,
     window: _Window = None,
@@ -71,8 +70,6 @@ def run(
     from brim.meter import meter
 
     policies = policies_of(policy or ())
-    if not traces:
-        raise InvalidValue("TRACES", [], "at least one file")
     if model is not None:
         meter(model)
     with _progress() as progress, _ended_by_signal():

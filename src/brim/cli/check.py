@@ -10,16 +10,14 @@ import typer
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
 from brim.doctor.prompt_files import Verdict, check_files
-from brim.errors import InvalidValue
 from brim.meter.base import measured
 
 
 def run(
     *,
     files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILES", help="Files, patterns or directories; - is standard input."),
-    ] = None,
+        list[str], typer.Argument(metavar="FILES", help="Files, patterns or directories; - is standard input.")
+    ],
     budget: options.Budget = None,
     model: options.Model = None,
     meter: options.Meter = None,
@@ -35,8 +33,6 @@ def run(
 
     Example of a request: brim check request.json
     """
-    if not files:
-        raise InvalidValue("FILES", [], "at least one file")
     verdicts, skipped = check_files(files, budget=whole("--budget", budget), model=model, meter=meter)
     fits = all(verdict.ok for verdict in verdicts)
     if json:

@@ -168,9 +168,10 @@ def unset_value(
     dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Remove one setting from its file, so that the value it overrides applies.
+    """Remove one setting from its file.
 
-    A comment on its line is removed too, and no other byte is changed. The change is printed as a diff.
+    The value that it overrides applies again. A comment on its line is removed too, and no other byte
+    is changed. The change is printed as a diff.
 
     Example: brim config unset context_budget_chars --flow build --step 0
     """
@@ -222,7 +223,9 @@ def trust_project(
 
 @app.command()
 def schema(*, json: options.Json = False) -> None:  # noqa: ARG001 - every command has it, and this one has nothing else
-    """Print the JSON Schema of brim.yaml, for completion and checks in an editor.
+    """Print the JSON Schema of brim.yaml.
+
+    Editors use it for completion and checks.
 
     Example: brim config schema > brim.schema.json
     """

@@ -91,7 +91,7 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     out.print("Next", style="bold")
     out.print(f"  brim demo --budget {max(1, receipt.budget // 2):<10}  the same prompt at half the budget")
     out.print("  brim count . --tree          the tokens of your own files")
-    out.print("  brim studio --demo           the same with a slider, in a browser")
+    out.print("  brim studio --demo           the same in a browser")
 
 
 def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:

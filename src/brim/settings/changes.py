@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
-from brim.errors import InvalidValue, SourceError, UnknownName, shown
+from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
 from brim.files.source import Keys, parse, place, text_of
 from brim.files.writer import put
 from brim.settings import project
@@ -34,13 +34,14 @@ class SettingChange:
     value: Any
     before: str | None
     """The text of the file; `None` if there is no file."""
-    after: str
+    after: str | None
+    """The new text; `None` removes the file."""
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
         lines = unified_diff(
             (self.before or "").splitlines(keepends=True),
-            self.after.splitlines(keepends=True),
+            (self.after or "").splitlines(keepends=True),
             self.path,
             self.path,
         )
@@ -55,7 +56,10 @@ class SettingChange:
         if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
             raise SourceError(self.path, "the file was changed in the meantime; try again")
         try:
-            put(os.path.realpath(self.path), self.after.encode("utf-8"))
+            if self.after is None:
+                os.unlink(self.path)
+            else:
+                put(os.path.realpath(self.path), self.after.encode("utf-8"))
         except OSError as error:
             raise SourceError(self.path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
@@ -81,7 +85,8 @@ def plan(
 
     Raises:
         UnknownName: no setting, profile, flow or step has that name.
-        InvalidValue: a value is invalid, or the setting is not allowed there.
+        InvalidValue: a value is invalid.
+        BrimError: the setting is not allowed there.
         SourceError: the file cannot be read or changed, or does not contain a setting to remove.
     """
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
@@ -109,9 +114,9 @@ def _checked(key: str, text: str | None, *, profile: str | None, flow: str | Non
     if setting is None or full in ("sections", ""):
         raise UnknownName("setting", key, [name_of(each) for each in SETTINGS])
     if profile is not None and flow is not None:
-        raise InvalidValue("--profile", profile, "omitted with --flow")
+        raise BrimError("--profile and --flow cannot be combined")
     if setting.top and (profile or flow):
-        raise InvalidValue(key, text, "set at the top of the file, not in a profile, a flow or a step")
+        raise BrimError(f"{key} is only allowed at the top of the file, not in a profile, a flow or a step")
     if text is None:
         return None
     value = value_of(setting, text, key)
@@ -126,7 +131,7 @@ def _place(
     """Return the file, its kind, and the path of the layer in it."""
     if profile is None and flow is None:
         if step is not None:
-            raise InvalidValue("--step", step, "used together with --flow")
+            raise BrimError("--step needs --flow")
         return file or config.path or os.path.join(config.root, project.NAME), "top", ()
     made: Any = config.profile(profile) if profile is not None else config.flow(flow or "")
     path = made.where.rpartition(":")[0] or made.where
