@@ -59,7 +59,7 @@ def test_audit_refuses_utf_16_and_does_not_read_every_other_line(brim, log, here
     (here / "wide.jsonl").write_text((here / log).read_text(), encoding="utf-16")
     done = brim("audit", "wide.jsonl")
     assert done.code == 2
-    assert done.err.startswith("brim: wide.jsonl: it is in UTF-16, and only UTF-8 is read: save it as UTF-8")
+    assert done.err.startswith("brim: wide.jsonl: UTF-16 is not supported: save it as UTF-8")
 
 
 def test_audit_says_no_where_a_request_does_not_fit(brim, log):

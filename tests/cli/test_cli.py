@@ -77,7 +77,7 @@ REFUSED = [
     ("fit", "latin.md", "latin.md:2: not UTF-8 text"),
     ("fit", "malformed.yaml", "malformed.yaml:3: not YAML"),
     ("fit", "twice.yaml", "twice.yaml:3: the key 'budget' is repeated"),
-    ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is refused"),
+    ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is not allowed"),
     ("fit", "binary_file.yaml", "binary_file.yaml:3: sections[0].file: 'binary.md': a binary file"),
     ("fit", "spec.yaml", "--budget", "1e3", "--budget must be a whole number of at least 0, not '1e3'"),
     ("fit", "spec.yaml", "--model", "gpt-55", "'gpt-55'; the nearest known are gpt-5"),
