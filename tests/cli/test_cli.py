@@ -98,7 +98,6 @@ REFUSED = [
     ("replay", "later.json", "later.json: not a receipt: receipt version must be 1"),
     ("replay", "spec.yaml", "spec.yaml: not a receipt: receipt must be JSON"),
     ("models", "nothing-like-it", "no model is called 'nothing-like-it'"),
-    ("demo", "--width", "3", "--width must be a whole number of at least 40, not 3"),
     ("cuont", "no such command 'cuont'"),
 ]
 

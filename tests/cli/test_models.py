@@ -20,11 +20,6 @@ def test_a_part_of_names_lists_models(brim):
     assert "US dollars per million tokens" in told
 
 
-def test_every_column_is_shown_on_request(brim):
-    assert "source" not in brim("models", "gpt-5*").out.splitlines()[0]
-    assert "source" in brim("models", "gpt-5*", "--all").out.splitlines()[0]
-
-
 def test_all_models_are_listed_as_json(brim):
     models = json.loads(brim("models", "--json").out)["models"]
     assert len(models) > 100

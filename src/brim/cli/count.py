@@ -23,9 +23,6 @@ from brim.meter.base import measured
 if TYPE_CHECKING:
     from rich.table import Table
 
-_MANY_FILES = 200
-_MANY_BYTES = 20_000_000
-"""The files or bytes from which a terminal shows a progress bar."""
 _HEAD = 65_536
 """The bytes in which a request has its first role; other JSON files are not parsed."""
 
@@ -171,7 +168,7 @@ def _tree(unit: str, tally: _Tally, least: int) -> Table:
 
 def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
     tally = _Tally()
-    for read in texts(_with_progress(found)):
+    for read in texts(found):
         path = STDIN_SHOWN if read.path == STDIN else read.path
         if read.text is None:
             tally.skipped.append(path)
@@ -179,17 +176,6 @@ def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
         tally.counts[path] = scale.count(read.text)
         tally.upper += tally.counts[path] if scale.exact else scale.upper(read.text)
     return tally
-
-
-def _with_progress(found: list[FileMatch]) -> Iterator[FileMatch]:
-    """Yield the files, with a progress bar if there are many and the error stream is a terminal."""
-    sizes = (os.path.getsize(file.path) for file in found if os.path.exists(file.path))
-    if not sys.stderr.isatty() or (len(found) < _MANY_FILES and sum(sizes) < _MANY_BYTES):
-        yield from found
-        return
-    from rich.progress import track
-
-    yield from track(found, description="counting", console=console(error=True), transient=True)
 
 
 @dataclass(slots=True)

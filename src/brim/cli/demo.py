@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 
 from brim.cli import grid, options
@@ -23,7 +22,6 @@ _ROWS = 5
 _MOST_ROWS = 14
 _GAP = 4
 _MOST_COLUMNS = 44
-_NARROWEST = 40
 
 _PYTHON = """\
 import brim
@@ -46,9 +44,6 @@ def run(
     *,
     budget: options.Budget = None,
     model: options.Model = None,
-    width: Annotated[
-        str | None, typer.Option("--width", metavar="N", help="The width of the output; default: that of the terminal.")
-    ] = None,
     json: options.Json = False,
 ) -> None:
     """Fit a long agent prompt to a budget, as a demonstration.
@@ -59,13 +54,12 @@ def run(
     Example: brim demo --budget 2500
     """
     units = whole("--budget", budget)
-    columns = whole("--width", width, least=_NARROWEST)
     with as_file(files("brim.cli").joinpath("demo_prompt")) as folder:
         prompt = read_spec(str(folder / "spec.yaml")).fit(budget=units, model=model)
     if json:
         emit({"text": prompt.text, "receipt": prompt.receipt.to_dict()})
         return
-    _show(console(width=columns), prompt, model or "gpt-5")
+    _show(console(), prompt, model or "gpt-5")
 
 
 def _show(out: Console, prompt: Prompt, model: str) -> None:

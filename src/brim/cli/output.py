@@ -23,13 +23,12 @@ _LEAST = 16
 """The least columns for text; a table with less becomes wider than the terminal."""
 
 
-def console(*, error: bool = False, width: int | None = None) -> Console:
+def console(*, error: bool = False) -> Console:
     """Return a console on standard output, or on standard error."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
-    if width is None and not stream.isatty() and "COLUMNS" not in os.environ:
-        width = _PIPE_WIDTH
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
