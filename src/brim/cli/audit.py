@@ -12,13 +12,10 @@ from rich.console import Console
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, fields, is_plain, show, table, whole, write_files
+from brim.cli.output import MOST_ROWS, console, counted, emit, fields, is_plain, show, table, whole, write_files
 
 if TYPE_CHECKING:
     from brim.audit.audit import Progress
-
-_MOST_NAMED = 5
-"""The most problems that are printed; the JSON has more."""
 
 _Traces = Annotated[
     list[str],
@@ -172,6 +169,6 @@ def _problems(out: Console, named: list[Mapping[str, Any]], head: str) -> None:
     """Print the first problems of a kind, if there are any."""
     if named:
         out.print(head, soft_wrap=True)
-    for each in named[:_MOST_NAMED]:
+    for each in named[:MOST_ROWS]:
         sign = "-" if is_plain(out) else "·"
         out.print(f"  {sign} {each['file']}:{each['line']}: {each['problem']}", soft_wrap=True)

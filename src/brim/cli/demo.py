@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from brim.receipts.receipt import Receipt
     from brim.sections.prompt_fit import Prompt
 
-_ROWS = 5
-"""Rows of the drawing within the budget."""
-_MOST_ROWS = 14
 _GAP = 4
-_MOST_COLUMNS = 44
+"""Columns between the two drawings."""
 
 _PYTHON = """\
 import brim
@@ -92,9 +89,9 @@ def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], want
     """Draw the prompt before and after, side by side at the same scale."""
     before = [grid.VesselShare(*keys[part.name], part.size) for part in receipt.parts]
     after = [grid.VesselShare(*keys[part.name], part.used) for part in receipt.parts]
-    columns = min(_MOST_COLUMNS, (out.width - _GAP) // 2 - 4)
-    vessel = grid.Vessel(budget=receipt.budget, columns=columns, rows=_ROWS, plain=is_plain(out))
-    height = vessel.height(before, _MOST_ROWS)
+    columns = min(grid.COLUMNS, (out.width - _GAP) // 2 - 4)
+    vessel = grid.Vessel(budget=receipt.budget, columns=columns, rows=grid.ROWS, plain=is_plain(out))
+    height = vessel.height(before, 2 * grid.ROWS)
     over = wanted - receipt.budget
     left = f"before: {wanted:,}" + (f", {over:,} over" if over > 0 else "")
     right = f"after: {receipt.used:,}, {receipt.unused:,} free"

@@ -11,6 +11,8 @@ from itertools import groupby
 
 from rich.text import Text
 
+COLUMNS, ROWS = 44, 8
+"""The cells of a row, and the rows within the budget."""
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0")
 _CATEGORIES = ("user", "tools", "assistant", "memory", "summary", "tool results", "system", "framing")
 """The categories of a prompt; each has the colour at the same index, as in the studio."""

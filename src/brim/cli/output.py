@@ -22,6 +22,9 @@ _PIPE_WIDTH = 120
 _LEAST = 16
 """The least columns for text; a table with less becomes wider than the terminal."""
 
+MOST_ROWS = 20
+"""The most rows of a list that may have thousands; the JSON has all."""
+
 
 def console(*, error: bool = False) -> Console:
     """Return a console on standard output, or on standard error."""

@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, show, table, whole
+from brim.cli.output import MOST_ROWS, console, counted, emit, show, table, whole
 from brim.cli.stores import open_existing
 from brim.cli.summary import noun
 from brim.errors import BrimError, DoesNotFit, UnknownName
@@ -18,8 +18,6 @@ from brim.requests.replay import replay
 
 _PROMPT = "prompt:"
 """The prefix of the name of a receipt in a store, as shown by the studio."""
-_MOST_ROWS = 40
-"""The most turns of a history that are shown; there may be thousands."""
 
 
 def run(
@@ -152,9 +150,9 @@ def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Par
     """Return the parts with their cells; for a long history, the first parts that differ."""
     after = [{part.name: part for part in fit.parts} if isinstance(fit, Receipt) else None for fit in fits]
     rows = [(part, [_after(part, parts) for parts in after]) for part in recorded.parts]
-    if not recorded.history or len(rows) <= _MOST_ROWS:
+    if not recorded.history or len(rows) <= MOST_ROWS:
         return rows
-    return [(part, cells) for part, cells in rows if any(cell[0] in "+-" for cell in cells)][:_MOST_ROWS]
+    return [(part, cells) for part, cells in rows if any(cell[0] in "+-" for cell in cells)][:MOST_ROWS]
 
 
 def _after(part: Part, parts: Mapping[str, Part] | None) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, emit_line, is_plain, show, table
+from brim.cli.output import MOST_ROWS, console, counted, emit, emit_line, is_plain, show, table
 from brim.cli.stores import HERE, is_missing, open_existing, store_url
 from brim.errors import BrimError, InvalidValue, SourceError
 
@@ -23,17 +23,12 @@ if TYPE_CHECKING:
 
     from brim.sessions.log.overview import GatewayUse, Overview, SessionUse
 
-_COLUMNS, _ROWS = 40, 10
-_RECENT = 8
-"""Sessions in the table."""
-_ID = 12
-"""Characters of an id in the table."""
-_NAME = 8
-"""Characters that the name of a conversation or a model keeps in a narrow terminal, at the least."""
+_NAME = 12
+"""The least characters of a name in a narrow table."""
 _CONNECTIONS = {"http": HTTPConnection, "https": HTTPSConnection}
 _PATH = "/brim/status"
 _MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of the answer that are read."""
+"""The most bytes of an answer."""
 
 
 def run(
@@ -176,9 +171,9 @@ def _session(out: Console, found: Overview, current: SessionUse) -> None:
     status = current.status
     names = [name for name, units in status["categories"].items() if units > 0]
     keys = grid.keys(names)
-    vessel = grid.Vessel(budget=status["budget"], columns=_COLUMNS, rows=_ROWS, plain=is_plain(out))
+    vessel = grid.Vessel(budget=status["budget"], columns=grid.COLUMNS, rows=grid.ROWS, plain=is_plain(out))
     shares = [grid.VesselShare(*keys[name], status["categories"][name]) for name in names]
-    for line in vessel.draw(shares, vessel.height(shares, 2 * _ROWS)):
+    for line in vessel.draw(shares, vessel.height(shares, 2 * grid.ROWS)):
         line.rstrip()
         out.print(line, no_wrap=True)
     out.print()
@@ -264,11 +259,11 @@ def _when(at: float) -> str:
 def _recent(out: Console, found: Overview) -> None:
     numbers = ("used", "peak", "warnings", "compactions", "sub-ticks")
     made = table("session", "kind", *numbers, numbers=numbers)
-    for row in found.recent[:_RECENT]:
+    for row in found.recent[:MOST_ROWS]:
         status = row.status
         shares = [_percent(status[name]) for name in ("utilization", "peak_utilization")]
         counts = [f"{status[name]:,}" for name in ("warnings", "compactions", "sub_ticks")]
-        made.add_row(row.id if len(row.id) <= _ID else row.id[: _ID - 1] + "…", row.kind, *shares, *counts)
+        made.add_row(row.id if len(row.id) <= _NAME else row.id[: _NAME - 1] + "…", row.kind, *shares, *counts)
     show(out, made)
     out.print()
     out.print(

@@ -27,7 +27,8 @@ UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The start of a file in UTF-16, which redirections of Windows PowerShell write."""
 UTF16_PROBLEM = "UTF-16 is not supported: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
-_MOST_BYTES = 10_000_000
+MOST_BYTES = 10_000_000
+"""The most bytes of a YAML file."""
 _MOST_VALUES = 100_000
 """The default limit of values; those of an alias count each time."""
 _MOST_CHARS = 50_000_000
@@ -151,7 +152,7 @@ def load(path: str, most: int = _MOST_VALUES) -> Source:
     Raises:
         SourceError: the file cannot be read, is not plain YAML, or is too large.
     """
-    return parse(text_of(path, _MOST_BYTES), STDIN_SHOWN if path == STDIN else path, most)
+    return parse(text_of(path, MOST_BYTES), STDIN_SHOWN if path == STDIN else path, most)
 
 
 def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:

@@ -7,6 +7,7 @@ sends, in any format.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -39,6 +40,7 @@ from brim.wire.base import (
 )
 from brim.wire.message import Path
 
+CallValue = TypeVar("CallValue")
 Usage = Callable[[Any], Any]
 """Returns the usage in an answer or an event, or `None`."""
 
@@ -108,6 +110,20 @@ class TranslatedCall(FittedCall):
         if not self.request.changed:
             return self._originals
         return from_wire(self.request, self._read, self._format, self._originals, self._translation)
+
+
+MOST_OPEN = 4_096
+"""The most calls without an answer to remember: some are given up and never reported."""
+
+
+class OpenCalls(OrderedDict[str, CallValue]):
+    """Values of calls without an answer, by the id of the call; the oldest are dropped first."""
+
+    def __setitem__(self, key: str, value: CallValue) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        while len(self) > MOST_OPEN:
+            self.popitem(last=False)
 
 
 class FittedCalls:

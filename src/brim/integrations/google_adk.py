@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import FittedCalls, TranslatedCall, usage_of
+from brim.integrations.calls import FittedCalls, OpenCalls, TranslatedCall, usage_of
 from brim.integrations.messages import (
     FrameworkMessage,
     KeptPart,
@@ -33,9 +32,6 @@ try:
 except ImportError as error:
     raise missing("google-adk") from error
 
-_MOST = 256
-"""The most calls without an answer to remember; the oldest are dropped first."""
-
 
 class BrimPlugin(FittedCalls, BasePlugin):
     """Fits each request into the model's window, records the reported usage, and retries a refused call once.
@@ -53,7 +49,7 @@ class BrimPlugin(FittedCalls, BasePlugin):
         """
         BasePlugin.__init__(self, name=name)
         FittedCalls.__init__(self, window, **options)
-        self._calls: OrderedDict[str, TranslatedCall] = OrderedDict()
+        self._calls: OpenCalls[TranslatedCall] = OpenCalls()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Replace the contents of a request by those that fit."""
@@ -99,9 +95,6 @@ class BrimPlugin(FittedCalls, BasePlugin):
         if call.request.changed:
             request.contents = call.messages
         self._calls[name] = call
-        self._calls.move_to_end(name)
-        while len(self._calls) > _MOST:
-            self._calls.popitem(last=False)
 
 
 def _session(context: Any) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -16,7 +15,7 @@ from uuid import uuid4
 
 from brim.errors import InvalidType
 from brim.integrations import missing
-from brim.integrations.calls import ClientCall, arun, configured, run
+from brim.integrations.calls import ClientCall, OpenCalls, arun, configured, run
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
@@ -37,8 +36,6 @@ _FORMATS: dict[str, Format] = {
     "anthropic_messages": "anthropic",
 }
 """The format of the messages by the type of the call."""
-_MOST = 4_096
-"""The most calls without an answer to remember; the oldest are dropped first."""
 _ID = "litellm_call_id"
 _fitted: ContextVar[bool] = ContextVar("brim_fitted", default=False)
 """Whether the hook makes the call itself, already fitted."""
@@ -69,9 +66,9 @@ class BrimHook(CustomLogger):
         super().__init__()
         self.brim: Conversations = configured(window, store=store, **settings)
         """The conversations: `hook.brim.last.receipt`, `hook.brim.sessions`."""
-        self._open: OrderedDict[str, ClientCall] = OrderedDict()
+        self._open: OpenCalls[ClientCall] = OpenCalls()
         """Calls whose usage is not yet reported."""
-        self._headers: OrderedDict[str, dict[str, str]] = OrderedDict()
+        self._headers: OpenCalls[dict[str, str]] = OpenCalls()
         self._warned = False
 
     def completion(self, **fields: Any) -> Any:
@@ -153,9 +150,6 @@ class BrimHook(CustomLogger):
         if call is not None and fields.get(_ID) is not None:
             key = str(fields[_ID])
             self._open[key], self._headers[key] = call, _headers(call.request)
-            for known in (self._open, self._headers):
-                while len(known) > _MOST:
-                    known.popitem(last=False)
         return call
 
     def _answered(self, fields: Mapping[str, Any], response: Any) -> Any:

@@ -12,7 +12,7 @@ from difflib import unified_diff
 from typing import Any
 
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
-from brim.files.source import Keys, parse, place, text_of
+from brim.files.source import MOST_BYTES, Keys, parse, place, text_of
 from brim.files.writer import put
 from brim.settings import project
 from brim.settings.authors import Word
@@ -21,8 +21,6 @@ from brim.settings.keys import BARE, SETTINGS, STEP_KEYS, TREE, name_of, setting
 from brim.settings.loader import check_text, value_of
 from brim.settings.reader import Reader
 from brim.settings.yaml_editor import with_value, without_value
-
-_MOST_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +51,7 @@ class SettingChange:
         Raises:
             SourceError: the file cannot be written, or was changed.
         """
-        if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
+        if os.path.exists(self.path) and text_of(self.path, MOST_BYTES) != self.before:
             raise SourceError(self.path, "the file was changed in the meantime; try again")
         try:
             if self.after is None:
@@ -92,7 +90,7 @@ def plan(
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
     project.check_inside(path, config.root or os.path.dirname(path) or ".")
-    before = text_of(path, _MOST_BYTES) if os.path.lexists(path) else None
+    before = text_of(path, MOST_BYTES) if os.path.lexists(path) else None
     after = before or ""
     for key, value in values.items():
         keys, word = _spelled(BARE.get(key, key), after, path, base)

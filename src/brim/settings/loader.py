@@ -15,7 +15,7 @@ from brim.settings.authors import EXTENDS, extending
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
 from brim.settings.keys import BARE, SETTINGS, TOP_KEYS, TREE, Setting, name_of, setting_of
-from brim.settings.reader import Reader, with_preset
+from brim.settings.reader import TYPO, Reader, with_preset
 from brim.settings.trust import VARIABLE, is_trusted
 from brim.settings.values import Value, Values
 
@@ -30,8 +30,6 @@ _SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """Endings of variables that contain keys; settings only name such variables."""
 _OTHERS = ("BRIM_CHROMIUM", VARIABLE)
 """Variables that are not settings: the browser that draws the pictures in the docs, and the trusted folders."""
-_TYPO = 0.8
-"""The similarity from which an unknown variable is a typo of a known one."""
 
 
 def load(
@@ -232,14 +230,14 @@ def _from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[st
         if variable.endswith(_SECRETS) and "__" not in variable:
             continue
         key = variable.removeprefix(PREFIX).removeprefix(SWARM).lower().replace("__", ".")
-        if variable.startswith(SWARM) and not nearest(key, BARE, most=1, cutoff=_TYPO):
+        if variable.startswith(SWARM) and not nearest(key, BARE, most=1, cutoff=TYPO):
             continue
         key = BARE.get(key, key)
         setting = SETTINGS.get(key) or setting_of(key)
         if setting is None:
             known = [PREFIX + name.upper() for name in BARE] if variable.startswith(SWARM) else []
             known += [each.variable for each in SETTINGS.values()]
-            likely = nearest(variable, known, most=1, cutoff=_TYPO)
+            likely = nearest(variable, known, most=1, cutoff=TYPO)
             hint = f"; did you mean {likely[0]}?" if likely else ""
             warnings.append(f"{variable}: not a setting, so it is ignored{hint}")
             if likely:

@@ -23,8 +23,8 @@ _INNER = ("flow", "step")
 """The layers that inherit the total of their file."""
 _OPEN = ("flow", "step", "profile")
 """The layers whose files another program may share, with its own keys."""
-_TYPO = 0.75
-"""The similarity from which an unknown key in them is a typo of a known one."""
+TYPO = 0.75
+"""The similarity from which an unknown name is a typo of a known one."""
 _SHOWN = 10
 """The most problems that an error lists; the others are counted."""
 _AGENT = "agent"
@@ -56,7 +56,7 @@ class Reader:
 
     def ignore(self, name: str, known: tuple[str, ...], keys: Keys) -> None:
         """Record an unknown key as a warning, or as a problem if it may be a typo of a known key."""
-        if name in BARE or not isinstance(name, str) or nearest(name, known, most=1, cutoff=_TYPO):
+        if name in BARE or not isinstance(name, str) or nearest(name, known, most=1, cutoff=TYPO):
             self.unknown(name, known, keys)
         else:
             self.warnings.append(f"{self.where(*keys, name)}: unknown key {shown(name)}, ignored")
