@@ -248,7 +248,7 @@ def test_a_flow_file_with_keys_of_its_owner_loads_and_a_typo_is_an_error(swarm):
     assert [step.agent for step in config.flow(name).steps] == ["code-critic", ""]
     warnings = config.validate()
     assert [re.sub(r".*build.yaml", "build.yaml", each) for each in warnings] == [
-        f"build.yaml:{line}: brim does not read the key {key!r}, and ignores it"
+        f"build.yaml:{line}: unknown key {key!r}, ignored"
         for line, key in ((2, "key"), (3, "title"), (4, "cross_cutting"), (6, "routing"))
     ]
     assert "Look at the joints." in Curator(config, flow=name).prepare("a", []).text

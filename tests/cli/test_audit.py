@@ -21,7 +21,7 @@ def test_audit_prints_what_was_recorded_and_what_each_policy_does(brim, log):
     assert ["over", "the", "window", "1"] in lines
     assert next(line for line in lines if line[:1] == ["lean"])[1:5] == ["1", "0", "0", "1"]
     assert "lean: 0 messages dropped, 1 message shortened; tokens by role: tool" in done.out
-    assert "saved: without 1 request over the window, which a provider refuses\n" in done.out
+    assert "saved: not counting 1 request over the window, which a provider refuses\n" in done.out
 
 
 def test_audit_as_json_is_the_report(brim, log):
@@ -59,7 +59,7 @@ def test_audit_refuses_utf_16_and_does_not_read_every_other_line(brim, log, here
     (here / "wide.jsonl").write_text((here / log).read_text(), encoding="utf-16")
     done = brim("audit", "wide.jsonl")
     assert done.code == 2
-    assert done.err.startswith("brim: wide.jsonl: it is in UTF-16, and only UTF-8 is read: save it as UTF-8")
+    assert done.err.startswith("brim: wide.jsonl: UTF-16 is not supported: save it as UTF-8")
 
 
 def test_audit_says_no_where_a_request_does_not_fit(brim, log):
@@ -71,7 +71,7 @@ def test_audit_says_no_where_a_request_does_not_fit(brim, log):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "TRACES must be at least one file"),
+        ((), "missing argument 'TRACES'"),
         (("nowhere.jsonl",), "nowhere.jsonl: it cannot be read: no such file or directory"),
         (("log.jsonl", "--policy", "a:b=1"), "policy a: a key"),
         (("log.jsonl", "--policy", "none"), "or wrap or window"),

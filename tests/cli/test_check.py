@@ -90,7 +90,7 @@ def test_the_budget_and_the_model_of_the_command_line_come_first(brim, here):
     ("text", "told"),
     [
         ('{"model": "gpt-5", "messages": [', "request.json:1: not JSON"),
-        ('{"model": "gpt-5", "messages": [{"role": "user", "content": "x"}]}}', "more follows"),
+        ('{"model": "gpt-5", "messages": [{"role": "user", "content": "x"}]}}', "extra data"),
         ('{"messages": [{"role": "user", "content": "x"}]}', "budget is missing"),
         ('{"model": "gpt-6000", "messages": [{"role": "user", "content": "x"}]}', "gpt-6000"),
     ],

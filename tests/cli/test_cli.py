@@ -20,10 +20,8 @@ def brim_process(*arguments, stdin=b"", **options):
 
 
 def test_the_package_runs_as_the_command():
-    command = [sys.executable, "-m", "brim"]
-    told = subprocess.run([*command, "--version"], capture_output=True, check=False, timeout=60)
-    assert (told.returncode, told.stdout) == (0, brim_process("--version").stdout)
-    told = subprocess.run([*command, "fit", "nothing.yaml"], capture_output=True, check=False, timeout=60)
+    command = [sys.executable, "-m", "brim", "fit", "nothing.yaml"]
+    told = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert (told.returncode, told.stderr) == (2, brim_process("fit", "nothing.yaml").stderr)
 
 
@@ -33,7 +31,7 @@ def test_help_lists_the_commands_and_the_exit_codes(brim):
     assert told.code == 0
     for command in COMMANDS:
         assert f"\n  {command} " in told.out
-    assert "Exit codes: 0 done; 1 the answer is no" in told.out
+    assert "Exit codes: 0 success; 1 the result is negative" in told.out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -79,15 +77,15 @@ REFUSED = [
     ("fit", "latin.md", "latin.md:2: not UTF-8 text"),
     ("fit", "malformed.yaml", "malformed.yaml:3: not YAML"),
     ("fit", "twice.yaml", "twice.yaml:3: the key 'budget' is repeated"),
-    ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is refused"),
+    ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is not allowed"),
     ("fit", "binary_file.yaml", "binary_file.yaml:3: sections[0].file: 'binary.md': a binary file"),
     ("fit", "spec.yaml", "--budget", "1e3", "--budget must be a whole number of at least 0, not '1e3'"),
     ("fit", "spec.yaml", "--model", "gpt-55", "'gpt-55'; the nearest known are gpt-5"),
     ("fit", "spec.yaml", "--model", "gpt-5", "--meter", "chars", "model must be omitted if a meter is set"),
     ("fit", "spec.yaml", "--meter", "nowhere.json", "nowhere.json: "),
     ("fit", "spec.yaml", "--out", ".", ".: it cannot be written: is a directory"),
-    ("fit", "spec.yaml", "--out", "x", "--receipt", "./x", "--receipt must be another file than --out"),
-    ("fit", "spec.yaml", "--capture", "--capture must be used with --receipt or --json"),
+    ("fit", "spec.yaml", "--out", "x", "--receipt", "./x", "--out and --receipt must be different files"),
+    ("fit", "spec.yaml", "--capture", "--capture needs --receipt or --json"),
     ("fit", "missing argument 'SPEC.yaml' (see brim fit --help)"),
     ("fit", "spec.yaml", "--bugdet", "5", "no such option: --bugdet"),
     ("count", "latin.md", "latin.md:2: not UTF-8 text: invalid continuation byte at byte 12"),
@@ -95,12 +93,11 @@ REFUSED = [
     ("count", "prompt.md", "--threshold", "x", "--threshold must be a whole number"),
     ("check", "prompt.md", "prompt.md: there is no budget"),
     ("check", "nowhere.md", "--budget", "5", "nowhere.md: no such file"),
-    ("check", "FILES must be one file at least"),
+    ("check", "missing argument 'FILES' (see brim check --help)"),
     ("replay", "receipt.json", "receipt.json: not a receipt"),
     ("replay", "later.json", "later.json: not a receipt: receipt version must be 1"),
     ("replay", "spec.yaml", "spec.yaml: not a receipt: receipt must be JSON"),
     ("models", "nothing-like-it", "no model is called 'nothing-like-it'"),
-    ("demo", "--width", "3", "--width must be a whole number of at least 40, not 3"),
     ("cuont", "no such command 'cuont'"),
 ]
 
@@ -154,9 +151,7 @@ def test_standard_input_that_is_no_text_is_refused():
     assert told.stderr == b"brim: standard input:1: not UTF-8 text: invalid continuation byte at byte 3\n"
 
 
-@pytest.mark.parametrize(
-    "arguments", [("models",), ("models", "--json"), ("fit", "spec.yaml"), ("--help",)], ids=" ".join
-)
+@pytest.mark.parametrize("arguments", [("models",), ("fit", "spec.yaml")], ids=" ".join)
 def test_a_reader_that_went_away_ends_the_command_quietly(files, arguments):
     command = [str(Path(sys.executable).with_name("brim")), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -68,6 +68,6 @@ def test_a_request_that_is_counted_as_a_text_is_mentioned(brim, here):
     (here / "people.json").write_text(json.dumps({"role": "user", "name": "Ann"}))
     (here / "broken.json").write_text('{"messages": [{"role": "user"')
     assert brim("count", "body.json").err == (
-        "body.json is a request of 2 messages: with --request it is counted as its provider does.\n"
+        "body.json is a request of 2 messages; use --request to count it as its provider does\n"
     )
     assert [brim("count", name).err for name in ("people.json", "broken.json")] == ["", ""]

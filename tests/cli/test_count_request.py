@@ -59,8 +59,8 @@ def test_json_has_every_part(brim):
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (("request.json", "request.json"), "--request must be used with one file"),
-        (("request.json", "--tree"), "--tree must be left out with --request"),
+        (("request.json", "request.json"), "--request takes one file"),
+        (("request.json", "--tree"), "--tree and --request cannot be combined"),
         (("nowhere.json",), "nowhere.json: no such file or directory"),
         (("request.json", "-m", "gpt-55"), "no model, vocabulary or unit is called 'gpt-55'"),
         (("wrong.json",), "wrong.json:1: messages[0] role must be one of"),

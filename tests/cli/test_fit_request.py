@@ -128,7 +128,7 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(brim, here, given, pro
 def test_sections_have_no_turns_to_select(brim, option):
     told = brim("fit", "spec.yaml", option, "5")
     assert told.code == 2
-    assert f"{option} must be left out unless the file is a request" in told.err
+    assert f"{option} is for requests, and " in told.err
 
 
 @pytest.mark.usefixtures("here")

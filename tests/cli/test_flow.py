@@ -82,9 +82,8 @@ def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "script", "told"),
     [
-        ([], None, "both set, or --script instead"),
-        (["--model", "m"], None, "both set"),
-        (["--script", "replies.yaml", "--model", "m"], "- x\n", "used without --model-url and --model"),
+        ([], None, "set --model-url and --model, or --script"),
+        (["--script", "replies.yaml", "--model", "m"], "- x\n", "--script cannot be combined with --model-url"),
         (["--script", "replies.yaml"], "- 7\n", "replies.yaml:1: an answer must be a string"),
         (["--script", "replies.yaml"], "a: x\n", "there is no step 'a'; the steps are plan, do"),
         (["--script", "replies.yaml"], "plan: x\n", "there is no answer for the step 'do'"),

@@ -199,7 +199,7 @@ def test_what_the_guardrails_moved_is_told_with_what_to_write(project):
 def test_a_key_that_brim_does_not_read_is_told_with_its_line(project):
     told = found(project("", flows__build="routing: {next: ship}\nsteps: [{id: a}]\n"))["unknown key"]
     assert (told.level, told.commands) == ("advice", ())
-    assert told.seen.endswith("build.yaml:1: brim does not read the key 'routing', and ignores it")
+    assert told.seen.endswith("build.yaml:1: unknown key 'routing', ignored")
 
 
 def test_a_flow_by_recency_with_critical_agents_is_told_and_the_command_heals(project):

@@ -129,6 +129,14 @@ def test_another_server_is_no_gateway(capsys):
     assert "this is not a brim gateway" in error
 
 
-@pytest.mark.parametrize("options", [["--key", "X"], ["--gateway", "http://x", "--store", "sqlite:///x.db"]])
-def test_options_that_exclude_each_other_are_refused(capsys, options):
-    assert printed(capsys, *options)[0] == 2
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--key", "X"], "--key needs --gateway"),
+        (["--gateway", "http://x", "--store", "sqlite:///x.db"], "--gateway cannot be combined with --store"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(capsys, options, problem):
+    code, _, error = printed(capsys, *options)
+    assert code == 2
+    assert problem in error

@@ -274,10 +274,10 @@ REFUSED = {
     "a comma in the list": ('{"messages": [1,\n]}', "2: not JSON: expecting value"),
     "no colon": ('{"messages" []}', "1: not JSON: a colon must follow the key 'messages'"),
     "a bare key": ("{messages: []}", "1: not JSON: a key must begin with a double quote"),
-    "more": ("[] []", "1: not JSON: more follows after its end"),
+    "more": ("[] []", "1: not JSON: extra data after its end"),
     "requests as JSON Lines": (
         '{"messages": []}\n{"messages": []}',
-        "2: not JSON: more follows after its end: of requests as JSON Lines, pass one; brim audit reads all",
+        "2: not JSON: extra data after its end; pass a single request, or use brim audit for JSON Lines of requests",
     ),
     "a request after a message": (
         '{"role": "user"}\n\n{"messages": []}',
@@ -287,7 +287,7 @@ REFUSED = {
         '{"role": "user"}\n"b"',
         "2: each line of JSON Lines must be a message, and this is 'b'",
     ),
-    "messages on one line": ('{"role": "user"}\n{"a": 1} {"b": 2}', "2: not JSON: more follows after its end"),
+    "messages on one line": ('{"role": "user"}\n{"a": 1} {"b": 2}', "2: not JSON: extra data after its end"),
     "an open text": ('["', "1: not JSON: unterminated string"),
     "broken inside": ('{"messages": [\n{"role": "user",\n "content": }]}', "3: not JSON: expecting value"),
     "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character"),

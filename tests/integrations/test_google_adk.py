@@ -131,13 +131,6 @@ def run(model, plugins=(), *, streaming=StreamingMode.NONE, asks=(GOAL,)):
     return asyncio.run(whole())
 
 
-def test_without_brim_a_long_run_is_refused():
-    model = Scripted(model="scripted", calls=36)
-    with pytest.raises(errors.ClientError, match="exceeds the maximum"):
-        run(model)
-    assert model._refused == 1
-
-
 @pytest.mark.parametrize("streaming", [StreamingMode.NONE, StreamingMode.SSE], ids=["whole", "stream"])
 def test_with_brim_it_runs_to_its_end(streaming):
     model, plugin = Scripted(model="scripted", calls=36), BrimPlugin(WINDOW, meter="gpt-5")

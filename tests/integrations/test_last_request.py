@@ -17,8 +17,8 @@ from integrations.test_wrap import LOOPS, WINDOW, Chat, Messages, closed, draine
 
 FORMATS = {"chat": "openai", "responses": "responses", "messages": "anthropic"}
 METER = brim.meter("o200k_base")
-CALLS = 40
-"""So many that the history is cut several times."""
+CALLS = 24
+"""Enough calls to cut the history more than once."""
 
 
 @pytest.fixture(params=list(LOOPS))
@@ -78,8 +78,9 @@ def run(watched, loop, ask=None):
     """Run a loop to its end, cut several times on the way."""
     for _ in range(CALLS + 1):
         if (text := loop.take(watched.ask(loop, ask and (lambda client: ask(loop, client))))) is not None:
-            assert watched.cuts >= 3
-            assert watched.server.illegal == []
+            assert watched.cuts >= 2
+            assert (watched.server.refused, watched.server.illegal) == (0, [])
+            assert watched.client.brim.sessions[-1].status().reported == watched.server.sizes[-1]
             return text
     return None
 
@@ -104,7 +105,7 @@ def test_it_is_what_the_async_client_sent(route, server):
                 watched.compare(given)
         return watched.cuts
 
-    assert asyncio.run(main()) >= 3
+    assert asyncio.run(main()) >= 2
 
 
 def test_a_system_prompt_that_changes_counts_as_it_was_sent(server):
@@ -113,7 +114,7 @@ def test_a_system_prompt_that_changes_counts_as_it_was_sent(server):
         loop.messages[0] = {"role": "system", "content": f"You are a careful engineer. {'It is late. ' * (number % 5)}"}
         if loop.take(watched.ask(loop)) is not None:
             break
-    assert watched.cuts >= 3
+    assert watched.cuts >= 2
     assert "It is late." in server.bodies[-2].decode()
 
 
@@ -136,7 +137,7 @@ def test_pinned_and_restored_texts_are_in_it(route, server):
             session.restore(session.search("worker")[-1].handle)
         if loop.take(answer) is not None:
             break
-    assert watched.cuts >= 3
+    assert watched.cuts >= 2
     body = server.bodies[-1].decode()
     assert "## Pinned" in body
     assert "Restored from earlier" in body
@@ -151,7 +152,8 @@ def test_after_a_refusal_it_is_what_was_sent_again(route, server):
         retried += watched.client.brim.last.retried
         if loop.take(answer) is not None:
             break
-    assert retried == server.refused >= 1
+    assert retried == server.refused == watched.client.brim.sessions[-1].status().overflows >= 1
+    assert server.illegal == []
     assert len(server.bodies) == CALLS + 1 + retried
 
 

@@ -72,14 +72,6 @@ def writing(server, steps=36, **more):
     return CodeAgent(tools=[look], model=model_of(server), **quiet, **more)
 
 
-@pytest.mark.parametrize("make", [calling, writing])
-def test_without_brim_a_long_run_is_refused(upstream, make):
-    server = upstream(WINDOW)
-    with pytest.raises(Exception, match="maximum context length"):
-        make(server).run(GOAL)
-    assert server.refused == 1
-
-
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("make", [calling, writing])
 def test_with_brim_it_runs_to_its_end(upstream, make, streaming):
@@ -127,7 +119,7 @@ def test_plans_and_the_last_answer_fit_too(upstream, tmp_path):
     assert len(server.requests) == 30 + 5 + 1
     kept = list(store.entries("harbour", kinds=["prompt"]))
     assert len(kept) == 30 + 1  # The last answer goes on with the run, and plans are asked for beside it.
-    assert [entry.body["cut"]["after"] for entry in kept if entry.body["cut"]]
+    assert any(entry.body.get("cut") for entry in kept)
 
 
 def test_the_session_shows_receipts_and_usage(upstream, tmp_path):

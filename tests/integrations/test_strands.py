@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strands import Agent, tool
-from strands.agent.conversation_manager import NullConversationManager, SlidingWindowConversationManager
 from strands.models.openai import OpenAIModel
 from strands.session.file_session_manager import FileSessionManager
 from strands.types.events import ModelStopReason
@@ -38,20 +37,6 @@ def agent_of(server, manager, **more):
     model = OpenAIModel(client=client, model_id="gpt-5")
     asked = {"tools": [look], "system_prompt": SYSTEM, "callback_handler": None}
     return Agent(model=model, conversation_manager=manager, **asked, **more)
-
-
-def test_without_brim_a_long_run_is_refused(upstream):
-    server = upstream(WINDOW, calls=36)
-    with pytest.raises(ContextWindowOverflowException):
-        agent_of(server, NullConversationManager())(GOAL)
-    assert server.refused == 1
-
-
-def test_its_own_window_is_refused_again_and_again_and_forgets_the_task(upstream):
-    server = upstream(1_500, calls=12)
-    agent_of(server, SlidingWindowConversationManager())(GOAL)
-    assert server.refused > 3
-    assert GOAL not in json.dumps(server.requests[-1])
 
 
 def test_with_brim_it_runs_to_its_end(upstream):

@@ -144,13 +144,6 @@ def run(loop, client):
     return None
 
 
-async def arun(loop, client):
-    for _ in range(CALLS + 1):
-        if (text := loop.take(await loop.ask(client))) is not None:
-            return text
-    return None
-
-
 def well(server, route) -> None:
     """Look at what the server saw: all of it fits, is legal, and still has the task and the instructions."""
     assert server.refused == 0
@@ -209,17 +202,6 @@ def test_with_brim_it_goes_on_to_its_end(route, server):
     assert wrapped.brim.last.receipt.used >= server.sizes[-1], "exact, or an estimate on the safe side"
 
 
-def test_the_async_client_goes_on_as_well(route, server):
-    async def main():
-        async with brim.wrap(made(route, server, asynchronous=True), WINDOW, meter=server.meter) as client:
-            return await arun(LOOPS[route](), client), client.brim.sessions[-1].status()
-
-    text, status = asyncio.run(main())
-    assert text == "Well done."
-    well(server, route)
-    assert status.reported == server.sizes[-1]
-
-
 def test_a_wrapped_client_is_of_the_same_class_and_the_old_one_is_as_it_was(route, server):
     client = made(route, server)
     wrapped = brim.wrap(client)
@@ -255,18 +237,6 @@ def drained(loop, client):
             return [event.type for event in stream], stream.get_final_response()
     with client.messages.stream(**loop.asked()) as stream:
         return [event.type for event in stream], stream.get_final_message()
-
-
-def test_streams_are_fitted_and_learned_from(route, server):
-    loop, wrapped = LOOPS[route](), brim.wrap(made(route, server), WINDOW, meter=server.meter)
-    text = None
-    while text is None:
-        kinds, answer = drained(loop, wrapped)
-        assert kinds
-        text = loop.take(answer)
-    assert text == "Well done."
-    well(server, route)
-    assert wrapped.brim.sessions[-1].status().reported == server.sizes[-1]
 
 
 def test_streams_of_the_async_client(route, server):
@@ -366,16 +336,6 @@ def test_kin_for_a_cloud_are_fitted(upstream):
     wrapped = brim.wrap(azure, WINDOW, meter=server.meter)
     assert type(wrapped) is openai.AzureOpenAI
     assert chat.take(chat.ask(wrapped)) == "Well done."
-
-
-def test_a_refusal_is_learned_from_and_the_request_is_sent_again_once(route, upstream):
-    server = upstream(WINDOW, calls=CALLS, meter=meter(route))
-    loop, wrapped = LOOPS[route](), brim.wrap(made(route, server), 4 * WINDOW, meter=server.meter)
-    assert run(loop, wrapped) == "Well done."
-    assert server.refused >= 1
-    assert server.illegal == []
-    assert len(server.requests) == CALLS + 1
-    assert wrapped.brim.sessions[-1].status().overflows == server.refused
 
 
 def test_a_model_that_nobody_knows_is_learned_from_its_refusal(upstream):

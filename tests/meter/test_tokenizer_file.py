@@ -124,7 +124,7 @@ def test_a_path_that_cannot_be_one_is_refused():
 
 def test_a_file_too_large_to_read_is_refused(path, monkeypatch):
     monkeypatch.setattr(filed, "_MOST_BYTES", 1_000)
-    with pytest.raises(SourceError, match="more than the 1,000 bytes that are read"):
+    with pytest.raises(SourceError, match="larger than the limit of 1,000 bytes"):
         FileEngine(path)
 
 

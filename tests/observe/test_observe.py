@@ -44,7 +44,7 @@ def test_an_observer_that_fails_is_logged_and_the_others_are_still_told(caplog):
     seen = Seen()
     observe.emit(event(), [Broken(), seen])
     assert len(seen.events) == 1
-    assert "Broken could not take 'prompt_assembled'" in caplog.text
+    assert "Broken failed on the event 'prompt_assembled'" in caplog.text
 
 
 def test_a_name_that_nobody_knows_is_refused():

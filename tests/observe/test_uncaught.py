@@ -56,11 +56,11 @@ def test_an_error_of_brim_on_the_command_line_shows_its_place_and_not_its_text(m
         except ValueError as error:
             raise RuntimeError(KEY) from error
 
-    monkeypatch.setattr("brim.cli.stores.store_url", wrong)
+    monkeypatch.setattr("brim.cli.status.open_existing", wrong)
     assert main(["status", "--store", "sqlite:///none.db"]) == 2
     told = "".join(capsys.readouterr())
     assert KEY not in told
     assert "in fails" in told
     assert "ValueError (its text is not shown)" in told
     assert "RuntimeError (its text is not shown)" in told
-    assert told.rstrip().endswith("brim: this is an error of brim (RuntimeError); please report the lines above")
+    assert told.rstrip().endswith("brim: this is a bug in brim (RuntimeError); please report the lines above")

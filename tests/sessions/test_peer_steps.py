@@ -115,7 +115,7 @@ def test_a_line_that_is_not_a_step_is_refused(line, told):
 
 def test_a_loop_that_is_not_stored_needs_a_goal(tmp_path, capsys):
     assert main(["loop", "--id", "none", "--store", f"sqlite:///{tmp_path}/loop.db"]) == 2
-    assert "--goal must be set, since the store has no loop 'none'" in capsys.readouterr().err
+    assert "--goal is required: the store has no loop 'none'" in capsys.readouterr().err
 
 
 def esbuild():

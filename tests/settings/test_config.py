@@ -302,4 +302,4 @@ def test_the_runtime_file_switches_the_curator_off_too(project):
     config = project(None, swarm__config__runtime=text)
     assert config.resolve().value("curator.enabled") is False
     assert config.resolve().value("context_budget_chars") == 150_000
-    assert "brim does not read the key 'owner'" in config.ignored[0]
+    assert "unknown key 'owner'" in config.ignored[0]

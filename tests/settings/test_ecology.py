@@ -123,3 +123,10 @@ def test_the_schema_judges_the_words_as_brim_does():
     validator.validate({"flows": {"f": {"steps": [{"id": "a", "agent": "me", "context_budget": {}}]}}})
     refused = {name for name, (text, _) in WRONG.items() if not validator.is_valid(yaml.safe_load(text))}
     assert refused == {name for name in WRONG if not name.startswith("twice")}
+
+
+def test_without_a_window_a_request_has_the_total_of_the_profile_as_a_prompt_has(project):
+    settings = project("context_budget: {enabled: true}\n").resolve()
+    texts = {"notes": "Rain. " * 9_000}
+    budgets = settings.fit(texts).receipt.budget, settings.fit_request(texts).receipt.budget
+    assert budgets == (4_000 - settings.value("prompt.reserve"),) * 2

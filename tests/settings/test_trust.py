@@ -3,13 +3,13 @@
 import http.server
 import json
 import os
-import subprocess
-import sys
 import threading
+from contextlib import suppress
 
 import pytest
 
 import brim
+from brim.cli import main
 from brim.errors import SourceError
 from brim.settings import trust
 from brim.settings.keys import SETTINGS
@@ -156,37 +156,30 @@ def hostile(folder, host):
 
 
 @pytest.mark.parametrize("commands", [COMMANDS, pytest.param(MORE, marks=pytest.mark.hostile)], ids=["some", "others"])
-def test_no_byte_leaves_a_hostile_clone_before_trust(clone, attacker, commands):
+def test_no_byte_leaves_a_hostile_clone_before_trust(clone, attacker, commands, monkeypatch, capfd):
     host, heard = attacker
     hostile(clone, host)
-    environ = {**os.environ, "BRIM_CURATOR_KEY": SECRET, "OPENAI_API_KEY": SECRET}
+    monkeypatch.setenv("BRIM_CURATOR_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     for command in commands:
-        found = run(command, clone, environ)
-        assert SECRET not in found.stdout + found.stderr
-        assert "Traceback" not in found.stderr
+        out, err = run(capfd, command)
+        assert SECRET not in out + err
+        assert "Traceback" not in err
         if command[0] == "gateway":
-            assert f"brim config trust {clone}" in found.stderr, command
+            assert f"brim config trust {clone}" in err, command
     assert heard == []
     written(clone, "gateway.upstream", ADDRESSES["gateway.upstream"], host)
     with (clone / "brim.yaml").open("a") as file:
         file.write("  upstream_key: AWS_SECRET_ACCESS_KEY\n")
-    assert run(("config", "trust"), clone, environ).returncode == 0
-    run(("gateway", "--check"), clone, environ)
+    run(capfd, ("config", "trust"))
+    run(capfd, ("gateway", "--check"))
     assert any(SECRET.encode() in each for each in heard), "the test can fail: after trust it is sent"
 
 
-def run(command, folder, environ):
-    made = [sys.executable, "-m", "brim", *command]
-    return subprocess.run(
-        made,
-        cwd=folder,
-        env=environ,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+def run(capfd, command):
+    with suppress(SystemExit):
+        main(list(command))
+    return capfd.readouterr()
 
 
 def test_a_tokenizer_that_a_clone_names_is_not_opened(clone):

@@ -1,7 +1,7 @@
 """The command line: one file per command.
 
-A command translates and prints. Every refusal ends as one line on the error stream and an exit code; with `--json`, it
-is also an object on standard output.
+A command translates and prints. Every error ends as one line on standard error and an exit code; with `--json`, it is
+also an object on standard output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REFUSED = 2
 """The input is invalid."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""The reader of the output closed it."""
+"""The reader of the output has closed it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words or (len(words) == 1 and words[0] in GROUPS):
         words.append("--help")
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a character that the terminal cannot show must not end the command
+        if hasattr(stream, "reconfigure"):  # A character that the terminal cannot show is escaped.
             stream.reconfigure(errors="backslashreplace")
     try:
         called = next((word for word in words if not word.startswith("-")), "")
@@ -47,17 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return _discard_output()
-    except SystemExit as error:  # rich and Typer end the process themselves when a pipe breaks
+    except SystemExit as error:  # rich and Typer exit by themselves when a pipe breaks.
         if isinstance(error.__context__, BrokenPipeError):
             return _discard_output()
         raise
     except OSError as error:
         return _complain(f"{error.filename or 'output'}: {(error.strerror or str(error)).lower()}", words)
-    except Exception as error:  # An error of brim: its text may hold a key or a prompt, its place tells enough.
+    except Exception as error:  # A bug in brim: the text of the error may contain a key or a prompt.
         from brim.observe import uncaught
 
         print(uncaught.traced(error), file=sys.stderr)
-        return _complain(f"this is an error of brim ({type(error).__name__}); please report the lines above", words)
+        return _complain(f"this is a bug in brim ({type(error).__name__}); please report the lines above", words)
     return code if isinstance(code, int) else DONE
 
 
@@ -66,11 +66,11 @@ def _complain(sentence: str, words: Sequence[str], error: BrimError | None = Non
     from brim.cli import output
 
     code = NO if isinstance(error, DoesNotFit) else REFUSED
-    told = output.complain(sentence)
+    line = output.complain(sentence)
     if "--json" in words:
         numbers = {"needed": error.needed, "budget": error.available} if isinstance(error, DoesNotFit) else {}
-        with suppress(OSError):  # The output may be what failed.
-            output.emit({"error": {"message": told, "exit_code": code, **numbers}})
+        with suppress(OSError):  # The error may be that of the output.
+            output.emit({"error": {"message": line, "exit_code": code, **numbers}})
             sys.stdout.flush()
     return code
 
@@ -83,6 +83,6 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _discard_output() -> int:
-    """Redirect standard output to nowhere, so that Python writes nothing more when it ends."""
+    """Redirect standard output to the null device, so that Python writes nothing more at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return BROKEN_PIPE

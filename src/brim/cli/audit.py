@@ -12,17 +12,13 @@ from rich.console import Console
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, fields, is_plain, show, table, whole, write_files
-from brim.errors import InvalidValue
+from brim.cli.output import MOST_ROWS, console, counted, emit, fields, is_plain, show, table, whole, write_files
 
 if TYPE_CHECKING:
     from brim.audit.audit import Progress
 
-_MOST_NAMED = 5
-"""Records that are listed in the terminal; the JSON has more."""
-
 _Traces = Annotated[
-    list[str] | None,
+    list[str],
     typer.Argument(metavar="TRACES", help="Files, patterns or directories, also .gz; - is standard input."),
 ]
 _Policy = Annotated[
@@ -36,17 +32,19 @@ _Policy = Annotated[
     ),
 ]
 _Model = Annotated[
-    str | None, Option("--model", "-m", metavar="NAME", help="Treat every request as one to this model.")
+    str | None, Option("--model", "-m", metavar="NAME", help="Treat every request as if it were for this model.")
 ]
 _Window = Annotated[str | None, Option("--window", "-w", metavar="N", help="The window of every model, in tokens.")]
 _Limit = Annotated[str | None, Option("--limit", metavar="N", help="Replay a sample of N conversations.")]
-_Workers = Annotated[str | None, Option("--workers", metavar="N", help="Processes; by default one per core.")]
+_Workers = Annotated[
+    str | None, Option("--workers", metavar="N", help="The number of processes; default: one per core.")
+]
 _Html = Annotated[str | None, Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
 
 
 def run(
     *,
-    traces: _Traces = None,
+    traces: _Traces,
     policy: _Policy = None,
     model: _Model = None,
     window: _Window = None,
@@ -58,10 +56,10 @@ def run(
     """Replay recorded traffic, and report what brim would have changed.
 
     Reads OpenAI and Anthropic requests as JSONL, OpenTelemetry GenAI spans, exports of LangSmith and Langfuse, and
-    the session logs of Claude Code, Codex and pi; the format is detected. Without a policy, it shows what
-    brim.wrap and the gateway would do: each conversation is cut to the window of its model, and the cut is held for the
-    provider's cache. The policy window cuts each request by itself. The exit code is 1 if a request does not fit under
-    one of the policies.
+    the session logs of Claude Code, Codex and pi; the format is detected. Without a policy, the report shows what
+    brim.wrap and the gateway would do: each conversation is cut to the window of its model, and the cut is kept for the
+    provider's cache. The policy named window cuts each request separately. The exit code is 1 if a request does not fit
+    under a policy.
 
     Example: brim audit ~/.claude/projects --policy lean:budget=60000,stable=true --html report.html
     """
@@ -69,8 +67,6 @@ def run(
     from brim.meter import meter
 
     policies = policies_of(policy or ())
-    if not traces:
-        raise InvalidValue("TRACES", [], "at least one file")
     if model is not None:
         meter(model)
     with _progress() as progress, _ended_by_signal():
@@ -99,7 +95,7 @@ def run(
 
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """End the program on SIGTERM as on an error, so that unpacked copies are removed."""
+    """Exit on SIGTERM as after an error, so that temporary files are removed."""
 
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)
@@ -113,7 +109,7 @@ def _ended_by_signal() -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Show a progress bar on the error stream if it is a terminal."""
+    """Show a progress bar if standard error is a terminal."""
     out = console(error=True)
     if not out.is_terminal:
         yield lambda *_: None
@@ -154,7 +150,7 @@ def _show(values: Mapping[str, Any]) -> None:
     show(out, policies)
     if recorded["overflows"]:
         over = counted(recorded["overflows"], "request")
-        out.print(f"saved: without {over} over the window, which a provider refuses", style="dim", soft_wrap=True)
+        out.print(f"saved: not counting {over} over the window, which a provider refuses", style="dim", soft_wrap=True)
     for each in values["policies"]:
         lost = ", ".join(f"{role} {units:,}" for role, units in each["units_lost_by_role"].items())
         if lost:
@@ -166,13 +162,13 @@ def _show(values: Mapping[str, Any]) -> None:
     _problems(out, recorded["named"], f"{counted(recorded['unreadable'], 'request')} could not be replayed:")
     if values["silent_files"]:
         skipped = counted(values["silent_files"], "file")
-        out.print(f"skipped {skipped} of a directory or pattern: no recording", style="dim", soft_wrap=True)
+        out.print(f"skipped {skipped} of a directory or pattern: not a recording", style="dim", soft_wrap=True)
 
 
 def _problems(out: Console, named: list[Mapping[str, Any]], head: str) -> None:
     """Print the first problems of a kind, if there are any."""
     if named:
         out.print(head, soft_wrap=True)
-    for each in named[:_MOST_NAMED]:
+    for each in named[:MOST_ROWS]:
         sign = "-" if is_plain(out) else "·"
         out.print(f"  {sign} {each['file']}:{each['line']}: {each['problem']}", soft_wrap=True)

@@ -10,16 +10,14 @@ import typer
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
 from brim.doctor.prompt_files import Verdict, check_files
-from brim.errors import InvalidValue
 from brim.meter.base import measured
 
 
 def run(
     *,
     files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILES", help="Files, patterns or directories; - is standard input."),
-    ] = None,
+        list[str], typer.Argument(metavar="FILES", help="Files, patterns or directories; - is standard input.")
+    ],
     budget: options.Budget = None,
     model: options.Model = None,
     meter: options.Meter = None,
@@ -28,15 +26,13 @@ def run(
     """Check prompt files and requests against their budgets.
 
     For continuous integration: the exit code is 1 if a file is over its budget. A YAML file with sections is fitted
-    first, to its own budget unless --budget is set. A JSON file with messages is counted as a request, with its framing
-    and tools, by its own model, whose window is its budget unless --budget is set. Broken JSON is refused.
+    first. A JSON file with messages is counted as a request for the model that it names, with framing and tools.
+    Without --budget, the budget is that of the YAML file, or the window of the model of the request.
 
     Example: brim check "prompts/*.md" --budget 4000 --model gpt-5
 
     Example of a request: brim check request.json
     """
-    if not files:
-        raise InvalidValue("FILES", [], "one file at least")
     verdicts, skipped = check_files(files, budget=whole("--budget", budget), model=model, meter=meter)
     fits = all(verdict.ok for verdict in verdicts)
     if json:

@@ -1,6 +1,6 @@
-"""The commands of the command line, each the `run` of a module of its name.
+"""The commands of the command line, each the function `run` in the module of its name.
 
-Only the module of the command that is called is imported, so that a call starts as fast as Typer does.
+Only the module of the called command is imported, so that commands start fast.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ COMMANDS = {
     "count": "Count the tokens of files, of directories, or of standard input.",
     "fit": "Fit a prompt described in YAML, or the messages of a request.",
     "check": "Check prompt files and requests against their budgets.",
-    "replay": "Run a fit again from its receipt, at other budgets.",
-    "status": "Show how full a session's context is, and the conversations of a gateway.",
+    "replay": "Repeat a fit from its receipt, at other budgets.",
+    "status": "Show how full the context of a session or a gateway's conversations is.",
     "models": "List the models that brim knows, or show one in detail.",
-    "doctor": "Find problems in the settings, and the commands that fix them.",
-    "loop": "Run a loop whose steps another program makes, by JSON lines.",
+    "doctor": "Find problems in the settings, and suggest commands that fix them.",
+    "loop": "Run a loop whose steps come from another program, as JSON lines.",
     "gateway": "Make every request to a model fit, for clients in any language.",
-    "studio": "Open a web page on your sessions, prompts and budgets.",
-    "mcp": "Offer count, fit, room, status, recall, compact and restart to agents, as an MCP server.",
+    "studio": "Show your sessions, prompts and budgets on a local web page.",
+    "mcp": "Serve the tools count, fit, room, status, recall, compact and restart over MCP.",
     "audit": "Replay recorded traffic, and report what brim would have changed.",
 }
-"""The commands with their summaries, each the `run` of a module of its name, in the order of the help."""
+"""The commands and their summaries, in the order of the help."""
 GROUPS = {"config": "Show and change settings.", "flow": "Run flows, and report on their runs."}
-"""The groups of commands, each the `app` of a module of its name."""
+"""The groups of commands, each the `app` in the module of its name."""
 
 _EPILOG = (
-    "Exit codes: 0 done; 1 the answer is no (over budget, or nothing fits); 2 invalid input; 130 interrupted; 141 the"
-    " reader of the output closed it. An error is one line on standard error; with --json it is also an object on"
-    " standard output, under the key error."
+    "Exit codes: 0 success; 1 the result is negative (over budget, or nothing fits); 2 invalid input; 130 interrupted;"
+    " 141 broken pipe. An error is one line on standard error; with --json, also an object with the key error on"
+    " standard output."
 )
 
 
 def app(called: Collection[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
-    """Return the command line with these commands; of the others it has the names and the summaries."""
-    # Plain help: it is the same text in every terminal, and needs no library but Typer.
+    """Return the command line with these commands, and only the names and summaries of the others."""
+    # Plain help is the same in every terminal, and does not import rich.
     plain = {"pretty_exceptions_enable": False, "rich_markup_mode": None}
     made = typer.Typer(name="brim", epilog=_EPILOG, **plain)  # type: ignore[arg-type]
     made.callback()(_brim)
@@ -56,7 +56,7 @@ def app(called: Collection[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
 
 
 def _elsewhere() -> None:
-    """Stand for a command that is not called."""
+    """Take the place of a command that is not called."""
 
 
 def _version(requested: bool) -> None:

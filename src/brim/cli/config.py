@@ -1,10 +1,9 @@
-"""`brim config`: the settings, where each comes from, and a change of one that leaves the rest of its file as it is."""
+"""`brim config`: show the settings and where each comes from, and change them in their files."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 app = typer.Typer(name="config", help="Show and change settings.", no_args_is_help=True, rich_markup_mode=None)
 
 _Key = Annotated[str, Argument(metavar="KEY", help="The setting, such as context_budget_chars.")]
-_File = Annotated[str | None, Option("--file", metavar="PATH", help="The file, if not the one here.")]
-_DryRun = Annotated[bool, Option("--dry-run", help="Show the change without making it.")]
+_File = Annotated[str | None, Option("--file", metavar="PATH", help="The file; default: that of the project.")]
+_DryRun = Annotated[bool, Option("--dry-run", help="Print the change without making it.")]
 
 
 @app.command("show")
@@ -36,8 +35,8 @@ def show_settings(
 ) -> None:
     """Show the current settings, and where each comes from.
 
-    A star marks an override: a value from a profile, a flow, a step, the environment or a flag. The last column has the
-    value that it overrides.
+    A star marks a value from a profile, a flow, a step, the environment or a flag. The last column shows the value that
+    it overrides.
 
     Example: brim config show --flow build --step 0
     """
@@ -52,8 +51,8 @@ def show_settings(
     values = {}
     for key, value in settings.items():
         below = settings.below(key)
-        values[key] = {**asdict(value), "override": value.is_override, "over": below and asdict(below)}
-        values[key]["trusted"] = not settings.is_withheld(key)
+        values[key] = {**value.to_dict(), "override": value.is_override, "over": below and below.to_dict()}
+        values[key]["trusted"] = not value.refusal
     more = {"preset": settings.preset, "warnings": settings.warnings, "files": loaded.files}
     emit(masked({"values": values, **more}))
 
@@ -79,7 +78,7 @@ def get_value(
     mute_settings()
     value = load_config(config).resolve(profile, flow, step)[key]
     if json:
-        emit(masked({"key": key, **asdict(value)}))
+        emit(masked({"key": key, **value.to_dict()}))
     else:
         emit_text(masked(f"{'' if value.value is None else value.value}\n"))
 
@@ -96,7 +95,7 @@ def _show(config: Config, settings: Resolved) -> None:
         below = settings.below(key)
         over = "" if below is None or below.origin == "defaults" else f"{_text(below.value)} ({below.origin})"
         star = "*" if value.is_override else ""
-        origin = f"{value.origin} (not trusted)" if settings.is_withheld(key) else value.origin
+        origin = f"{value.origin} (not trusted)" if value.refusal else value.origin
         made.add_row(star, *masked([key, _text(value.value), origin, _near(value.where), over]))
     show(out, made)
     read = ", ".join(map(_near, config.files)) or "no file, so the defaults"
@@ -124,7 +123,7 @@ def _text(value: object) -> str:
 
 
 def _near(where: str) -> str:
-    """Return a path relative to the current directory if that is shorter, and the name of a file that brim ships."""
+    """Return a path relative to the current directory if that is shorter, or the name of a file of brim."""
     from brim.settings.project import is_shipped
 
     if is_shipped(where):
@@ -139,7 +138,7 @@ def _near(where: str) -> str:
 def set_value(
     *,
     key: _Key,
-    value: Annotated[str, Argument(metavar="VALUE", help="The new value, written as in the file.")],
+    value: Annotated[str, Argument(metavar="VALUE", help="The new value, in YAML.")],
     file: _File = None,
     profile: options.Profile = None,
     flow: options.Flow = None,
@@ -147,7 +146,7 @@ def set_value(
     dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Change one setting in its file. Every other byte stays as it is.
+    """Change one setting in its file, and no other byte.
 
     The new file is checked before it replaces the old one. The change is printed as a diff.
 
@@ -169,9 +168,10 @@ def unset_value(
     dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Remove one setting from its file. Then the value below it applies again.
+    """Remove one setting from its file.
 
-    A comment on its line is removed too; every other byte stays. The change is printed as a diff.
+    The value that it overrides applies again. A comment on its line is removed too, and no other byte
+    is changed. The change is printed as a diff.
 
     Example: brim config unset context_budget_chars --flow build --step 0
     """
@@ -179,7 +179,7 @@ def unset_value(
 
 
 def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, json: bool, **place: str | None) -> None:
-    """Plan a change of one setting, make it unless this is a dry run, and print it."""
+    """Make a change of one setting, unless this is a dry run, and print it."""
     from brim.settings import load_config
     from brim.settings.changes import plan
     from brim.settings.trust import trust
@@ -188,7 +188,7 @@ def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, jso
     if not dry_run:
         new = not os.path.lexists(change.path)
         change.make()
-        if new:  # The user has written it, and nobody else.
+        if new:  # The user wrote it.
             with suppress(SourceError):
                 trust(change.path, os.environ)
     if json:
@@ -205,10 +205,10 @@ def trust_project(
     path: Annotated[str, Argument(metavar="PATH", help="The folder of the project, or its brim.yaml.")] = ".",
     json: options.Json = False,
 ) -> None:
-    """Let a project name endpoints, keys, stores and files.
+    """Trust the settings of a project.
 
-    Without it such settings do not count, and files that others own or may write are not read. It is noted in your own
-    folder, with the owner of the files.
+    Until then, settings that name endpoints, keys, stores or files do not apply, and files that others own or may write
+    are not read. Trusted projects are listed in your configuration folder, with their owner.
 
     Example: brim config trust ~/work/shop
     """
@@ -223,7 +223,9 @@ def trust_project(
 
 @app.command()
 def schema(*, json: options.Json = False) -> None:  # noqa: ARG001 - every command has it, and this one has nothing else
-    """Print the JSON Schema of brim.yaml. Editors complete and check the file by it.
+    """Print the JSON Schema of brim.yaml.
+
+    Editors use it for completion and checks.
 
     Example: brim config schema > brim.schema.json
     """

@@ -13,7 +13,7 @@ from typer import Option
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
-from brim.errors import InvalidValue, SourceError
+from brim.errors import BrimError, SourceError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.meter import DEFAULT, BaseMeter, meter
@@ -23,11 +23,8 @@ from brim.meter.base import measured
 if TYPE_CHECKING:
     from rich.table import Table
 
-_MANY_FILES = 200
-_MANY_BYTES = 20_000_000
-"""From here on a terminal gets a progress bar."""
 _HEAD = 65_536
-"""A request has a message among its first bytes; most other JSON files are not parsed."""
+"""The bytes in which a request has its first role; other JSON files are not parsed."""
 
 
 @dataclass(slots=True)
@@ -56,20 +53,22 @@ def run(
             "--meter",
             "-m",
             metavar="NAME",
-            help=f"A model, a vocabulary or a unit; by default the model of a request, else {DEFAULT}.",
+            help=f"A model, a vocabulary or a unit; default: the model of the request, or {DEFAULT}.",
         ),
     ] = None,
-    request: Annotated[bool, Option("--request", help="Count one file as a request, with its framing.")] = False,
+    request: Annotated[bool, Option("--request", help="Count one JSON file as a request, with its framing.")] = False,
     as_tree: Annotated[bool, Option("--tree", help="Show a tree of directories, the largest first.")] = False,
-    threshold: Annotated[str, Option("--threshold", metavar="N", help="In the tree, join files below N tokens.")] = "0",
+    threshold: Annotated[
+        str, Option("--threshold", metavar="N", help="In the tree, group files below N tokens.")
+    ] = "0",
     json: options.Json = False,
 ) -> None:
     """Count the tokens of files, of directories, or of standard input.
 
-    In directories and patterns, hidden files and binary files are skipped; the skipped ones are reported.
+    Hidden files in directories are not counted. Binary files in directories and patterns are skipped and reported.
 
-    With --request the file is JSON: a list of messages, JSON Lines with a message on each line, or the body of a
-    request. It is counted as the provider counts it, with the framing of each message, and reported by role.
+    With --request, the file is a JSON list of messages, JSON Lines with a message on each line, or the body of a
+    request. It is counted as the provider counts it, including the framing of each message, and reported by role.
 
     Example: brim count src docs --tree --threshold 1000 --model gpt-5
 
@@ -106,14 +105,14 @@ def run(
 
 
 def _advise(total: int, upper: int, name: str | None) -> None:
-    """Say how to get an exact count, if a fit would keep far below the budget for lack of one."""
+    """Say how to get an exact count, if the estimate costs much of a budget."""
     advice = exact_count_advice(total, upper, name or "")
     if advice is not None:
         print(advice, file=sys.stderr)
 
 
 def _mention_request(path: str) -> None:
-    """Say that a file which was counted as a text is a request, and how it is counted as one."""
+    """Suggest --request for a file that was counted as text and is a request."""
     with open(path, "rb") as file:
         if b'"role"' not in file.read(_HEAD):
             return
@@ -124,7 +123,7 @@ def _mention_request(path: str) -> None:
     except SourceError:
         return
     number = counted(len(found.messages), "message")
-    print(f"{path} is a request of {number}: with --request it is counted as its provider does.", file=sys.stderr)
+    print(f"{path} is a request of {number}; use --request to count it as its provider does", file=sys.stderr)
 
 
 def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
@@ -134,9 +133,9 @@ def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
 
 def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool) -> None:
     if len(files) != 1:
-        raise InvalidValue("--request", files, "used with one file")
+        raise BrimError("--request takes one file")
     if tree:
-        raise InvalidValue("--tree", "nothing", "left out with --request")
+        raise BrimError("--tree and --request cannot be combined")
     from brim.history.request_body import read_request
 
     found = read_request(files[0]).tally(name)
@@ -169,7 +168,7 @@ def _tree(unit: str, tally: _Tally, least: int) -> Table:
 
 def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
     tally = _Tally()
-    for read in texts(_with_progress(found)):
+    for read in texts(found):
         path = STDIN_SHOWN if read.path == STDIN else read.path
         if read.text is None:
             tally.skipped.append(path)
@@ -177,17 +176,6 @@ def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
         tally.counts[path] = scale.count(read.text)
         tally.upper += tally.counts[path] if scale.exact else scale.upper(read.text)
     return tally
-
-
-def _with_progress(found: list[FileMatch]) -> Iterator[FileMatch]:
-    """Yield the files, with a progress bar if there are many and the error stream is a terminal."""
-    sizes = (os.path.getsize(file.path) for file in found if os.path.exists(file.path))
-    if not sys.stderr.isatty() or (len(found) < _MANY_FILES and sum(sizes) < _MANY_BYTES):
-        yield from found
-        return
-    from rich.progress import track
-
-    yield from track(found, description="counting", console=console(error=True), transient=True)
 
 
 @dataclass(slots=True)
@@ -227,7 +215,7 @@ def _joined(branch: Branch) -> Branch:
 def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[tuple[str, int]]:
     """Yield the lines below a branch, the largest first, each with its count.
 
-    Branches under the threshold are joined in one line, or left out if no branch of the directory is above it.
+    Branches below the threshold are grouped in one line, or left out if no branch of the directory reaches it.
     """
     ordered = sorted(branch.branches.values(), key=lambda each: (-each.count, each.name))
     shown = [each for each in ordered if each.count >= threshold]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 
 from brim.cli import grid, options
@@ -18,12 +17,8 @@ if TYPE_CHECKING:
     from brim.receipts.receipt import Receipt
     from brim.sections.prompt_fit import Prompt
 
-_ROWS = 5
-"""Rows below the brim."""
-_MOST_ROWS = 14
 _GAP = 4
-_MOST_COLUMNS = 44
-_NARROWEST = 40
+"""Columns between the two drawings."""
 
 _PYTHON = """\
 import brim
@@ -46,26 +41,22 @@ def run(
     *,
     budget: options.Budget = None,
     model: options.Model = None,
-    width: Annotated[
-        str | None, typer.Option("--width", metavar="N", help="The width of the output; by default the terminal's.")
-    ] = None,
     json: options.Json = False,
 ) -> None:
     """Fit a long agent prompt to a budget, as a demonstration.
 
-    The prompt has twelve sections that an agent collects in an hour of work: rules, tools, a plan, a log with errors in
-    its middle, JSON, code, a diff, chat. The output shows what is kept, what is dropped and why.
+    The prompt has twelve sections, as an agent collects them in an hour of work: rules, tools, a plan, a log with
+    errors in the middle, JSON, code, a diff, chat. The output shows what is kept, what is dropped, and why.
 
     Example: brim demo --budget 2500
     """
     units = whole("--budget", budget)
-    columns = whole("--width", width, least=_NARROWEST)
     with as_file(files("brim.cli").joinpath("demo_prompt")) as folder:
         prompt = read_spec(str(folder / "spec.yaml")).fit(budget=units, model=model)
     if json:
         emit({"text": prompt.text, "receipt": prompt.receipt.to_dict()})
         return
-    _show(console(width=columns), prompt, model or "gpt-5")
+    _show(console(), prompt, model or "gpt-5")
 
 
 def _show(out: Console, prompt: Prompt, model: str) -> None:
@@ -91,16 +82,16 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     out.print("Next", style="bold")
     out.print(f"  brim demo --budget {max(1, receipt.budget // 2):<10}  the same prompt at half the budget")
     out.print("  brim count . --tree          the tokens of your own files")
-    out.print("  brim studio --demo           move the budget in a browser, and see what drops")
+    out.print("  brim studio --demo           the same in a browser")
 
 
 def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:
     """Draw the prompt before and after, side by side at the same scale."""
     before = [grid.VesselShare(*keys[part.name], part.size) for part in receipt.parts]
     after = [grid.VesselShare(*keys[part.name], part.used) for part in receipt.parts]
-    columns = min(_MOST_COLUMNS, (out.width - _GAP) // 2 - 4)
-    vessel = grid.Vessel(budget=receipt.budget, columns=columns, rows=_ROWS, plain=is_plain(out))
-    height = vessel.height(before, _MOST_ROWS)
+    columns = min(grid.COLUMNS, (out.width - _GAP) // 2 - 4)
+    vessel = grid.Vessel(budget=receipt.budget, columns=columns, rows=grid.ROWS, plain=is_plain(out))
+    height = vessel.height(before, 2 * grid.ROWS)
     over = wanted - receipt.budget
     left = f"before: {wanted:,}" + (f", {over:,} over" if over > 0 else "")
     right = f"after: {receipt.used:,}, {receipt.unused:,} free"

@@ -21,16 +21,17 @@ def run(
     profile: options.Profile = None,
     receipts: Annotated[
         str | None,
-        typer.Option("--receipts", metavar="DIR", help="The receipts of a run: RUN_BASE, or a directory of receipts."),
+        typer.Option(
+            "--receipts", metavar="DIR", help="The receipts of a run: its RUN_BASE, or a directory of receipts."
+        ),
     ] = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Show the proposed changes as a diff, and make them.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Make the suggested changes, and show them as a diff.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Find problems in the settings, and the commands that fix them.
+    """Find problems in the settings, and suggest commands that fix them.
 
-    With the receipts of a run it also finds budgets that were too small, and budgets that were never used; a command
-    names the narrowest place that helps, a step before its flow. The exit code is 1 if something is wrong; advice does
-    not change it.
+    With the receipts of a run, it also finds budgets that are too small or much too large, and suggests a change of the
+    step rather than of the whole flow. The exit code is 1 if there is a problem; advice does not change it.
 
     Example: brim doctor --receipts runs --fix
     """
@@ -56,13 +57,13 @@ def run(
 
 
 def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
-    """Make the changes that the findings propose, each after its diff; one that is not possible is told and left."""
+    """Make the changes that the findings suggest, and print the diff or the error of each."""
     from brim.settings import load_config
     from brim.settings.changes import plan
 
     first: dict[tuple[object, ...], ProposedChange] = {}
     for proposed in (change for finding in found for change in finding.changes if not change.variable):
-        first.setdefault((proposed.key, proposed.place), proposed)  # The first finding is the gravest.
+        first.setdefault((proposed.key, proposed.place), proposed)  # The first finding is the most important.
     for change in first.values():
         try:
             planned = plan(load_config(config), {change.key: change.value}, **dict(change.place))
@@ -71,7 +72,7 @@ def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
             planned.make()
         except BrimError as error:
             console(error=True).print(masked(f"not changed: {change.command}: {error}"), soft_wrap=True)
-    console(error=True).print(f"{counted(len(first), 'change')} proposed; run brim doctor again to see what is left")
+    console(error=True).print(f"{counted(len(first), 'change')} suggested; run brim doctor again to see what is left")
 
 
 def _print(found: list[Finding], wrong: int, read: str) -> None:

@@ -14,7 +14,7 @@ from typer import Option
 from brim.cli import options
 from brim.cli.output import console, emit, emit_text, show, whole, write_files
 from brim.cli.summary import losses_table
-from brim.errors import BrimError, InvalidValue
+from brim.errors import BrimError
 from brim.files.json_body import MOST_BYTES, body_of
 from brim.files.source import STDIN, STDIN_SHOWN, text_of
 from brim.history.request_body import RequestBody, read_request, request_of
@@ -27,33 +27,43 @@ if TYPE_CHECKING:
     from brim.settings.resolved import Resolved
 
 _JSON = re.compile(r"\s*(?:\[\s*)?\{\s*\"")
-"""How JSON begins, and YAML does not: an object, or a list of objects, with a quoted key."""
+"""The start of a JSON object or a list of objects."""
 _File = Annotated[
     str | None,
-    typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is stdin."),
+    typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is standard input."),
 ]
 _Sections = Annotated[
     str | None,
-    Option("--sections", metavar="SPEC.yaml", help="For a request: sections that share its budget."),
+    Option(
+        "--sections", metavar="SPEC.yaml", help="For a request: add the sections of this file, within the same budget."
+    ),
 ]
 _Out = Annotated[str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")]
 _Receipt = Annotated[str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")]
-_Capture = Annotated[bool, Option("--capture", help="Include the texts in the receipt, for brim replay.")]
-_Request = Annotated[bool, Option("--request", help="The file is a request, whatever its name or content.")]
+_Capture = Annotated[bool, Option("--capture", help="Include the content in the receipt, for brim replay.")]
+_Request = Annotated[bool, Option("--request", help="Read the file as a request, whatever its name.")]
 _Select = Annotated[
     str | None,
-    Option("--select", metavar="WAY", help="For a request: keep turns by recency, priority or relevance; + joins two."),
+    Option(
+        "--select", metavar="WAY", help="For a request: select turns by recency, priority or relevance; + joins two."
+    ),
 ]
-_Query = Annotated[str | None, Option("--query", metavar="TEXT", help="For a request: the query for relevance.")]
-_Recent = Annotated[str | None, Option("--recent", metavar="N", help="For a request: the limit of the newest turn.")]
-_Older = Annotated[str | None, Option("--older", metavar="N", help="For a request: the limit of each older turn.")]
+_Query = Annotated[
+    str | None, Option("--query", metavar="TEXT", help="For a request: the query for --select relevance.")
+]
+_Recent = Annotated[
+    str | None, Option("--recent", metavar="N", help="For a request: the most tokens of the newest turn.")
+]
+_Older = Annotated[
+    str | None, Option("--older", metavar="N", help="For a request: the most tokens of each older turn.")
+]
 _Format = Annotated[
     str | None,
-    Option("--format", metavar="NAME", help="For a request: openai, responses or anthropic, if not detected."),
+    Option("--format", metavar="NAME", help="For a request: openai, responses or anthropic; default: detected."),
 ]
 _Repair = Annotated[
     str | None,
-    Option("--repair", metavar="HOW", help="For a request: drop messages that no provider accepts, or error."),
+    Option("--repair", metavar="HOW", help="For a request with invalid messages: drop (them) or error."),
 ]
 
 
@@ -80,32 +90,31 @@ def run(
 ) -> None:
     """Fit a prompt described in YAML, or the messages of a request.
 
-    The prompt goes to standard output, and a summary to standard error. Options override the file. If the required
-    sections do not fit, nothing is written and the exit code is 1.
+    The prompt is printed on standard output, and a summary on standard error. Options override the file. If the
+    required sections do not fit, nothing is printed and the exit code is 1.
 
-    A request is JSON, in a file or from a pipe: a list of messages, JSON Lines with a message on each line, or a body
-    with messages (OpenAI or Anthropic) or input (Responses). The same body is written with the fitted messages in it,
-    all else unchanged. Messages, tools, functions, system and instructions are counted. Without --budget, it is the
-    window of --model or of the body's model, minus its max_tokens, max_completion_tokens or max_output_tokens.
+    A request is JSON, from a file or a pipe: a list of messages, JSON Lines with a message on each line, or a body
+    with messages (OpenAI or Anthropic) or input (Responses). The body is printed with the fitted messages and is
+    otherwise unchanged. Messages, tools, functions, system and instructions are counted. Without --budget, the budget
+    is the window of --model or of the body's model, less its max_tokens, max_completion_tokens or max_output_tokens.
 
-    With --profile or --config the settings of the project apply: a section of the file has those of its name, and what
-    the file or an option sets overrides them.
+    With --sections, the sections of a file are added to the request: those with page: system to the system prompt, the
+    others to the last user message.
+
+    With --profile or --config, the settings of the project apply. The file and options override them.
 
     Example: brim fit prompt.yaml --budget 8000 -r receipt.json > prompt.txt
 
     Example of a request: brim fit request.json --model gpt-5 > fitted.json
-
-    With --sections the sections of a file join the request: those with page: system its system prompt, the others
-    the last message of the user.
     """
     if file is None and sections is not None:
         file, receipt = receipt, None  # brim fit -r request.json --sections prompt.yaml
     if file is None:
         raise BrimError("missing argument 'SPEC.yaml' (see brim fit --help)")
     if out is not None and receipt is not None and os.path.realpath(out) == os.path.realpath(receipt):
-        raise InvalidValue("--receipt", receipt, "another file than --out")
+        raise BrimError("--out and --receipt must be different files")
     if capture and receipt is None and not json:
-        raise InvalidValue("--capture", "nothing", "used with --receipt or --json")
+        raise BrimError("--capture needs --receipt or --json")
     common: dict[str, Any] = {"budget": whole("--budget", budget), "model": model, "meter": meter, "capture": capture}
     limits = {"recent": whole("--recent", recent), "older": whole("--older", older)}
     given = {"select": select, "query": query, **limits, "format": format, "repair": repair}
@@ -128,7 +137,7 @@ def _fitted(
     *,
     request: bool,
 ) -> tuple[str, Receipt, bool]:
-    """Return the prompt or the body that a file describes, the receipt, and whether it is a body."""
+    """Return the fitted prompt or body of a file, the receipt, and whether it is a body."""
     if sections is not None:
         return *_fit_joint(file, read_spec(sections), settings, common | only_request), True
     if request or file.lower().endswith(".json"):
@@ -142,14 +151,14 @@ def _fitted(
     spec = read_spec(file) if text is None else read_spec(shown, text)
     if spec.messages is not None:
         return *_fit_joint(spec.messages, spec, settings, common | only_request), True
-    for name, value in only_request.items():
-        raise InvalidValue(f"--{name}", value, "left out unless the file is a request (.json, or --request)")
+    for name in only_request:
+        raise BrimError(f"--{name} is for requests, and {shown} is not one (use a .json file or --request)")
     prompt = spec.fit(settings, **common)
     return prompt.text, prompt.receipt, False
 
 
 def _values(text: str) -> Any:
-    """Return the values of a body; those of JSON Lines are a list."""
+    """Return the values of a body; a list for JSON Lines."""
     body = body_of(text, "the body", MESSAGE_KEYS, json_lines=True)
     return body.items if body.lines else loads(text)
 
@@ -169,7 +178,7 @@ def _fit_request(body: RequestBody, settings: Resolved | None, options: dict[str
 
 
 def _fit_joint(file: str, spec: Spec, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
-    """Return the body of a request with sections in it, and the receipt."""
+    """Return the body of a request with added sections, and the receipt."""
     body = read_request(file)
     given = {name: value for name, value in options.items() if value is not None}
     fitted = spec.fit_request(body, settings, **given)

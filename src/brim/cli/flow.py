@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from brim.cli import options
 from brim.cli.output import console, emit, fields, mute_settings, show, table
-from brim.errors import InvalidValue, ModelError, SourceError, shown
+from brim.errors import BrimError, ModelError, SourceError, shown
 
 if TYPE_CHECKING:
     from brim.files.source import Source
@@ -31,10 +31,10 @@ _MOST_LOG = 256 * 1024 * 1024
 @app.command("run")
 def run(
     *,
-    flow: Annotated[str, Argument(metavar="FLOW.yaml", help="A flow, or a project with flows.")],
-    name: Annotated[str | None, Option("--flow", metavar="NAME", help="The flow of a project.")] = None,
+    flow: Annotated[str, Argument(metavar="FLOW.yaml", help="A flow, or the settings of a project with flows.")],
+    name: Annotated[str | None, Option("--flow", metavar="NAME", help="The name of the flow in a project.")] = None,
     model_url: Annotated[
-        str | None, Option("--model-url", metavar="URL", help="The address of the model, up to /v1.")
+        str | None, Option("--model-url", metavar="URL", help="The base URL of the model, up to /v1.")
     ] = None,
     model: Annotated[str | None, Option("--model", "-m", metavar="NAME", help="The model that runs the steps.")] = None,
     key: Annotated[
@@ -43,22 +43,29 @@ def run(
     api: Annotated[str, Option("--api", metavar="NAME", help="The API of the model: openai or anthropic.")] = "openai",
     script: Annotated[
         str | None,
-        Option("--script", metavar="REPLIES.yaml", help="Answers for a test run: a list, or by step id."),
+        Option(
+            "--script",
+            metavar="REPLIES.yaml",
+            help="Answers for a test run without a model: a list, or a mapping by step id.",
+        ),
     ] = None,
     run_base: Annotated[str, Option("--run-base", metavar="DIR", help="The directory for receipts.")] = _BASE,
     profile: options.Profile = None,
-    root: Annotated[str | None, Option("--root", metavar="DIR", help="A codebase whose files may be included.")] = None,
-    artifact: Annotated[
-        list[str] | None, Option("--artifact", metavar="PATH", help="A file of an earlier flow, listed by its path.")
+    root: Annotated[
+        str | None, Option("--root", metavar="DIR", help="A codebase whose files may be included in packs.")
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Continue the last run after the steps that it did.")] = False,
+    artifact: Annotated[
+        list[str] | None,
+        Option("--artifact", metavar="PATH", help="A file of an earlier flow, to be listed by path; repeatable."),
+    ] = None,
+    resume: Annotated[bool, Option("--resume", help="Continue the last run after its last finished step.")] = False,
     json: options.Json = False,
 ) -> None:
     """Run a flow from its first step to its last.
 
-    The context of each step is a new pack: teaching notes, the outputs of earlier steps within the budget, and the
-    paths of the files that they wrote. The receipt of each step goes to RUN_BASE/FLOW/receipts. The exit code is 1 if a
-    step fails; an answer that was cut off at the model's limit is a failure too.
+    Each step gets a new context pack: teaching notes, outputs of earlier steps within the budget, and the paths of the
+    files that they wrote. The receipt of each step is written to RUN_BASE/FLOW/receipts. The exit code is 1 if a step
+    fails or its answer is cut off at the model's limit.
 
     Example: brim flow run flows/build.yaml --model-url http://127.0.0.1:8101/v1 --model llama --run-base runs
     """
@@ -113,16 +120,15 @@ def _watcher(planned: int) -> Callable[[StepOutcome], None]:
 def report(
     *,
     run_base: Annotated[
-        str, Argument(metavar="RUN_BASE", help="The directory of a run, or a log of its events, one JSON value a line.")
+        str, Argument(metavar="RUN_BASE", help="The directory of a run, or a log of its events as JSON Lines.")
     ],
     name: Annotated[str | None, Option("--flow", metavar="NAME", help="Only this flow.")] = None,
     json: options.Json = False,
 ) -> None:
     """Report on a run: budgets, drops and failures.
 
-    The report has how close the prompts came to their budgets, what they dropped, and what was refused.
-
-    A run that did not come to its end is reported as incomplete, with its next step.
+    The report shows how close the prompts came to their budgets, what was dropped, and what was refused. A run that did
+    not finish is reported as incomplete, with its next step.
 
     Example: brim flow report runs
     """
@@ -168,17 +174,17 @@ def _model(model: tuple[str | None, str | None, str | None, str], script: str | 
     """Return the model or the script that runs the steps.
 
     Raises:
-        InvalidValue: neither a model nor a script is named, or both, or half a model.
+        BrimError: not exactly one of a model and a script is set.
     """
     url, name, key, api = model
     if script is not None:
         from brim.testing import Scripted
 
         if url or name:
-            raise InvalidValue("--script", script, "used without --model-url and --model")
+            raise BrimError("--script cannot be combined with --model-url or --model")
         return Scripted(_answers(script, ids))
     if not url or not name:
-        raise InvalidValue("--model-url and --model", url or name or "", "both set, or --script instead")
+        raise BrimError("set --model-url and --model, or --script")
     from brim.llm import LLM
 
     return LLM(url, name, key=key, api=cast("Literal['openai', 'anthropic']", api), timeout=_SECONDS)

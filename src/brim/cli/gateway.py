@@ -11,31 +11,37 @@ from typer import Argument, Option
 from brim.cli import options
 from brim.cli.output import announce, console, emit, masked, show, table
 from brim.cli.stores import open_existing, store_url
-from brim.errors import InvalidValue, SourceError, UnknownName, check_choice
+from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, check_choice
 from brim.settings import load_config
 
 if TYPE_CHECKING:
     from brim.gateway.settings import GatewaySettings
 
-_Upstream = Annotated[str | None, Option("--upstream", metavar="URL", help="The endpoint, such as http://host/v1.")]
+_Upstream = Annotated[
+    str | None, Option("--upstream", metavar="URL", help="The URL of the model server, such as http://host/v1.")
+]
 _Window = Annotated[
     int | None,
-    Option("--window", "-w", metavar="N", min=1, help="The window of every model, in place of that of the catalogue."),
+    Option("--window", "-w", metavar="N", min=1, help="The window of every model, in place of the catalogue's."),
 ]
 _Policy = Annotated[
     str | None,
     Option("--policy", metavar="NAME", help="What happens to a long request: fit, native, warn, refuse or pass."),
 ]
 _Store = Annotated[
-    str | None, Option("--store", metavar="URL", help="The store for sessions, such as sqlite:///brim.db.")
+    str | None, Option("--store", metavar="URL", help="The store for conversations, such as sqlite:///brim.db.")
 ]
-_Action = Annotated[
-    str | None, Argument(metavar="learned", help="Show what a store has learned about models, and exit.")
+_Action = Annotated[str | None, Argument(metavar="learned", help="Show what was learned about models, and exit.")]
+_Forget = Annotated[str | None, Option("--forget", metavar="MODEL", help="With learned: forget a model.")]
+_Config = Annotated[
+    str | None,
+    Option(
+        "--config",
+        "-c",
+        metavar="BRIM.yaml",
+        help="The settings file or its directory; default: the current directory.",
+    ),
 ]
-_Forget = Annotated[
-    str | None, Option("--forget", metavar="MODEL", help="With learned: forget what was learned about a model.")
-]
-_Config = Annotated[str | None, Option("--config", "-c", metavar="BRIM.yaml", help="The settings of the project.")]
 
 
 def run(
@@ -44,31 +50,32 @@ def run(
     forget: _Forget = None,
     upstream: _Upstream = None,
     host: Annotated[
-        str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default 127.0.0.1.")
+        str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default: 127.0.0.1.")
     ] = None,
     port: Annotated[
         int | None,
-        Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port to listen on; default 8088."),
+        Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port to listen on; default: 8088."),
     ] = None,
     window: _Window = None,
     policy: _Policy = None,
     meter: options.Meter = None,
     store: _Store = None,
     workers: Annotated[
-        int | None, Option("--workers", metavar="N", min=1, max=64, help="Processes that serve; default 1.")
+        int | None, Option("--workers", metavar="N", min=1, max=64, help="The number of worker processes; default: 1.")
     ] = None,
     config: _Config = None,
-    check: Annotated[bool, Option("--check", help="Check the settings and the endpoint, and exit.")] = False,
+    check: Annotated[bool, Option("--check", help="Check the settings and the model server, and exit.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print only the address.")] = False,
     json: options.Json = False,
 ) -> None:
     """Make every request to a model fit, for clients in any language.
 
-    Set OPENAI_BASE_URL or ANTHROPIC_BASE_URL to its address; the client needs no other change. The gateway prints a
-    line for each cut, refusal, retry and learned window, and a summary at the end; with --json, each is one object.
+    Set OPENAI_BASE_URL or ANTHROPIC_BASE_URL of a client to the gateway's address; nothing else changes. The gateway
+    prints a line for each cut, refused request, retry and learned window, and a summary at the end; with --json, each
+    is an object.
 
-    brim gateway learned shows what the gateways of a store have learned about models, for each client and server:
-    windows that refusals stated, and how far counts were off. With --forget MODEL they forget it, within a minute.
+    `brim gateway learned` shows what the gateways that share a store have learned about models: windows stated in
+    refusals, and how far counts were off. With --forget MODEL they forget it within a minute.
 
     Example: brim gateway --upstream http://127.0.0.1:8101/v1 --port 8088 --window 4096
     """
@@ -77,7 +84,7 @@ def run(
         _learned(store_url(store, config), forget, json=json)
         return
     if forget is not None:
-        raise InvalidValue("--forget", forget, "used with learned: brim gateway learned --forget MODEL")
+        raise BrimError("--forget is for brim gateway learned: brim gateway learned --forget MODEL")
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
     flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
     try:
@@ -111,7 +118,7 @@ def run(
 
 
 def _learned(store: str | None, forget: str | None, *, json: bool) -> None:
-    """Print what a store has learned about models, after it has forgotten one."""
+    """Print what was learned about models, after forgetting one if asked to."""
     from brim.sessions.learning.learned_models import forget_model, learned_models
 
     with open_existing(store) as opened:
@@ -131,7 +138,7 @@ def _learned(store: str | None, forget: str | None, *, json: bool) -> None:
 
 
 def _settings(path: str | None, flags: dict[str, Any]) -> GatewaySettings:
-    """Return the settings: the command line above the environment and the files."""
+    """Return the settings; options override the environment and the files."""
     from brim.gateway.settings import settings_of
     from brim.settings.keys import setting_of
 

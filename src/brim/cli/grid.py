@@ -1,7 +1,6 @@
-"""The drawing of a budget: cells that rise to the brim and never above it.
+"""The drawing of a budget as a vessel of cells that is filled to the brim.
 
-Every section has a letter and a colour, so nothing is shown by colour alone; the colours are distinct for colour-blind
-eyes.
+Every section has a letter and a colour, so nothing is shown by colour alone; the colours suit colour-blind readers.
 """
 
 from __future__ import annotations
@@ -12,9 +11,11 @@ from itertools import groupby
 
 from rich.text import Text
 
+COLUMNS, ROWS = 44, 8
+"""The cells of a row, and the rows within the budget."""
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0")
 _CATEGORIES = ("user", "tools", "assistant", "memory", "summary", "tool results", "system", "framing")
-"""The categories of a prompt, each with the colour at its place, which is also its colour in the studio."""
+"""The categories of a prompt; each has the colour at the same index, as in the studio."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
@@ -61,12 +62,12 @@ class Vessel:
         return [*lines, Text(foot, style="dim")]
 
     def height(self, shares: Sequence[VesselShare], most: int) -> int:
-        """Return the rows that a drawing of the shares needs, between those of the vessel and `most`."""
+        """Return the height of a drawing of the shares, between that of the vessel and `most`."""
         rows = -(-len(self._cells(shares)) // self.columns)
         return max(self.rows, min(rows, most))
 
     def _cells(self, shares: Sequence[VesselShare]) -> list[VesselShare]:
-        """Return the share of each filled cell: the one at the middle of the cell."""
+        """Return the share of each filled cell: the share at the middle of the cell."""
         size = max(1, self.budget)
         cells: list[VesselShare] = []
         total = 0
@@ -95,7 +96,7 @@ class Vessel:
 def keys(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return a letter and a colour for each name: a letter of the name if one is free.
 
-    The categories of a prompt have a colour each, whichever of them there are.
+    Categories of a prompt always have the same colour.
     """
     taken: dict[str, tuple[str, str]] = {}
     used: set[str] = set()

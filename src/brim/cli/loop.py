@@ -15,32 +15,33 @@ from brim.cli.stores import HERE, store_url
 
 def run(
     *,
-    id: Annotated[str, Option("--id", metavar="NAME", help="The name of the loop; one that is stored continues.")],
-    goal: Annotated[str | None, Option("--goal", metavar="TEXT", help="What it is for; needed to begin.")] = None,
+    id: Annotated[str, Option("--id", metavar="NAME", help="The name of the loop; a stored loop continues.")],
+    goal: Annotated[str | None, Option("--goal", metavar="TEXT", help="The goal; required for a new loop.")] = None,
     model: options.Model = None,
-    window: Annotated[int | None, Option("--window", metavar="N", min=1, help="The window in tokens.")] = None,
+    window: Annotated[int | None, Option("--window", metavar="N", min=1, help="The context window, in tokens.")] = None,
     system: Annotated[str | None, Option("--system", metavar="TEXT", help="The system prompt of every tick.")] = None,
     max_iterations: Annotated[
-        int | None, Option("--max-iterations", metavar="N", min=1, help="The most iterations.")
+        int | None, Option("--max-iterations", metavar="N", min=1, help="The largest number of iterations.")
     ] = None,
     max_sub_ticks: Annotated[
-        int | None, Option("--max-sub-ticks", metavar="N", min=0, help="The most sub-ticks of an iteration.")
+        int | None,
+        Option("--max-sub-ticks", metavar="N", min=0, help="The largest number of sub-ticks in an iteration."),
     ] = None,
     store: options.Store = None,
     config: options.Config = None,
     profile: options.Profile = None,
 ) -> None:
-    """Run a loop whose steps another program makes, by JSON lines.
+    """Run a loop whose steps come from another program, as JSON lines.
 
-    Each line that it writes has an event: a tick (messages, iteration, sub_tick, state, results, used, budget,
-    continuation), a notice, or at the end the outcome. For each tick it reads one line: a step (messages, end, result,
-    state, usage, cost), or an error with the status and the words of the provider: a prompt that was too long is
-    shortened and asked again. Every step is stored before the next tick, and the same command continues a loop that
-    was killed. `brim status --json` reads the same store.
+    Each line of output is an event: a tick (messages, iteration, sub_tick, state, results, used, budget,
+    continuation), a notice, or the outcome at the end. After each tick, one line is read from standard input: a step
+    (messages, end, result, state, usage, cost), or an error with the status and the message of the provider. After an
+    overflow error, the tick is repeated with a shorter prompt. Every step is stored before the next tick, so the same
+    command continues a loop that was killed. `brim status --json` reads the same store.
 
     Example: brim loop --id explore --goal "Find the bug." --model gpt-5 --store sqlite:///brim.db
     """
-    from brim.errors import InvalidValue, UnknownName
+    from brim.errors import BrimError, UnknownName
     from brim.sessions.loop.loop import Loop
     from brim.sessions.loop.peer_steps import PeerGone, PeerSteps
     from brim.settings import load_config
@@ -57,7 +58,7 @@ def run(
             loop = Loop.resume(id, act=peer, store=opened, **own, **limits)
         except UnknownName:
             if goal is None:
-                raise InvalidValue("--goal", "", f"set, since the store has no loop {id!r} to continue") from None
+                raise BrimError(f"--goal is required: the store has no loop {id!r} to continue") from None
             settings = load_config(config, flags=flags).resolve(profile=profile)
             loop = settings.loop(goal, peer, store=opened, id=id, **own, **limits)
         try:

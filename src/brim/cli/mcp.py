@@ -1,4 +1,4 @@
-"""`brim mcp`: tools of the Model Context Protocol by which an agent counts, fits, and looks after its own context."""
+"""`brim mcp`: an MCP server with which an agent counts, fits and manages its context."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def run(
     store: options.Store = None,
     session: Annotated[
         list[str] | None,
-        Option("--session", metavar="ID", help="The only session that is read or changed; repeatable."),
+        Option("--session", metavar="ID", help="Limit the tools to this session; repeatable."),
     ] = None,
 ) -> None:
-    """Offer count, fit, room, status, recall, compact and restart to agents, as an MCP server.
+    """Serve the tools count, fit, room, status, recall, compact and restart over MCP.
 
-    The agent's program starts it and uses standard input and output. It uses no file but its store, and of that no
-    conversation of a gateway's client unless --session names it.
+    An agent starts this command and talks to it over standard input and output. It reads and writes only its store, and
+    there no conversation of a gateway's client unless --session names it.
 
     Example: brim mcp --store sqlite:///brim.db
     """

@@ -13,22 +13,21 @@ from brim.cli.output import console, counted, emit, fields, show, table
 from brim.meter import catalogue
 from brim.meter.catalogue import Model, Prices
 
-_FOOT = "Prices are US dollars for a million tokens; - is unknown."
+_FOOT = "Prices are in US dollars per million tokens; - means unknown."
 
 
 def run(
     *,
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="PATTERN", help="The name of a model, or a part of names; * matches anything."),
+        typer.Argument(metavar="PATTERN", help="A name or a part of it; * matches anything."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Show every column.")] = False,
     json: options.Json = False,
 ) -> None:
     """List the models that brim knows, or show one in detail.
 
-    Windows, vocabularies and prices have the date on which they were recorded. Names with providers and dates are
-    recognised: openai/gpt-5-2025-08-07. Other models are declared in brim.models.yaml.
+    Windows, vocabularies and prices are shown with the date on which they were recorded. Names may have a provider and
+    a date, such as openai/gpt-5-2025-08-07. Declare other models in brim.models.yaml.
 
     Example: brim models "claude-*"
     """
@@ -39,7 +38,7 @@ def run(
     elif one:
         _detail(one)
     else:
-        _list(found, every=every)
+        _list(found)
 
 
 def _matching(pattern: str | None) -> list[Model]:
@@ -61,18 +60,14 @@ def _matching(pattern: str | None) -> list[Model]:
     return found or [catalogue.find(pattern)]
 
 
-def _list(found: list[Model], *, every: bool) -> None:
-    numbers = ("window", "max in", "max out", "$ in", "$ out", "cached")
-    more = ("cached", "provider", "source", "date") if every else ()
-    heads = ("model", *numbers[:3], "vocabulary", *numbers[3:5], *more)
-    made = table(*heads, numbers=numbers, wide=("source", "model"))
+def _list(found: list[Model]) -> None:
+    numbers = ("window", "max in", "max out", "$ in", "$ out")
+    made = table("model", *numbers[:3], "vocabulary", *numbers[3:], numbers=numbers, wide=("model",))
     for model in found:
         prices = model.prices or Prices()
-        extra = (_price(prices.cached_read), model.provider or "", model.source, model.date or "")
         made.add_row(
             *(model.id, model.window_text, _number(model.max_input), _number(model.max_output)),
             *(model.vocabulary or "-", _price(prices.input), _price(prices.output)),
-            *(extra if every else ()),
         )
     out = console()
     show(out, made)

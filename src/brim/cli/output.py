@@ -17,19 +17,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PIPE_WIDTH = 120
-"""Columns if the output is not a terminal: enough for most paths."""
+"""Columns if the output is not a terminal."""
 
 _LEAST = 16
-"""Columns that a text keeps before a table becomes wider than the terminal."""
+"""The least columns for text; a table with less becomes wider than the terminal."""
+
+MOST_ROWS = 20
+"""The most rows of a list that may have thousands; the JSON has all."""
 
 
-def console(*, error: bool = False, width: int | None = None) -> Console:
+def console(*, error: bool = False) -> Console:
     """Return a console on standard output, or on standard error."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
-    if width is None and not stream.isatty() and "COLUMNS" not in os.environ:
-        width = _PIPE_WIDTH
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
@@ -37,9 +39,9 @@ def table(*columns: str, numbers: tuple[str, ...] = (), wide: tuple[str, ...] = 
     """Return an empty table.
 
     Args:
-        columns: the heads, in order.
-        numbers: the columns that are aligned to the right.
-        wide: the columns that may be broken over several lines.
+        columns: the headers, in order.
+        numbers: the columns to align to the right.
+        wide: the columns whose cells may be wrapped.
     """
     from rich import box
     from rich.table import Table
@@ -52,14 +54,14 @@ def table(*columns: str, numbers: tuple[str, ...] = (), wide: tuple[str, ...] = 
 
 
 def is_plain(out: Console) -> bool:
-    """Return whether the stream takes only ASCII."""
+    """Return whether the output is limited to ASCII."""
     return not out.encoding.lower().startswith("utf")
 
 
 def show(out: Console, made: Table) -> None:
     """Print a table without trailing blanks.
 
-    A table that is too wide for the console is printed in full width, rather than with its numbers cut off.
+    A table that is too wide for the console is printed at full width, so that no number is cut off.
     """
     before = out.width
     out.width = max(before, _needed(made))
@@ -87,7 +89,7 @@ def emit(values: object) -> None:
 
 
 def masked(values: Any) -> Any:
-    """Return JSON values without anything in their strings that looks like a key: for settings and findings."""
+    """Return JSON values with anything that looks like a key removed from their strings."""
     from brim.files.json_strings import map_strings
     from brim.history.compact.secrets import redact
 
@@ -112,7 +114,7 @@ def encoded(text: str) -> bytes:
 
 
 def announce(command: str, text: str, values: Mapping[str, Any], *, json: bool) -> None:
-    """Print the line that says where a server listens, or its values as JSON."""
+    """Print the address of a server, or these values as JSON."""
     if json:
         emit_line(values)
     else:
@@ -120,12 +122,12 @@ def announce(command: str, text: str, values: Mapping[str, Any], *, json: bool) 
 
 
 def mute_settings() -> None:
-    """Keep warnings about settings out of the log, for a command that shows them itself."""
+    """Suppress logged warnings about settings in a command that shows them itself."""
     logging.getLogger("brim.settings").addHandler(logging.NullHandler())
 
 
 def complain(sentence: str) -> str:
-    """Print an error as one line, without anything in it that looks like a key, and return the line."""
+    """Print an error as one line without anything that looks like a key, and return the line."""
     from brim.history.compact.secrets import redact
 
     line = " ".join(redact(sentence).split())
@@ -149,7 +151,7 @@ def whole(option: str, value: str | None, least: int = 0) -> int | None:
 
 
 def write_files(contents: Mapping[str, str], private: Collection[str] = ()) -> None:
-    """Write texts to files, each whole or not at all. Those that are private are new files for their owner alone.
+    """Write files atomically; new files in `private` are readable only by their owner.
 
     Raises:
         SourceError: a file cannot be written.

@@ -9,23 +9,24 @@ import typer
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, show, table, whole
+from brim.cli.output import MOST_ROWS, console, counted, emit, show, table, whole
 from brim.cli.stores import open_existing
 from brim.cli.summary import noun
-from brim.errors import DoesNotFit, InvalidValue, UnknownName
+from brim.errors import BrimError, DoesNotFit, UnknownName
 from brim.receipts.receipt import Change, Part, Receipt, read_receipt
 from brim.requests.replay import replay
 
 _PROMPT = "prompt:"
-"""How the name of a receipt in a store begins; the studio shows the same names."""
-_MOST_ROWS = 40
-"""Turns of a history that are shown; there may be thousands."""
+"""The prefix of the name of a receipt in a store, as shown by the studio."""
 
 
 def run(
     *,
     receipt: Annotated[
-        str, typer.Argument(metavar="RECEIPT.json", help="A file of brim fit, or prompt:SESSION[:NUMBER] of a store.")
+        str,
+        typer.Argument(
+            metavar="RECEIPT.json", help="A file written by brim fit, or prompt:SESSION[:NUMBER] in a store."
+        ),
     ],
     budget: Annotated[
         list[str] | None, Option("--budget", "-b", metavar="N", help="Another budget; repeatable.")
@@ -35,18 +36,18 @@ def run(
     store: options.Store = None,
     json: options.Json = False,
 ) -> None:
-    """Run a fit again from its receipt, at other budgets.
+    """Repeat a fit from its receipt, at other budgets.
 
-    A receipt written with --capture is fitted again with its texts or messages. For others, the result is computed
-    from the recorded sizes; a receipt of messages needs its texts. The exit code is 1 if a budget is too small.
+    A receipt written with --capture is fitted again with its content. Without content, the result is computed from the
+    recorded sizes; this is not possible for messages. The exit code is 1 if a budget is too small.
 
-    A store has the receipts of sessions with capture, and of the conversations that a gateway cut: prompt:SESSION is
-    the newest of a session.
+    A store has the receipts of sessions with capture and of conversations that a gateway cut. prompt:SESSION is the
+    newest receipt of a session.
 
     Example: brim replay receipt.json --budget 4000 --budget 16000
     """
     if (bool(budget), why is not None, diff is not None).count(True) > 1:
-        raise InvalidValue("replay", "several", "called with only one of --budget, --why and --diff")
+        raise BrimError("use only one of --budget, --why and --diff")
     recorded = _read(receipt, store)
     if why is not None:
         sentence = recorded.why(why)
@@ -123,7 +124,7 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
     out = console()
     out.print(f"recorded: {recorded.headline}", soft_wrap=True)
     if any(isinstance(fit, Receipt) and fit.planned for fit in fits):
-        out.print("The receipt has no texts, so this is computed from the recorded sizes.", style="dim")
+        out.print("The receipt has no content, so this is computed from the recorded sizes.", style="dim")
     out.print()
     name = noun(recorded)
     heads = [f"at {units:,}" for units in budgets]
@@ -149,9 +150,9 @@ def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Par
     """Return the parts with their cells; for a long history, the first parts that differ."""
     after = [{part.name: part for part in fit.parts} if isinstance(fit, Receipt) else None for fit in fits]
     rows = [(part, [_after(part, parts) for parts in after]) for part in recorded.parts]
-    if not recorded.history or len(rows) <= _MOST_ROWS:
+    if not recorded.history or len(rows) <= MOST_ROWS:
         return rows
-    return [(part, cells) for part, cells in rows if any(cell[0] in "+-" for cell in cells)][:_MOST_ROWS]
+    return [(part, cells) for part, cells in rows if any(cell[0] in "+-" for cell in cells)][:MOST_ROWS]
 
 
 def _after(part: Part, parts: Mapping[str, Part] | None) -> str:

@@ -14,59 +14,53 @@ from urllib.parse import urlsplit
 from typer import Option
 
 from brim.cli import options
-from brim.cli.output import console, counted, emit, emit_line, is_plain, show, table
+from brim.cli.output import MOST_ROWS, console, counted, emit, emit_line, is_plain, show, table
 from brim.cli.stores import HERE, is_missing, open_existing, store_url
-from brim.errors import InvalidValue, SourceError
+from brim.errors import BrimError, InvalidValue, SourceError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from brim.sessions.log.overview import GatewayUse, Overview, SessionUse
 
-_COLUMNS, _ROWS = 40, 10
-_RECENT = 8
-"""Sessions in the table."""
-_ID = 12
-"""Characters of an id in the table."""
-_NAME = 8
-"""Characters that the name of a conversation or a model keeps in a narrow terminal, at the least."""
+_NAME = 12
+"""The least characters of a name in a narrow table."""
 _CONNECTIONS = {"http": HTTPConnection, "https": HTTPSConnection}
 _PATH = "/brim/status"
 _MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of the answer that are read."""
+"""The most bytes of an answer."""
 
 
 def run(
     *,
     store: options.Store = None,
-    session: Annotated[str | None, Option("--session", metavar="ID", help="The session; default: the last.")] = None,
+    session: Annotated[str | None, Option("--session", metavar="ID", help="The session; default: the newest.")] = None,
     gateway: Annotated[
         str | None, Option("--gateway", metavar="URL", help="Ask a running gateway instead of a store.")
     ] = None,
     key: Annotated[
         str | None,
-        Option("--key", metavar="NAME", help="The variable with a key of that gateway, if it has any."),
+        Option("--key", metavar="NAME", help="The NAME of the variable with a key of that gateway."),
     ] = None,
     line: Annotated[bool, Option("--line", help="Print one line, for a status bar.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Show how full a session's context is, and the conversations of a gateway.
+    """Show how full the context of a session or a gateway's conversations is.
 
-    The output has the size by category, the peak, the warnings, the compactions and the sub-ticks, as the session last
-    wrote them to its store. A gateway with a store lists the conversations that it cut there; one without a store is
-    asked by --gateway.
+    The output has the size by category, the peak, the warnings, the compactions and the sub-ticks, as last written to
+    the store. The conversations that a gateway cut are listed too, if it uses the same store. Use --gateway for a
+    gateway without a store.
 
-    With --line, if neither --store nor --session is set and there is no store yet, the line is empty, so that a status
-    bar shows nothing.
+    With --line, the line is empty if there is no store yet and neither --store nor --session is set.
 
     Example: brim status --store sqlite:///brim.db
     """
     from brim.sessions.log.overview import overview
 
     if gateway is None and key is not None:
-        raise InvalidValue("--key", key, "used with --gateway")
+        raise BrimError("--key needs --gateway")
     if gateway is not None and (store is not None or session is not None):
-        raise InvalidValue("--gateway", gateway, "given without --store and --session")
+        raise BrimError("--gateway cannot be combined with --store or --session")
     if line and gateway is store is session is None and is_missing(store_url(None) or HERE):
         print("{}" if json else "")
         return
@@ -80,7 +74,7 @@ def run(
 def _gateway_overview(url: str, key: str | None) -> Overview:
     """Return the conversations of a running gateway.
 
-    No proxy is used and no redirect is followed, since the request may hold a key.
+    No proxy is used and no redirect is followed, since the request may contain a key.
 
     Args:
         url: the address of the gateway.
@@ -99,7 +93,7 @@ def _gateway_overview(url: str, key: str | None) -> Overview:
         headers["authorization"] = f"Bearer {os.environ[key].strip()}"
     status, text = _get(url, headers)
     if status == HTTPStatus.UNAUTHORIZED:
-        raise SourceError(url, "the gateway requires a key: --key names the variable that holds one")
+        raise SourceError(url, "the gateway requires a key: name its variable with --key")
     try:
         rows = loads(text)["conversations"]
         uses = [GatewayUse.of(row["id"], row["updated"], row) for row in rows]
@@ -159,7 +153,7 @@ def _gateway_line(row: GatewayUse) -> str:
 
 def _draw(out: Console, found: Overview) -> None:
     if found.current is None and not found.gateway:
-        text = "no sessions yet: brim.Session(store=...) writes them, and brim gateway --store its conversations."
+        text = "no sessions yet: brim.Session(store=...) and brim gateway --store write to a store."
         out.print(f"There are {text}", soft_wrap=True)
         return
     if found.current is not None:
@@ -177,9 +171,9 @@ def _session(out: Console, found: Overview, current: SessionUse) -> None:
     status = current.status
     names = [name for name, units in status["categories"].items() if units > 0]
     keys = grid.keys(names)
-    vessel = grid.Vessel(budget=status["budget"], columns=_COLUMNS, rows=_ROWS, plain=is_plain(out))
+    vessel = grid.Vessel(budget=status["budget"], columns=grid.COLUMNS, rows=grid.ROWS, plain=is_plain(out))
     shares = [grid.VesselShare(*keys[name], status["categories"][name]) for name in names]
-    for line in vessel.draw(shares, vessel.height(shares, 2 * _ROWS)):
+    for line in vessel.draw(shares, vessel.height(shares, 2 * grid.ROWS)):
         line.rstrip()
         out.print(line, no_wrap=True)
     out.print()
@@ -200,7 +194,7 @@ def _head(out: Console, row: SessionUse) -> None:
         out.print(f"the provider counted {status['reported']:,} for the last prompt", soft_wrap=True)
     if status.get("cleared") or status.get("compacted"):
         times = counted(status["compacted"], "time")
-        told = f"the provider cleared {status['cleared']:,} of the last prompt, and compacted the conversation {times}"
+        told = f"the provider cleared {status['cleared']:,} of the last prompt and compacted the conversation {times}"
         out.print(told, soft_wrap=True)
     if (regret := status.get("regret", {})).get("calls"):
         out.print(_regret(regret, status["unit"]), style="yellow", soft_wrap=True)
@@ -227,9 +221,9 @@ def _categories(out: Console, status: Any, keys: dict[str, tuple[str, str]]) -> 
 
 
 def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
-    """Print the conversations of a gateway: how long the newest prompt is, and how often each was cut.
+    """Print the conversations of a gateway: the size of the newest prompt, and the number of cuts.
 
-    In a terminal names are shortened, so that a row is one line: that of a conversation to its end.
+    In a terminal, names are shortened to one line; the end of a conversation's name is kept.
     """
     numbers = ("received", "sent", "budget", "window", "cuts")
     heads = ("conversation", "model", *numbers, "last")
@@ -238,7 +232,7 @@ def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
         sizes = ("-" if each is None else f"{each:,}" for each in (row.before, row.used, row.budget, row.window))
         cells.append((row.id, row.model or "-", *sizes, f"{row.cuts:,}", _when(row.updated)))
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    if out.is_terminal or "COLUMNS" in os.environ:  # A pipe takes lines of any length.
+    if out.is_terminal or "COLUMNS" in os.environ:  # Lines in a pipe may have any length.
         spare = out.width - sum(widths[2:]) - 2 * (len(heads) - 1)
         widths[1] = min(widths[1], max(_NAME, spare // 3))
         widths[0] = min(widths[0], max(_NAME, spare - widths[1]))
@@ -265,11 +259,11 @@ def _when(at: float) -> str:
 def _recent(out: Console, found: Overview) -> None:
     numbers = ("used", "peak", "warnings", "compactions", "sub-ticks")
     made = table("session", "kind", *numbers, numbers=numbers)
-    for row in found.recent[:_RECENT]:
+    for row in found.recent[:MOST_ROWS]:
         status = row.status
         shares = [_percent(status[name]) for name in ("utilization", "peak_utilization")]
         counts = [f"{status[name]:,}" for name in ("warnings", "compactions", "sub_ticks")]
-        made.add_row(row.id if len(row.id) <= _ID else row.id[: _ID - 1] + "…", row.kind, *shares, *counts)
+        made.add_row(row.id if len(row.id) <= _NAME else row.id[: _NAME - 1] + "…", row.kind, *shares, *counts)
     show(out, made)
     out.print()
     out.print(
@@ -281,7 +275,7 @@ def _recent(out: Console, found: Overview) -> None:
 
 
 def _regret(regret: Mapping[str, Any], unit: str) -> str:
-    """Return what cuts have cost, and which: the agent asked again for what they had taken."""
+    """Return the calls that were repeated after cuts, with their tokens, by cut."""
     cuts = ", ".join(f"cut {cut}: {each['calls']:,}" for cut, each in regret["cuts"].items())
     return f"{counted(regret['calls'], 'call')} made again after a cut, {regret['tokens']:,} {unit} ({cuts})"
 

@@ -25,7 +25,7 @@ def store_url(url: str | None, config: str | None = None) -> str | None:
 
 
 def _any_settings() -> bool:
-    """Return whether anything but the defaults could set a store: a file, or a variable of the environment."""
+    """Return whether there are settings beyond the defaults: a file or an environment variable."""
     from brim.settings import project
 
     found = project.find(None)
@@ -34,7 +34,7 @@ def _any_settings() -> bool:
 
 
 def open_existing(url: str | None) -> Store:
-    """Open the store of the option, of the settings, or `brim.db` here; a file is never created.
+    """Open the store of the option or the settings, or `brim.db` in the current directory, without creating it.
 
     Raises:
         SourceError: it does not exist.
@@ -43,7 +43,7 @@ def open_existing(url: str | None) -> Store:
 
     where = store_url(url) or HERE
     if is_missing(where):
-        problem = "this store does not exist: name the store of your sessions by --store or store.url"
+        problem = "this store does not exist: set the store of your sessions with --store or store.url"
         raise SourceError(where.removeprefix(_FILE), problem)
     return open_store(where)
 
@@ -54,7 +54,7 @@ def is_missing(url: str) -> bool:
 
 
 def open_if_any(url: str | None) -> Store | None:
-    """Open the same store, or return `None` if none is named and there is no `brim.db` here.
+    """Open the same store, or return `None` if none is set and there is no `brim.db`.
 
     Raises:
         SourceError: the named store does not exist.

@@ -18,7 +18,7 @@ from brim.cli.output import announce, mute_settings
 from brim.errors import InvalidValue, SourceError
 
 _PATIENCE = 3.0
-"""Seconds to wait for a file that is opened: a small one is either read by then, or found to be broken."""
+"""Seconds to wait for a file to be read, so that errors in a small file are shown at once."""
 _PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
     '<title>brim studio</title><meta http-equiv="refresh" content="0;url={address}">'
@@ -29,31 +29,31 @@ _PAGE = (
 def run(
     file: Annotated[
         str | None,
-        Argument(metavar="[FILE]", help="A request, a log, a trace, a session or a receipt to open; also a store."),
+        Argument(metavar="[FILE]", help="A request, a log, a trace, a session, a receipt or a store to open."),
     ] = None,
     *,
     store: options.Store = None,
     config: options.Config = None,
     runs: Annotated[str, Option("--runs", metavar="DIR", help="The directory with the receipts of flows.")] = "runs",
-    demo: Annotated[bool, Option("--demo", help="Open the recorded demo.")] = False,
+    demo: Annotated[bool, Option("--demo", help="Open a recorded demo.")] = False,
     port: Annotated[
         int, Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port; 0 for a free one.")
     ] = 8_090,
     host: Annotated[str, Option("--host", metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
     token: Annotated[
-        str | None, Option("--token", metavar="VARIABLE", help="The NAME of a variable with a token of your own.")
+        str | None, Option("--token", metavar="VARIABLE", help="The NAME of a variable with your own token.")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, Option("--allow-host", metavar="NAME", help="Another host name of the page; repeatable.")
+        list[str] | None, Option("--allow-host", metavar="NAME", help="Another host name for the page; repeatable.")
     ] = None,
     no_open: Annotated[bool, Option("--no-open", help="Do not open the browser.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Open a web page on your sessions, prompts and budgets.
+    """Show your sessions, prompts and budgets on a local web page.
 
-    With a FILE it opens that: one request as a prompt, a log or a trace as its sessions, whatever brim audit reads.
-    It also shows the sessions of a store, the receipts of flows and the settings of the project. It listens on this
-    machine only, and prints its address with a token; another --host needs a --token of your own.
+    FILE may be a single request or anything that brim audit reads, such as a log or a trace. The page also shows the
+    sessions of a store, the receipts of flows and the settings of the project. The server listens on this machine only
+    and prints its address with a token. Another --host needs your own --token.
 
     Example: brim studio request.json
     """
@@ -98,10 +98,10 @@ def _is_store(path: str) -> bool:
 
 @contextmanager
 def _opener() -> Iterator[Callable[[str], None]]:
-    """Yield a function that opens an address by a page that leads to it; the page is removed at the end.
+    """Yield a function that opens an address through a page that redirects to it; the page is removed at the end.
 
-    Every user of a machine sees the arguments of a browser, and only the owner can read the page. A browser that may
-    not read it shows an error; the address is printed as well.
+    Every user of a machine can see the arguments of a browser, but only the owner can read the page. If the browser
+    cannot read it, use the printed address.
     """
     folders = []
 

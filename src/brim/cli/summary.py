@@ -1,4 +1,4 @@
-"""A receipt as text: its sum, its parts, and what was lost."""
+"""The tables of a receipt: its parts, and what was lost."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from brim.cli.output import is_plain, table
+from brim.cli.output import MOST_ROWS, is_plain, table
 from brim.receipts.receipt import Part, Receipt
 
 _STYLES = {"whole": "green", "form": "cyan", "cut": "yellow", "summarised": "cyan", "dropped": "red"}
 _WHY_FROM = 105
-"""The width from which the table has a column for the reasons."""
+"""The console width from which the table has a column for the reasons."""
 _BAR = 12
-_MOST_TURNS = 20
-"""Turns of a history that are listed as lost; there may be thousands."""
 
 
 def noun(receipt: Receipt) -> str:
@@ -48,7 +46,7 @@ def losses_table(receipt: Receipt) -> Table:
     for justify in ("left", "left", "right"):
         made.add_column(justify=justify, no_wrap=True)
     made.add_column(overflow="fold")
-    listed = receipt.losses[:_MOST_TURNS] if receipt.history else receipt.losses
+    listed = receipt.losses[:MOST_ROWS] if receipt.history else receipt.losses
     for loss in listed:
         made.add_row(loss.name, state_of(receipt.part(loss.name)), f"-{loss.units:,}", loss.reason)
     if rest := receipt.losses[len(listed) :]:

@@ -1,1 +1,1 @@
-"""Files of strangers read with line numbers, and files written whole or not at all."""
+"""Reads untrusted files with line numbers, and writes files atomically."""

@@ -1,7 +1,4 @@
-"""The maximum nesting of JSON values.
-
-The walk is not recursive, so no nesting is too deep to be measured.
-"""
+"""The maximum nesting of JSON values, measured without recursion."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 MOST_DEPTH = 100
-"""Maximum levels of untrusted input: more than any tool schema has, and far below the recursion limit."""
+"""The most levels in untrusted input: more than any tool schema has, and far below the recursion limit."""
 
 _LEAVES = frozenset((str, int, float, bool, type(None)))
 

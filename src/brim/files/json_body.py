@@ -1,9 +1,9 @@
 """A JSON file in which one list is edited: its values, and the position of each item of the list.
 
-The list may be JSON Lines: one message after the other, without brackets and commas.
+The list may be JSON Lines, one message on each line.
 
-Parsing and rewriting the whole file would change whitespace, escapes and the digits of numbers. So positions are kept,
-and unchanged text is copied.
+Writing the whole file again would change whitespace, escapes and the digits of numbers, so unchanged text is copied by
+its position.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from brim.files.source import STDIN, STDIN_SHOWN, text_of
 MOST_BYTES = 100_000_000
 """Providers accept at most 50 million."""
 _MOST_DIGITS = 400
-"""Digits of a whole number: no float has more, and the time to read one grows with their square."""
+"""The most digits of a whole number: floats have fewer, and the time to read them is quadratic."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 Span = tuple[int, int]
@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JsonBody:
-    """A JSON file after reading it."""
+    """The content of a JSON file."""
 
     path: str
     text: str
@@ -41,14 +41,14 @@ class JsonBody:
     spans: Sequence[Span] = ()
     """The positions of the items."""
     whole: Span = (0, 0)
-    """The position of the list, or of the value in its place."""
+    """The position of the list, or of the value with its key."""
     lines: bool = False
     """Whether the items are JSON Lines."""
     starts: Mapping[str, int] = field(default_factory=dict, repr=False)
     """The start of each value."""
 
     def error(self, problem: str, *at: str | int) -> SourceError:
-        """Return the error of a key or an item, with its line."""
+        """Return an error about a key or an item, with its line."""
         place = self.whole[0]
         if at:
             key = at[0]
@@ -57,12 +57,12 @@ class JsonBody:
         return SourceError(self.path, problem, line=_line(self.text, place))
 
     def spliced(self, value: str) -> str:
-        """Return the text with another value in place of the list."""
+        """Return the text with the list replaced by another value."""
         start, stop = self.whole
         return self.text[:start] + value + self.text[stop:]
 
     def with_items(self, items: Sequence[Span | str]) -> str:
-        """Return the text with other items in the list: positions of old items, and new ones as JSON."""
+        """Return the text with other items in the list: positions of existing items, and new items as JSON."""
         text, spans = self.text, self.spans
         written = [item if isinstance(item, str) else text[item[0] : item[1]] for item in items]
         if self.lines:
@@ -84,9 +84,9 @@ def read_body(path: str, lists: Sequence[str]) -> JsonBody:
 
 
 def body_of(text: str, place: str, lists: Sequence[str], *, json_lines: bool = False) -> JsonBody:
-    """Return the body of a text in the same way; `place` is its name in errors.
+    """Return the body of a text, like `read_body`; `place` is its name in errors.
 
-    JSON Lines are read only with `json_lines`: a provider refuses them.
+    JSON Lines are read only with `json_lines`, since providers reject them.
 
     Raises:
         SourceError: it is not JSON, repeats a key, or is nested too deep.
@@ -95,7 +95,7 @@ def body_of(text: str, place: str, lists: Sequence[str], *, json_lines: bool = F
 
 
 class _Reader:
-    """Reads the two outer levels of a text, and leaves the inner ones to the decoder."""
+    """Reads the two outer levels of a text; the decoder reads the inner ones."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -119,13 +119,13 @@ class _Reader:
         return body
 
     def _follows(self, end: int) -> bool:
-        """Return whether something stands on a line after the end of a value."""
+        """Return whether another line follows the end of a value."""
         at = self._skip(end)
         return at < len(self.text) and "\n" in self.text[end:at]
 
     def _more_follows(self, end: int) -> SourceError:
-        hint = ": of requests as JSON Lines, pass one; brim audit reads all" if self._follows(end) else ""
-        return self._error(f"not JSON: more follows after its end{hint}", self._skip(end))
+        hint = "; pass a single request, or use brim audit for JSON Lines of requests" if self._follows(end) else ""
+        return self._error(f"not JSON: extra data after its end{hint}", self._skip(end))
 
     def _lines(self, start: int, lists: Sequence[str]) -> JsonBody:
         """Return the messages of JSON Lines."""
@@ -192,7 +192,7 @@ class _Reader:
         return key, self._skip(end + 1)
 
     def _after(self, at: int, closing: str, *, first: bool = False) -> tuple[int, bool]:
-        """Return the position of the next value and true, or that after the closing bracket and false."""
+        """Return the position of the next value and true, or the end of the list and false."""
         at = self._skip(at)
         if self._next(at) == closing:
             return at + 1, False
@@ -244,7 +244,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def whole(digits: str) -> int:
     """Return a whole number of untrusted JSON.
 
-    As the `parse_int` of a decoder it also gives other threads their turn: without it, a text is read in one go.
+    As the `parse_int` of a decoder it also lets other threads run: without it, a text is read in one C call.
 
     Raises:
         ValueError: it has too many digits.

@@ -1,8 +1,8 @@
 """Untrusted text and YAML files, with the line of every value.
 
-YAML is read as events: no tag can create an object, expansion of aliases is bounded, and every error has a line. Nodes
-(`yaml.compose`) were refused: libyaml composes them recursively in C, and a megabyte of brackets crashes the process.
-Plain values are those of YAML 1.2: null, true, false, numbers and texts, so that `no` and a date are texts.
+YAML is read as events: no tag can create an object, the expansion of aliases is limited, and every error has a line.
+`yaml.compose` is not used, since libyaml is recursive and a megabyte of brackets crashes the process. Plain values are
+those of YAML 1.2: null, true, false, numbers and strings, so `no` and dates are strings.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from typing import Any
 from brim.errors import SourceError, nearest, shown
 
 STDIN = "-"
-"""The name under which standard input is read."""
+"""The name of standard input on the command line."""
 
 STDIN_SHOWN = "standard input"
 
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""How a file in UTF-16 begins: the redirections of Windows PowerShell write it."""
-UTF16_PROBLEM = "it is in UTF-16, and only UTF-8 is read: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
+"""The start of a file in UTF-16, which redirections of Windows PowerShell write."""
+UTF16_PROBLEM = "UTF-16 is not supported: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
-_MOST_BYTES = 10_000_000
+MOST_BYTES = 10_000_000
+"""The most bytes of a YAML file."""
 _MOST_VALUES = 100_000
-"""Default maximum of values; those of an alias count each time."""
+"""The default limit of values; those of an alias count each time."""
 _MOST_CHARS = 50_000_000
-"""Maximum characters of all texts, counted the same way."""
+"""The most characters of all strings, counted the same way."""
 _MOST_DEPTH = 50
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -132,16 +133,16 @@ def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
             kind = os.stat(path).st_mode
             if S_ISDIR(kind):
                 raise SourceError(path, "a directory, not a file")
-            if not (S_ISREG(kind) or S_ISFIFO(kind)):  # /dev/zero never ends
+            if not (S_ISREG(kind) or S_ISFIFO(kind)):  # Such as /dev/zero, which never ends.
                 raise SourceError(path, "not a regular file")
             with open(path, "rb") as file:
                 data = file.read(limit)
     except OSError as error:
         raise SourceError(path, (error.strerror or str(error)).lower()) from error
-    except ValueError as error:  # a path that holds a NUL
+    except ValueError as error:  # A path with a NUL.
         raise SourceError(repr(path), str(error)) from error
     if most is not None and len(data) > most:
-        raise SourceError(path, f"more than the {most:,} bytes that are read")
+        raise SourceError(path, f"larger than the limit of {most:,} bytes")
     return data, path
 
 
@@ -151,7 +152,7 @@ def load(path: str, most: int = _MOST_VALUES) -> Source:
     Raises:
         SourceError: the file cannot be read, is not plain YAML, or is too large.
     """
-    return parse(text_of(path, _MOST_BYTES), STDIN_SHOWN if path == STDIN else path, most)
+    return parse(text_of(path, MOST_BYTES), STDIN_SHOWN if path == STDIN else path, most)
 
 
 def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
@@ -227,7 +228,7 @@ class _Builder:
             return self._alias(event, depth)
         if event.tag not in _TAGS:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-            raise self._refusal(event, f"the tag {shown(tag)} is refused; only plain values are taken")
+            raise self._refusal(event, f"the tag {shown(tag)} is not allowed; use plain values")
         values, chars, deepest = self._values, self._chars, self._deepest
         self._deepest = depth
         self._spend(event, values=1, depth=depth)
@@ -306,7 +307,7 @@ class _Builder:
 
 
 def _joined(text: str) -> str:
-    """Return a text with each pair of surrogates, as JSON writes them, joined to one character."""
+    """Return a text in which each pair of surrogates, as in JSON, is joined to one character."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

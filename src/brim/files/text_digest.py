@@ -1,4 +1,4 @@
-"""The hash of a text, by which equal texts are known."""
+"""The hash of a text."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from hashlib import blake2b
 
 
 def text_digest(text: str, size: int = 16) -> str:
-    """Return so many bytes of a text's hash, as hexadecimal digits; lone surrogates are hashed as they are."""
+    """Return the hash of a text with `size` bytes, as hexadecimal digits; lone surrogates are allowed."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()

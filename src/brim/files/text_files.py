@@ -1,7 +1,7 @@
 """Text files by name, pattern or directory.
 
-A file that the user named must be readable as text. A file found by a pattern or in a directory is skipped with
-a reason if it is not text, so that one picture does not fail the whole count.
+A file named by the user must be text. A file that matches a pattern or is in a directory is skipped with a reason if it
+is not text, so that one picture does not fail the whole count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from brim.files.source import STDIN, text_of
 
 @dataclass(frozen=True, slots=True)
 class FileMatch:
-    """One file to read."""
+    """A file to read."""
 
     path: str
     named: bool
@@ -26,7 +26,7 @@ class FileMatch:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """One file after reading it."""
+    """A file that was read or skipped."""
 
     path: str
     text: str | None
@@ -36,10 +36,9 @@ class TextFile:
 
 
 def expand(patterns: Iterable[str]) -> list[FileMatch]:
-    """Return the files of names, patterns and directories, each once, sorted within each of them.
+    """Return the files of names, patterns and directories without duplicates, sorted within each.
 
-    A directory is searched recursively, without hidden names. The name of an existing file is not a pattern, even if it
-    looks like one.
+    A directory is searched recursively, without hidden names. The name of an existing file is never a pattern.
 
     Raises:
         SourceError: a pattern matches no file.

@@ -1,4 +1,4 @@
-"""Atomic writes: a reader sees the old bytes or the new ones, also after a crash."""
+"""Atomic writes: readers see either the old or the new content, even after a crash."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from stat import S_IMODE
 
 
 def put(path: str, content: bytes, mode: int = 0o666) -> None:
-    """Replace a file by bytes, and return when they are on the disk; a new file has the permissions of `mode`.
+    """Replace the content of a file, and return when it is on disk; a new file has the permissions `mode`.
 
     Raises:
-        OSError: they cannot be written; the file is unchanged.
+        OSError: the file cannot be written; it is unchanged.
     """
     beside = staged(path, content, mode)
     try:
         os.replace(beside, path)
-    except BaseException:  # Remove the temporary file in every case.
+    except BaseException:  # Also remove the temporary file on an interrupt.
         os.unlink(beside)
         raise
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
@@ -28,12 +28,12 @@ def put(path: str, content: bytes, mode: int = 0o666) -> None:
 
 
 def staged(path: str, content: bytes, mode: int = 0o666) -> str:
-    """Write bytes to a temporary file in the same directory, with the permissions of `path`, and return its path.
+    """Write a temporary file in the same directory, with the permissions of `path`, and return its path.
 
-    A new file has the permissions of `mode`, as far as the process allows them.
+    If there is no file at `path`, the permissions are `mode`, limited by the umask.
 
     Raises:
-        OSError: they cannot be written; the temporary file is removed.
+        OSError: it cannot be written; the temporary file is removed.
     """
     if os.path.isdir(path):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))

@@ -1,12 +1,12 @@
-"""One file for each framework, on the extension point that it offers.
+"""One file for each framework, built on its extension point.
 
-Each translates the framework's messages and back; `brim.sessions` decides what fits. Each needs the extra of its name,
-and is imported only when it is used.
+Each translates the framework's messages to a wire format and back; `brim.sessions` decides what fits. Each needs the
+extra of the same name, and is imported only when it is used.
 """
 
 from __future__ import annotations
 
 
 def missing(extra: str) -> ImportError:
-    """Return the error of a framework that is not installed, by the extra of brim that installs it."""
-    return ImportError(f"this needs more than brim itself: pip install 'brim[{extra}]'")
+    """Return the error for a framework that is not installed, with the extra that installs it."""
+    return ImportError(f"a package is missing: pip install 'brim[{extra}]'")

@@ -1,7 +1,7 @@
-"""Microsoft Agent Framework: a middleware that fits every call of the model.
+"""Microsoft Agent Framework: a middleware that fits every model call.
 
-`Agent(..., middleware=[BrimCompaction()])` is all. It sees the tools and the reported usage, and changes nothing but
-the call. The framework's `compaction_strategy=` sees only the messages, so it is not used.
+Use `Agent(..., middleware=[BrimCompaction()])`. A middleware sees the tools and the reported usage; the framework's
+`compaction_strategy=` sees only the messages, so it is not used.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}
 class BrimCompaction(FittedCalls, ChatMiddleware):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
-    The id of the agent's session names that of brim.
+    The session of brim has the id of the agent's session.
     """
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Call the model with the messages that fit; a call whose history the provider keeps is left as it is."""
+        """Call the model with the fitted messages; a call whose history is stored by the provider is not changed."""
         options = context.options or {}
         if options.get("conversation_id"):
             return await call_next()
@@ -64,7 +64,7 @@ class BrimCompaction(FittedCalls, ChatMiddleware):
 
 
 def _streamed(call: TranslatedCall, answer: Any, send: Callable[[TranslatedCall], Awaitable[Any]]) -> Any:
-    """Return the stream of an answer, which begins again if its request was refused before the first update."""
+    """Return the stream of an answer, which is restarted if the request is refused before the first update."""
     first = call.request
 
     async def updates(call: TranslatedCall) -> AsyncIterable[Any]:
@@ -87,7 +87,7 @@ def _tool(tool: Any) -> Any:
 
 
 def _usage(answer: Any) -> dict[str, Any] | None:
-    """Return the usage that an answer reports; `None` if it reports none."""
+    """Return the usage in an answer, or `None`."""
     usage = getattr(answer, "usage_details", None) or {}
     return usage_of(
         usage.get("input_token_count"),
@@ -134,7 +134,7 @@ def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
 
 
 def _write_content(content: Any, kept: KeptPart) -> Any:
-    """Return a copy of a content with its new text; a content that has no text is replaced by one."""
+    """Return a copy of a content with its new text; a content without text is replaced by a text."""
     if kept.inside is not None:
         items = write_parts(kept.inside, _result_items(content), _write_content)
         return _copied(content, items=items, result="\n".join(each.text for each in items if each.type == "text"))
@@ -146,7 +146,7 @@ def _write_content(content: Any, kept: KeptPart) -> Any:
 
 
 def _copied(value: Any, **fields: Any) -> Any:
-    """Return a copy of a message or a content with other fields and its own properties."""
+    """Return a copy of a message or a content with other fields."""
     copied = copy.copy(value)
     copied.additional_properties = dict(value.additional_properties)
     for name, each in fields.items():

@@ -1,7 +1,7 @@
 """Fits the requests of the client `bedrock-runtime` of `boto3`: `converse` and `converse_stream`.
 
 Every operation of such a client goes through its method `_make_api_call`. brim replaces it in a copy, which shares the
-connections; other operations are sent as they come.
+connections; other operations are sent unchanged.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from brim.sessions.learning.usage import usage_in
 _SERVICE = "bedrock-runtime"
 _OPERATIONS = ("Converse", "ConverseStream")
 _BYTES = ("bytes", "redactedContent")
-"""Fields that hold bytes, which are recorded as base64."""
+"""Fields with bytes, which are recorded as base64."""
 
 
 def is_client(client: Any) -> bool:
-    """Return whether a client is that of the service in `boto3` or `botocore`."""
+    """Return whether this is the client of the service in `boto3` or `botocore`."""
     model = getattr(getattr(client, "meta", None), "service_model", None)
     sent = getattr(client, "_make_api_call", None)
     return getattr(model, "service_name", None) == _SERVICE and callable(sent) and not iscoroutinefunction(sent)
@@ -31,8 +31,8 @@ def is_client(client: Any) -> bool:
 def wrapped(client: Any, conversations: Conversations, session: str | None) -> Any:
     """Return a client whose requests fit; it shares the connections of the original."""
     made, sent = object.__new__(type(client)), client._make_api_call
-    made.__dict__.update(vars(client))  # `copy` asks the client for attributes that it looks up by events.
-    plain = getattr(sent, "plain", sent)  # A client that is wrapped again is not fitted twice.
+    made.__dict__.update(vars(client))  # `copy` would trigger the client's events.
+    plain = getattr(sent, "plain", sent)  # A client that is wrapped twice is fitted once.
 
     def fitted(operation: str, values: Any) -> Any:
         call = ConverseCall.of(values, "bedrock", conversations, session) if operation in _OPERATIONS else None
@@ -55,7 +55,7 @@ class ConverseCall(ClientCall):
     model_key = "modelId"
 
     def made(self, raw: Any) -> Any:
-        """Return a message that brim made with its bytes as bytes."""
+        """Return a message made by brim with its base64 decoded."""
         if isinstance(raw, dict):
             return {key: _bytes(each) if key in _BYTES else self.made(each) for key, each in raw.items()}
         return [self.made(each) for each in raw] if isinstance(raw, list) else raw
@@ -66,7 +66,7 @@ def _bytes(value: Any) -> Any:
 
 
 class _WatchedStream:
-    """The events of an answer, as they come; the usage in them is reported."""
+    """The events of an answer, whose usage is reported."""
 
     def __init__(self, events: Any, call: ConverseCall) -> None:
         self._events, self._call = events, call

@@ -1,12 +1,13 @@
-"""Calls a model with a request that fits, once more with a smaller one if it is refused, and reports the usage.
+"""Calls a model with a request that fits, retries once with a smaller one after a refusal, and reports the usage.
 
-The functions `run`, `arun`, `stream` and `astream` are this sequence for each way of calling. `ClientCall` is a call as
-the fields that a client sends, in any format.
+`run`, `arun`, `stream` and `astream` do this for each way of calling. A `ClientCall` has the fields that a client
+sends, in any format.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -39,16 +40,17 @@ from brim.wire.base import (
 )
 from brim.wire.message import Path
 
+CallValue = TypeVar("CallValue")
 Usage = Callable[[Any], Any]
-"""Returns the usage that an answer or an event reports; `None` if it reports none."""
+"""Returns the usage in an answer or an event, or `None`."""
 
 
 class FittedCall:
-    """One call of a model: the request to send, and the effect of its answer."""
+    """One call of a model: the request to send, and what to do with its answer."""
 
     def __init__(self, request: FittedRequest) -> None:
         self.request = request
-        """The request to send; after a refusal, a smaller one."""
+        """The request to send; a smaller one after a refusal."""
 
     @property
     def messages(self) -> list[Any]:
@@ -59,14 +61,14 @@ class FittedCall:
         """Make the request smaller after a refusal.
 
         Returns:
-            Whether to send it again: not if `error` is no overflow, or if the request was made smaller before.
+            Whether to send it again: not if `error` is not an overflow, or the request was made smaller before.
         """
         smaller = self.request.refused(error)
         self.request = smaller or self.request
         return smaller is not None
 
     def answered(self, usage: Any) -> None:
-        """Record the usage that the answer reports; `None` if it reports none."""
+        """Record the usage in the answer; `None` if it has none."""
         self.request.answered(usage)
 
 
@@ -91,7 +93,7 @@ class TranslatedCall(FittedCall):
             messages: the whole history.
             model: the model that is called.
             format: the wire format; by default that of the model's provider.
-            options: further arguments of `Conversations.request`.
+            options: more arguments of `Conversations.request`.
 
         Raises:
             DoesNotFit: the required messages exceed the budget.
@@ -104,14 +106,28 @@ class TranslatedCall(FittedCall):
 
     @property
     def messages(self) -> list[Any]:
-        """The messages to send; unchanged ones are the caller's own."""
+        """The messages to send; unchanged ones are the caller's objects."""
         if not self.request.changed:
             return self._originals
         return from_wire(self.request, self._read, self._format, self._originals, self._translation)
 
 
+MOST_OPEN = 4_096
+"""The most calls without an answer to remember: some are given up and never reported."""
+
+
+class OpenCalls(OrderedDict[str, CallValue]):
+    """Values of calls without an answer, by the id of the call; the oldest are dropped first."""
+
+    def __setitem__(self, key: str, value: CallValue) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        while len(self) > MOST_OPEN:
+            self.popitem(last=False)
+
+
 class FittedCalls:
-    """The base of a framework's class that fits the calls of a model."""
+    """The base of a framework's class that fits model calls."""
 
     def __init__(
         self, window: Window | int | None = None, *, conversations: Conversations | None = None, **settings: Any
@@ -119,15 +135,15 @@ class FittedCalls:
         """Begin.
 
         Args:
-            window: the window of the model; by default that of the settings, or of the catalogue.
-            conversations: the conversations to use, if they are shared.
-            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+            window: the window of the model; by default that of the settings or the catalogue.
+            conversations: conversations to share.
+            settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
         self.conversations = conversations or configured(window, **settings)
 
 
 def configured(window: Window | int | None = None, **options: Any) -> Conversations:
-    """Return the conversations of a program by its settings (`brim.yaml`, the environment); options override them.
+    """Return conversations with the settings of the program (`brim.yaml`, the environment), overridden by options.
 
     Raises:
         SourceError: a setting is invalid.
@@ -143,7 +159,7 @@ Call = TypeVar("Call", bound=FittedCall)
 def usage_of(
     prompt: int | None, answer: int | None, cached: int | None = None, cache_written: int | None = None
 ) -> dict[str, Any] | None:
-    """Return a usage as Responses reports it; `None` if the prompt is unknown.
+    """Return a usage in the format of Responses, or `None` if the size of the prompt is unknown.
 
     Args:
         prompt: tokens of the whole prompt.
@@ -164,15 +180,15 @@ def run(call: Call, send: Callable[[Call], Any], usage: Usage | None = None) -> 
     """Return the answer to a call.
 
     Args:
-        call: the call, which is made smaller if it is refused.
-        send: sends it. Any exception may be an overflow; other errors are raised as they are.
-        usage: reads the usage of the answer; without it, the caller reports it.
+        call: the call, which is made smaller after a refusal.
+        send: sends it; errors that are not overflows are raised unchanged.
+        usage: reads the usage of the answer; without it, the caller reports the usage.
     """
     while True:
         try:
             answer = send(call)
             break
-        except Exception as error:  # Providers have no common class of errors.
+        except Exception as error:  # Providers have no common error class.
             if not call.shrink(error):
                 raise
     if usage is not None:
@@ -186,7 +202,7 @@ async def arun(
     usage: Usage | None = None,
     thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> Any:
-    """Return the answer to a call, as `run` does; a smaller request is fitted in a thread."""
+    """Return the answer to a call, like `run`; a smaller request is fitted in a thread."""
     while True:
         try:
             answer = await send(call)
@@ -200,7 +216,7 @@ async def arun(
 
 
 def stream(call: Call, send: Callable[[Call], Iterable[Any]], usage: Usage) -> Iterator[Any]:
-    """Yield the events of the answer to a call; after the first event it is not called again."""
+    """Yield the events of the answer to a call; there is no retry after the first event."""
     begun, reported = False, None
     while True:
         try:
@@ -217,7 +233,7 @@ def stream(call: Call, send: Callable[[Call], Iterable[Any]], usage: Usage) -> I
 async def astream(
     call: Call, send: Callable[[Call], Awaitable[AsyncIterable[Any]]], usage: Usage | None = None
 ) -> AsyncIterator[Any]:
-    """Yield the events of the answer to a call, as `stream` does; a smaller request is fitted in a thread."""
+    """Yield the events of the answer to a call, like `stream`; a smaller request is fitted in a thread."""
     begun, reported = False, None
     while True:
         try:
@@ -232,26 +248,26 @@ async def astream(
 
 
 class ClientCall(FittedCall):
-    """A call that a client is about to make; one that fits is sent as it came.
+    """A call that a client is about to make; one that fits is sent unchanged.
 
-    The messages are recorded as copies, since callers change their own: marks for the provider's cache move from
-    message to message as a conversation grows.
+    Copies of the messages are recorded, since callers change theirs: cache marks move from message to message as a
+    conversation grows.
     """
 
     model_key = "model"
-    """The field that names the model."""
+    """The field with the name of the model."""
     sent: ClassVar[Collection[str] | None] = None
-    """The fields besides messages, system prompt and tools that reach the provider; `None` if all do."""
+    """The fields besides messages, system prompt and tools that are sent to the provider; `None` means all."""
 
     @classmethod
     def of(cls, values: Any, format: Format, conversations: Conversations, session: str | None = None) -> Self | None:
-        """Return a call that fits; `None` if its messages are not in its fields.
+        """Return a call that fits, or `None` if the fields do not contain the messages.
 
         Args:
             values: the fields of the body.
             format: the format of the messages.
             conversations: the conversations of the program.
-            session: the name of the conversation; without it, the one whose messages these begin with.
+            session: the name of the conversation; by default it is recognised by its first messages.
 
         Raises:
             DoesNotFit: the required messages exceed the budget.
@@ -265,7 +281,7 @@ class ClientCall(FittedCall):
             return cls(values, [{"role": "user", "content": given}], format, conversations, session)
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
             return None
-        # An iterator can be read but once.
+        # An iterator can be read only once.
         messages, tools = list(given), _listed(value_at(values, at)) if at else []
         values = changed(values, {(key,): messages, **({at: tools} if at and tools else {})})
         return cls(values, messages, format, conversations, session)
@@ -298,16 +314,16 @@ class ClientCall(FittedCall):
 
     @property
     def _limits(self) -> dict[Path, int]:
-        """The most tokens of the answer, by their places."""
+        """The limits of the answer in tokens, by path."""
         return {place: limit for place, limit in answer_limits(self._values).items() if isinstance(limit, int)}
 
     def made(self, raw: Any) -> Any:
-        """Return a message that brim made as the client takes it."""
+        """Return a message made by brim in the form that the client accepts."""
         return raw
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The fields to send, with the messages that fit."""
+        """The fields to send, with the fitted messages."""
         values, request = self._values, self.request
         if request.answer is not None:
             values = changed(values, lowered_limits(values, request.answer))
@@ -317,7 +333,7 @@ class ClientCall(FittedCall):
 
 
 def _given(value: Any) -> Any:
-    """Return a value; `None` if it is an object by which a client marks a field that was left out."""
+    """Return a value, or `None` for the object with which a client marks an omitted field."""
     return None if type(value).__name__ in ("NotGiven", "Omit") else value
 
 

@@ -1,7 +1,7 @@
 """Google ADK: a plugin that fits every request to the model.
 
-`App(..., plugins=[BrimPlugin()])` is all. The events of the session stay whole: only the contents of a request are
-fitted, before each call of a model.
+Use `App(..., plugins=[BrimPlugin()])`. The events of the session are not changed: only the contents of each request to
+a model are fitted.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import FittedCalls, TranslatedCall, usage_of
+from brim.integrations.calls import FittedCalls, OpenCalls, TranslatedCall, usage_of
 from brim.integrations.messages import (
     FrameworkMessage,
     KeptPart,
@@ -33,35 +32,32 @@ try:
 except ImportError as error:
     raise missing("google-adk") from error
 
-_MOST = 256
-"""Calls that wait for their answer, the oldest dropped first."""
-
 
 class BrimPlugin(FittedCalls, BasePlugin):
     """Fits each request into the model's window, records the reported usage, and retries a refused call once.
 
-    The session of the run and the agent name the conversation.
+    The conversation is named after the session of the run and the agent.
     """
 
     def __init__(self, window: Window | int | None = None, *, name: str = "brim", **options: Any) -> None:
         """Begin.
 
         Args:
-            window: the window of the model; by default that of the catalogue.
-            name: the plugin's name in the app.
-            options: further arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
+            window: the window of the model; by default that of the settings or the catalogue.
+            name: the name of the plugin in the app.
+            options: more arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
         """
         BasePlugin.__init__(self, name=name)
         FittedCalls.__init__(self, window, **options)
-        self._calls: OrderedDict[str, TranslatedCall] = OrderedDict()
+        self._calls: OpenCalls[TranslatedCall] = OpenCalls()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Leave in a request the contents that fit."""
+        """Replace the contents of a request by those that fit."""
         name = _session(callback_context)
         self._send(name, llm_request, await asyncio.to_thread(self._call, llm_request, name))
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
-        """Record the usage of an answer; of a stream, that of its end."""
+        """Record the usage in an answer or at the end of a stream."""
         usage = llm_response.usage_metadata
         if llm_response.partial or usage is None or not usage.prompt_token_count:
             return
@@ -99,18 +95,15 @@ class BrimPlugin(FittedCalls, BasePlugin):
         if call.request.changed:
             request.contents = call.messages
         self._calls[name] = call
-        self._calls.move_to_end(name)
-        while len(self._calls) > _MOST:
-            self._calls.popitem(last=False)
 
 
 def _session(context: Any) -> str:
-    """Return the name of a conversation: the session, and in it the branch or the agent."""
+    """Return the name of a conversation: the session, and the branch or the agent."""
     return f"{context.session.id}/{context.branch or context.agent_name}"
 
 
 def _system(instruction: Any) -> str:
-    """Return the text of a system instruction, in whichever form it comes."""
+    """Return the text of a system instruction in any form."""
     if instruction is None or isinstance(instruction, str):
         return instruction or ""
     if isinstance(instruction, list | tuple):
@@ -122,7 +115,7 @@ def _system(instruction: Any) -> str:
 
 
 def _tools(config: Any) -> list[dict[str, Any]]:
-    """Return the declared functions; the provider's own tools take nothing of the window."""
+    """Return the declared functions; the provider's own tools use no tokens."""
     tools = []
     for tool in config.tools or ():
         for declared in getattr(tool, "function_declarations", None) or ():
@@ -135,7 +128,7 @@ def _tools(config: Any) -> list[dict[str, Any]]:
 
 
 def _read(contents: Sequence[Any]) -> list[FrameworkMessage]:
-    """Return contents with their parts. Calls may have no id: a result then answers the first call of its name."""
+    """Return contents with their parts; a result without an id belongs to the first call of its name."""
     read: list[FrameworkMessage] = []
     waiting: dict[str, str] = {}
     for place, content in enumerate(contents):
@@ -152,7 +145,7 @@ def _read(contents: Sequence[Any]) -> list[FrameworkMessage]:
                 call_id = answer.id if answer.id in waiting else next(named, answer.id or key)
                 waiting.pop(call_id, None)
                 media = [_media(each.inline_data or each.file_data) for each in answer.parts or ()]
-                # A model reads the values as JSON, then the media.
+                # The model reads the values as JSON, then the media.
                 parts.append(FrameworkMessage("tool", (MessagePart("text", _values_text(answer)), *media), call_id))
             else:
                 parts.append(_part(part))
@@ -190,7 +183,7 @@ def _write(content: Any, kept: Sequence[KeptPart]) -> Any:
 
 
 def _write_part(part: Any, kept: KeptPart) -> Any:
-    """Return a copy of a part with its new content; a cut text loses its signature, which was of the whole."""
+    """Return a copy of a part with its new content; a cut text loses its signature."""
     if part is None:
         return types.Part(text=kept.text)
     if kept.inside is not None:
@@ -202,7 +195,7 @@ def _write_part(part: Any, kept: KeptPart) -> Any:
 
 
 def _write_answer(answer: Any, kept: Sequence[KeptPart]) -> Any:
-    """Return a copy of a function's answer: its values, then its media."""
+    """Return a copy of a function response: its values, then its media."""
     media = [answer.parts[each.at - 1] for each in kept if each.at]
     update: dict[str, Any] = {"parts": media or None}
     texts = [each for each in kept if not each.at]

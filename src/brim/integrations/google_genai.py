@@ -1,7 +1,7 @@
 """Fits the requests of a `google-genai` client: `generate_content`, its stream, chats and automatic function calls.
 
-The client sends everything through four methods of its API client, which get the body as JSON values: one for each of
-sync and async, whole answers and streams. brim replaces these four in a copy; the rest of the client is unchanged.
+The client sends everything through four methods of its API client, which take the body as JSON values: sync and async,
+whole answers and streams. brim replaces these four in a copy; the rest of the client is unchanged.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from brim.sessions.learning.usage import usage_in
 
 _NEEDED = ("request", "request_streamed", "async_request", "async_request_streamed")
 _PATH = re.compile(r"(?:.*/)?(?P<model>[^/:]+):(?:generateContent|streamGenerateContent)(?:\?.*)?")
-"""The path of a call of a model: `models/gemini-3-pro:generateContent`, with more before it on Vertex AI."""
+"""The path of a model call: `models/gemini-3-pro:generateContent`, with a prefix on Vertex AI."""
 
 
 def is_client(client: Any) -> bool:
-    """Return whether a client is one of `google-genai`."""
+    """Return whether this is a client of `google-genai`."""
     return all(callable(getattr(getattr(client, "_api_client", None), name, None)) for name in _NEEDED)
 
 
 def wrapped(client: Any, conversations: Conversations, session: str | None) -> Any:
     """Return a client whose requests fit; it shares the connections of the original."""
     made = _copied(client, client._api_client, _fitted_api(client._api_client, conversations, session))
-    made.brim, made._brim_original = conversations, client  # The original closes the connections when it is gone.
+    made.brim, made._brim_original = conversations, client  # The original closes the connections when deleted.
     return made
 
 
 def _copied(part: Any, old: Any, new: Any) -> Any:
-    """Return a part of a client with another API client in place of the old one."""
+    """Return a part of a client with the old API client replaced by the new one."""
     if part is old:
         return new
     if not hasattr(part, "__dict__") or not any(each is old for each in vars(part).values()):
@@ -46,7 +46,7 @@ def _copied(part: Any, old: Any, new: Any) -> Any:
 
 
 def _shared(part: Any) -> Any:
-    """Return a copy that does not close the connections when it is gone."""
+    """Return a copy that does not close the connections when deleted."""
     made = copy(part)
     if hasattr(made, "__del__"):
         made.__class__ = type(type(part).__name__, (type(part),), {"__del__": lambda _: None})
@@ -58,7 +58,7 @@ class GeminiCall(ClientCall):
 
     @classmethod
     def at(cls, path: str, values: Any, conversations: Conversations, session: str | None) -> Self | None:
-        """Return a call that fits; `None` if the path calls no model, or the body has no messages."""
+        """Return a call that fits, or `None` if the path does not call a model or the body has no messages."""
         found = _PATH.fullmatch(path)
         if found is None or not isinstance(values, dict):
             return None
@@ -80,7 +80,7 @@ CallOf = Callable[[str, Any], GeminiCall | None]
 
 
 def _usage(answer: Any) -> Any:
-    """Return the usage of an answer, or of a piece of a stream."""
+    """Return the usage in an answer or a chunk of a stream."""
     try:
         return usage_in(json.loads(answer.body)) if answer.body else None
     except ValueError:
@@ -88,7 +88,7 @@ def _usage(answer: Any) -> Any:
 
 
 def _fitted_api(api: Any, conversations: Conversations, session: str | None) -> Any:
-    """Return an API client that fits what it sends."""
+    """Return an API client whose requests fit."""
 
     def call_of(path: str, values: Any) -> GeminiCall | None:
         return GeminiCall.at(path, values, conversations, session)
@@ -97,7 +97,7 @@ def _fitted_api(api: Any, conversations: Conversations, session: str | None) -> 
     for name in _NEEDED:
         plain = getattr(
             getattr(api, name), "plain", getattr(api, name)
-        )  # One that is wrapped again is not fitted twice.
+        )  # A client that is wrapped twice is fitted once.
         fitted = (_async if name.startswith("async") else _sync)(plain, call_of, streams=name.endswith("streamed"))
         fitted.plain = plain  # type: ignore[attr-defined]
         setattr(made, name, fitted)
@@ -105,7 +105,7 @@ def _fitted_api(api: Any, conversations: Conversations, session: str | None) -> 
 
 
 def _sync(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Callable[..., Any]:
-    """Return the method that sends a request, and returns the answer or the pieces of it."""
+    """Return the method that sends a request and returns the answer or its chunks."""
 
     def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
         call = call_of(path, values)
@@ -117,13 +117,13 @@ def _sync(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Calla
 
 
 def _async(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Callable[..., Any]:
-    """Return the asynchronous method that sends a request, and returns the answer or the pieces of it."""
+    """Return the asynchronous method that sends a request and returns the answer or its chunks."""
 
     async def fitted(method: str, path: str, values: Any, *more: Any, **fields: Any) -> Any:
         call = await asyncio.to_thread(call_of, path, values)
         if call is None:
             return await plain(method, path, values, *more, **fields)
-        # A refusal comes with the call, before the first piece.
+        # A refusal is raised by the call, before the first chunk.
         usage = None if streams else _usage
         answer = await arun(call, lambda call: plain(method, path, call.body, *more, **fields), usage)
         return _reported(call, answer) if streams else answer
@@ -132,7 +132,7 @@ def _async(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Call
 
 
 async def _reported(call: GeminiCall, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """Yield the pieces of an answer, and report its usage at the end."""
+    """Yield the chunks of an answer, and report its usage at the end."""
     reported = None
     async for piece in pieces:
         reported = _usage(piece) or reported

@@ -1,7 +1,7 @@
-"""LangChain and LangGraph: a middleware that fits every call of the model.
+"""LangChain and LangGraph: a middleware that fits every model call.
 
-`create_agent(..., middleware=[BrimMiddleware()])` is all. The agent's state stays whole: only the messages that are
-sent to the model are fitted, before each call.
+Use `create_agent(..., middleware=[BrimMiddleware()])`. The agent's state is not changed: only the messages of each
+call are fitted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"
 class BrimMiddleware(FittedCalls, AgentMiddleware):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
-    The run's `thread_id` names the session.
+    The session is named after the run's `thread_id`.
     """
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
@@ -52,12 +52,12 @@ class BrimMiddleware(FittedCalls, AgentMiddleware):
         return await arun(call, lambda call: handler(_override(request, call)), _usage)
 
     def invoke(self, model: Any, messages: Sequence[Any], tools: Sequence[Any] = ()) -> Any:
-        """Return the answer of a model to the messages that fit, for a graph of your own."""
+        """Return the answer of a model to the fitted messages, for use in your own graph."""
         request = _request(model, messages, tools)
         return self.wrap_model_call(request, lambda sent: _bound(sent).invoke(_all_messages(sent)))
 
     async def ainvoke(self, model: Any, messages: Sequence[Any], tools: Sequence[Any] = ()) -> Any:
-        """Return the answer of a model to the messages that fit, for a graph of your own."""
+        """Return the answer of a model to the fitted messages, for use in your own graph."""
         request = _request(model, messages, tools)
         return await self.awrap_model_call(request, lambda sent: _bound(sent).ainvoke(_all_messages(sent)))
 
@@ -100,9 +100,9 @@ def _model_name(model: Any) -> str | None:
 
 
 def _thread() -> str | None:
-    """Return the name of the conversation: the thread of the run, and the agent's place in a bigger graph.
+    """Return the name of the conversation: the thread of the run, and the agent's nodes in a larger graph.
 
-    An agent that a tool runs has none, since several may run at a time.
+    An agent that is run by a tool has no name, since several may run at once.
     """
     try:
         config = get_config().get("configurable", {})
@@ -114,7 +114,7 @@ def _thread() -> str | None:
 
 
 def _tools(request: Any) -> list[dict[str, Any]]:
-    """Return the tools, and the schema of the answer, which is sent as a tool or like one."""
+    """Return the tools, and the schema of the answer, which is sent in a similar way."""
     tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
     form = request.response_format
     specs = getattr(form, "schema_specs", None) or filter(None, [getattr(form, "schema_spec", None)])
@@ -122,7 +122,7 @@ def _tools(request: Any) -> list[dict[str, Any]]:
 
 
 def _usage(answer: Any) -> dict[str, Any] | None:
-    """Return the usage that an answer reports; `None` if it reports none."""
+    """Return the usage in an answer, or `None`."""
     answer = getattr(answer, "model_response", answer)
     answers = [each for each in getattr(answer, "result", [answer]) if isinstance(each, AIMessage)]
     usage: Any = (answers[-1].usage_metadata if answers else None) or {}
@@ -136,7 +136,7 @@ def _usage(answer: Any) -> dict[str, Any] | None:
 
 
 def _read(message: BaseMessage) -> FrameworkMessage:
-    """Return a message with a part for each block, and one for each call that is not a block."""
+    """Return a message with a part for each block and for each call without a block."""
     calls = {call.get("id") or "": call for call in _calls(message)}
     parts = [read_block(block, calls) for block in _blocks(message)]
     shown = {part.id for part in parts if part.kind == "call"}

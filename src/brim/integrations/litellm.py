@@ -1,15 +1,13 @@
 """LiteLLM: a callback that fits every call, in the SDK, in a Router and in the proxy.
 
-LiteLLM runs its callbacks once for each attempt, when the deployment is chosen and nothing is sent yet. A call is
-fitted there, so the model is the real one and a fallback to a smaller model is fitted anew. A plain
-`litellm.completion`, which is sync, runs no callback: `hook.completion` takes its place.
+LiteLLM runs callbacks for each attempt, after choosing the deployment and before sending. So the model is known, and a
+fallback to a smaller model is fitted again. The sync `litellm.completion` runs no callback: use `hook.completion`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import warnings
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -17,7 +15,7 @@ from uuid import uuid4
 
 from brim.errors import InvalidType
 from brim.integrations import missing
-from brim.integrations.calls import ClientCall, arun, configured, run
+from brim.integrations.calls import ClientCall, OpenCalls, arun, configured, run
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
@@ -38,21 +36,19 @@ _FORMATS: dict[str, Format] = {
     "anthropic_messages": "anthropic",
 }
 """The format of the messages by the type of the call."""
-_MOST = 4_096
-"""Calls that are remembered, the oldest dropped first: nothing is reported for a call that was given up."""
 _ID = "litellm_call_id"
 _fitted: ContextVar[bool] = ContextVar("brim_fitted", default=False)
-"""Whether the hook itself makes the call, and has fitted it."""
+"""Whether the hook makes the call itself, already fitted."""
 
 
 class LiteLLMCall(ClientCall):
-    """A call whose other fields are those of LiteLLM and of its proxy, which no provider sees."""
+    """A call whose other fields are mostly those of LiteLLM, which are not sent to the provider."""
 
     sent = ("response_format", "prediction", "tool_choice", "text", "output_config", "guided_json")
 
 
 class BrimHook(CustomLogger):
-    """Put it into `litellm.callbacks`, or name it in the proxy's `config.yaml`."""
+    """A callback for `litellm.callbacks`, or for the `config.yaml` of the proxy."""
 
     def __init__(
         self, window: Window | int | None = None, *, store: Store | str | None = None, **settings: Any
@@ -60,10 +56,9 @@ class BrimHook(CustomLogger):
         """Begin with no conversations.
 
         Args:
-            window: the window of the models and the share of it that a prompt may use; by default that of the
-                settings, or the window of each model.
+            window: the window of the models; by default that of the settings, or of each model.
             store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory.
-            settings: further arguments of `Conversations`: `meter`, `summarise`, `on_notice`, ...
+            settings: more arguments of `Conversations`: `meter`, `summarise`, `on_notice`, ...
 
         Raises:
             StoreError: the store cannot be opened.
@@ -71,9 +66,9 @@ class BrimHook(CustomLogger):
         super().__init__()
         self.brim: Conversations = configured(window, store=store, **settings)
         """The conversations: `hook.brim.last.receipt`, `hook.brim.sessions`."""
-        self._open: OrderedDict[str, ClientCall] = OrderedDict()
-        """Calls whose usage is not reported yet."""
-        self._headers: OrderedDict[str, dict[str, str]] = OrderedDict()
+        self._open: OpenCalls[ClientCall] = OpenCalls()
+        """Calls whose usage is not yet reported."""
+        self._headers: OpenCalls[dict[str, str]] = OpenCalls()
         self._warned = False
 
     def completion(self, **fields: Any) -> Any:
@@ -101,9 +96,9 @@ class BrimHook(CustomLogger):
             _fitted.reset(token)
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """Return the fields of a call that fits; LiteLLM runs it for each attempt."""
+        """Return the fields of a fitted call, for each attempt."""
         format = _FORMATS.get(str(getattr(call_type, "value", call_type)))
-        if format is None or _fitted.get() or kwargs.get(_ID) in self._open:  # a call inside a call is fitted already
+        if format is None or _fitted.get() or kwargs.get(_ID) in self._open:  # An inner call is already fitted.
             return None
         call = await asyncio.to_thread(self._call, _with_model(kwargs), format)
         if call is None:
@@ -111,36 +106,36 @@ class BrimHook(CustomLogger):
         return {**kwargs, **{key: call.fields[key] for key in ("messages", "input") if key in call.fields}}
 
     async def async_post_call_success_deployment_hook(self, request_data: Any, response: Any, *_: Any) -> None:
-        """Record the usage of an answer; LiteLLM runs it."""
+        """Record the usage of an answer."""
         self._answered(request_data, response)
 
     async def async_post_call_failure_deployment_hook(
         self, request_data: Mapping[str, Any], exception: Exception, *_: Any, **__: Any
     ) -> None:
-        """Learn from a refusal, so that the next attempt is smaller; LiteLLM runs it."""
+        """Learn from a refusal, so that the next attempt is smaller."""
         call = None if _fitted.get() else self._open.pop(str(request_data.get(_ID)), None)
         if call is not None:
             await asyncio.to_thread(call.shrink, exception)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Any) -> None:  # noqa: ARG002
-        """Warn, once, of a call that no callback could fit; LiteLLM runs it."""
+        """Warn once about a call that no callback could fit."""
         if not self._warned and kwargs.get("call_type") == "completion" and kwargs.get(_ID) not in self._open:
             self._warned = True
             problem = "litellm.completion runs no callback before it sends, so this call is not fitted"
             warnings.warn(f"{problem}: call hook.completion, or await litellm.acompletion", stacklevel=2)
 
     def log_success_event(self, kwargs: Any, response_obj: Any, *_: Any, **__: Any) -> None:
-        """Record the usage of a streamed answer; LiteLLM runs it."""
+        """Record the usage of a streamed answer."""
         self._answered(kwargs, response_obj)
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, *_: Any, **__: Any) -> None:
-        """Record the usage of a streamed answer; LiteLLM runs it."""
+        """Record the usage of a streamed answer."""
         self._answered(kwargs, response_obj)
 
     async def async_post_call_response_headers_hook(
         self, data: dict[str, Any], *_: Any, **__: Any
     ) -> dict[str, str] | None:
-        """Return headers of the answer that describe the fit; LiteLLM's proxy runs it."""
+        """Return headers that describe the fit, for the answer of the proxy."""
         return self._headers.get(str(data.get(_ID)))
 
     def _own_call(self, fields: Mapping[str, Any]) -> ClientCall:
@@ -150,18 +145,15 @@ class BrimHook(CustomLogger):
         return call
 
     def _call(self, fields: Mapping[str, Any], format: Format) -> ClientCall | None:
-        """Return a call that fits, and remember it by its id; `None` if its messages are not in its fields."""
+        """Return a fitted call and remember it by its id, or `None` if the fields do not contain the messages."""
         call = LiteLLMCall.of(fields, format, self.brim, _session(fields))
         if call is not None and fields.get(_ID) is not None:
             key = str(fields[_ID])
             self._open[key], self._headers[key] = call, _headers(call.request)
-            for known in (self._open, self._headers):
-                while len(known) > _MOST:
-                    known.popitem(last=False)
         return call
 
     def _answered(self, fields: Mapping[str, Any], response: Any) -> Any:
-        """Record the usage of an answer, once, if it is the provider's; a stream has none before it ends."""
+        """Record the usage of an answer once, if the provider counted it."""
         usage = response.get("usage") if isinstance(response, Mapping) else getattr(response, "usage", None)
         if usage is not None and (call := self._open.pop(str(fields.get(_ID)), None)) and _is_counted(fields, usage):
             call.answered(usage)
@@ -172,7 +164,7 @@ def _with_model(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a call with its model, which may be a positional argument.
 
     Raises:
-        InvalidType: the messages are a positional argument, which no callback can change.
+        InvalidType: the messages are a positional argument, which callbacks cannot change.
     """
     log = kwargs.get("litellm_logging_obj")
     if not any(key in kwargs for key in ("messages", "input")) and getattr(log, "messages", None):
@@ -181,7 +173,7 @@ def _with_model(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _session(fields: Mapping[str, Any]) -> str | None:
-    """Return the session that a call names; the keys of a proxy share none."""
+    """Return the name of a call's session; keys of a proxy do not share sessions."""
     metadata = [each for key in ("litellm_metadata", "metadata") if isinstance(each := fields.get(key), Mapping)]
     names = [fields.get("litellm_session_id"), *(each.get("session_id") for each in metadata)]
     name = next((str(each) for each in names if each), None)
@@ -203,7 +195,7 @@ def _headers(request: FittedRequest) -> dict[str, str]:
 
 
 def _is_counted(fields: Mapping[str, Any], usage: Any) -> bool:
-    """Return whether the provider has counted; LiteLLM estimates what a chat stream does not report."""
+    """Return whether the usage is the provider's; LiteLLM estimates that of a stream without usage."""
     values = usage if isinstance(usage, Mapping) else vars(usage)
     if not (values.get("prompt_tokens") or values.get("input_tokens")):
         return False
@@ -213,7 +205,7 @@ def _is_counted(fields: Mapping[str, Any], usage: Any) -> bool:
 
 
 def __getattr__(name: str) -> BrimHook:
-    """Return `hook`, made from the settings, for a proxy whose configuration names it."""
+    """Return `hook`, created with the settings, for the configuration of a proxy."""
     if name != "hook":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: BrimHook = globals().setdefault("hook", BrimHook())

@@ -1,7 +1,7 @@
-"""LlamaIndex: a model that gets only what fits.
+"""LlamaIndex: a model that fits its messages.
 
-An agent keeps the calls of a run outside of its memory until the run ends, so a memory cannot keep the run within the
-window. `BrimLLM` wraps the model, where messages, system prompt and tools are all known.
+An agent keeps the calls of a run outside its memory until the run ends, so a custom memory cannot keep the run within
+the window. `BrimLLM` wraps the model, which gets the messages, the system prompt and the tools.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MEDIA = {
 
 
 class BrimLLM(FunctionCallingLLM):
-    """A model that gets what fits its window: the usage is recorded, and a refused call is retried once."""
+    """A model whose calls fit its window. The usage is recorded, and a refused call is retried once."""
 
     llm: SerializeAsAny[LLM]
     _conversations: Conversations = PrivateAttr()
@@ -74,10 +74,10 @@ class BrimLLM(FunctionCallingLLM):
 
         Args:
             llm: the model.
-            window: its window; by default that of the catalogue.
-            session: the name of the conversation; without it, the one whose messages a call begins with.
-            conversations: the conversations to use, if they are shared.
-            settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+            window: its window; by default that of the settings or the catalogue.
+            session: the name of the conversation; by default it is recognised by its first messages.
+            conversations: conversations to share.
+            settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
         super().__init__(
             llm=llm, callback_manager=llm.callback_manager, pydantic_program_mode=llm.pydantic_program_mode
@@ -86,7 +86,7 @@ class BrimLLM(FunctionCallingLLM):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that LlamaIndex knows it by."""
+        """Return the name of the class for LlamaIndex."""
         return "BrimLLM"
 
     @property
@@ -100,38 +100,38 @@ class BrimLLM(FunctionCallingLLM):
         return self.llm.metadata
 
     def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
-        """Call the model with the messages that fit."""
+        """Call the model with the fitted messages."""
         return run(self._call(messages, kwargs), lambda call: self.llm.chat(call.messages, **kwargs), _usage)
 
     async def achat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
-        """Call the model with the messages that fit; the fit runs in a thread."""
+        """Call the model with the fitted messages; the fit runs in a thread."""
         call = await asyncio.to_thread(self._call, messages, kwargs)
         return await arun(call, lambda call: self.llm.achat(call.messages, **kwargs), _usage)
 
     def stream_chat(self, messages: Sequence[Any], **kwargs: Any) -> Iterator[Any]:
-        """Call the model with the messages that fit, and yield its answer as it comes."""
+        """Call the model with the fitted messages, and yield the answer as a stream."""
         call = self._call(messages, kwargs)
         return stream(call, lambda call: self.llm.stream_chat(call.messages, **kwargs), _usage)
 
     async def astream_chat(self, messages: Sequence[Any], **kwargs: Any) -> AsyncIterator[Any]:
-        """Call the model with the messages that fit, and return its answer as it comes."""
+        """Call the model with the fitted messages, and return the answer as a stream."""
         call = await asyncio.to_thread(self._call, messages, kwargs)
         return astream(call, lambda call: self.llm.astream_chat(call.messages, **kwargs), _usage)
 
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text to the model as it is."""
+        """Pass a text to the model unchanged."""
         return self.llm.complete(prompt, formatted=formatted, **kwargs)
 
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text to the model as it is."""
+        """Pass a text to the model unchanged."""
         return await self.llm.acomplete(prompt, formatted=formatted, **kwargs)
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text to the model as it is."""
+        """Pass a text to the model unchanged."""
         return self.llm.stream_complete(prompt, formatted=formatted, **kwargs)
 
     async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
-        """Pass a text to the model as it is."""
+        """Pass a text to the model unchanged."""
         return await self.llm.astream_complete(prompt, formatted=formatted, **kwargs)
 
     def get_tool_calls_from_response(self, response: Any, **kwargs: Any) -> Any:
@@ -157,7 +157,7 @@ class BrimLLM(FunctionCallingLLM):
 
 
 def _usage(answer: Any) -> Any:
-    """Return the usage that an answer reports; `None` if it reports none that is known."""
+    """Return the usage in an answer in a known format, or `None`."""
     raw = plain(getattr(answer, "raw", None))
     usage = plain(raw.get("usage") if isinstance(raw, Mapping) else None) or getattr(answer, "additional_kwargs", None)
     known = isinstance(usage, Mapping) and any(usage.get(key) for key in ("prompt_tokens", "input_tokens"))
@@ -165,7 +165,7 @@ def _usage(answer: Any) -> Any:
 
 
 def _read(messages: Sequence[Any]) -> list[FrameworkMessage]:
-    """Return messages with their parts. Calls may have no id: a result then answers the first that waits."""
+    """Return messages with their parts; a result without an id belongs to the first open call."""
     read, waiting = [], list[str]()
     for place, message in enumerate(messages):
         role, call_id = _ROLES.get(message.role.value, "user"), ""
@@ -180,7 +180,7 @@ def _read(messages: Sequence[Any]) -> list[FrameworkMessage]:
 
 
 def _parts(message: Any, place: int) -> list[MessagePart]:
-    """Return a part for each block, and one for each call that is not a block."""
+    """Return a part for each block and for each call without a block."""
     parts = [_part(block, f"{place}.{at}") for at, block in enumerate(message.blocks)]
     shown = {part.id for part in parts if part.kind == "call"}
     for call in _calls(message):
@@ -193,7 +193,7 @@ def _parts(message: Any, place: int) -> list[MessagePart]:
 
 
 def _calls(message: Any) -> list[Any]:
-    """Return the calls that older integrations of models keep outside of the blocks."""
+    """Return the calls that older model integrations keep outside the blocks."""
     return [plain(call) for call in message.additional_kwargs.get("tool_calls") or ()]
 
 
@@ -213,13 +213,13 @@ def _part(block: Any, key: str) -> MessagePart:
 
 
 def _address(block: Any, data: Any) -> str:
-    """Return the address of media, or their data as one."""
+    """Return the URL of media, or their data as a data URI."""
     if block.url:
         return str(block.url)
     if isinstance(data, IOBase):
         data.seek(0)
         return data_uri(None, data.read())
-    if data:  # It is encoded already.
+    if data:  # Already encoded.
         return f"data:application/octet-stream;base64,{data.decode()}"
     return data_uri(None, Path(block.path).read_bytes() if block.path else b"")
 
@@ -242,7 +242,7 @@ def _write_call(call: dict[str, Any], text: str | None) -> dict[str, Any]:
 
 
 def _write_block(block: Any, kept: KeptPart) -> Any:
-    """Return a copy of a block with its new text; a block that has no text is replaced by one."""
+    """Return a copy of a block with its new text; a block without text is replaced by a text."""
     text = kept.text or ""
     if isinstance(block, ToolCallBlock):
         arguments = text if isinstance(block.tool_kwargs, str) else json.loads(text)

@@ -1,7 +1,7 @@
-"""An MCP server by which any agent counts, fits and looks after its own context, over standard input and output.
+"""An MCP server with which an agent counts, fits and manages its context, over standard input and output.
 
-Requests are not trusted: names of models are looked up and never opened as files, sections contain texts and no file
-names, and nothing is read or written but the request and the store that the server was started with.
+Requests are not trusted: a model name is never opened as a file, sections contain text and no file names, and the
+server reads and writes nothing but its store.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ except ImportError as error:
     raise missing("mcp") from error
 
 MOST_BYTES = 8 * 1024 * 1024
-"""Bytes of one request."""
+"""The most bytes of a request."""
 _RECALLED = 4_000
-"""Tokens of a recalled text, if the call sets no limit."""
+"""The default limit of a recalled text, in tokens."""
 _INSTRUCTIONS = (
-    "Counts and fits prompts to a token budget. count: tokens of a text or a request. fit: the messages or the sections"
-    " that fit, legal and with a receipt. Of a recorded conversation, room: how much is left. status: what takes it."
-    " recall: dropped text. compact: make room now. restart: start afresh with a hand-over."
+    "Counts and fits prompts to a token budget. count: tokens of a text or a request. fit: messages or sections that"
+    " fit, valid for the provider, with a receipt. For recorded conversations, room: tokens left. status: tokens by"
+    " category. recall: dropped text. compact: make room now. restart: start again with a hand-over."
 )
 _STORE = "brim mcp --store sqlite:///brim.db"
 _RECORDED = "one that was recorded by brim.wrap, an integration, a Session or a Loop"
 _HANDED_OVER = 4
-"""The part of the budget that a hand-over takes at most, as in a loop."""
+"""A hand-over is limited to a quarter of the budget, as in a loop."""
 _SECTION = tuple(slot.name for slot in fields(Section))
 
 Messages = Annotated[
@@ -60,14 +60,14 @@ Messages = Annotated[
 Tools = Annotated[list[Any] | None, Field(description="The tool definitions of the request.")]
 System = Annotated[str | list[Any] | None, Field(description="The system prompt, if it is not one of the messages.")]
 Model = Annotated[
-    str | None, Field(description="The model whose tokens count, such as gpt-5, or a unit such as chars.")
+    str | None, Field(description="The model whose tokens are counted, such as gpt-5, or a unit such as chars.")
 ]
-Budget = Annotated[int | None, Field(description="Tokens of the whole prompt; by default the window of the model.")]
-Name = Annotated[str | None, Field(description="The id of a session; by default the one that was last written.")]
+Budget = Annotated[int | None, Field(description="Tokens for the whole prompt; by default the window of the model.")]
+Name = Annotated[str | None, Field(description="The id of a session; by default the newest.")]
 
 
 def _answering(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a tool that reports an error of brim by its message."""
+    """Return a tool that reports errors of brim as tool errors."""
 
     @wraps(tool)
     def answering(*args: Any, **fields: Any) -> Any:
@@ -83,7 +83,7 @@ class Offer:
     """The tools of the server, with a store or without one."""
 
     def __init__(self, sessions: ReadableSessions | None) -> None:
-        """Offer the tools; `sessions` are those that were recorded."""
+        """Serve the recorded sessions, if any."""
         self._sessions = sessions
 
     def count(
@@ -95,7 +95,7 @@ class Offer:
         system: System = None,
         model: Model = None,
     ) -> dict[str, Any]:
-        """Count the tokens of a text, or of a whole request: framing, tool schemas and images included."""
+        """Count the tokens of a text or of a whole request, including framing, tool schemas and images."""
         name = _meter_name(model)
         if messages is not None:
             counted = _request({"messages": messages, "tools": tools, "system": system}).tally(name)
@@ -116,7 +116,7 @@ class Offer:
             list[dict[str, Any]] | None,
             Field(
                 description="Parts of a prompt instead of messages: each with name and content (a text or a list of"
-                " texts), and as wished priority (required, high, medium, low), floor, ceiling, keep."
+                " texts), and optionally priority (required, high, medium, low), floor, ceiling, keep."
             ),
         ] = None,
         budget: Budget = None,
@@ -124,7 +124,7 @@ class Offer:
         tools: Tools = None,
         system: System = None,
     ) -> dict[str, Any]:
-        """Fit messages or sections to a budget: the result counts at most that, with a receipt of what was dropped."""
+        """Fit messages or sections to a budget, and return them with a receipt of what was dropped."""
         known = None if model is None else _meter_name(model)
         if (messages is None) == (sections is None):
             raise InvalidValue("messages", messages, "set, unless sections are")
@@ -137,7 +137,7 @@ class Offer:
         return {"text": made.text, "receipt": made.receipt.to_dict()}
 
     def room(self, *, session: Name = None) -> dict[str, Any]:
-        """Tell how much room is left in a recorded conversation: tokens used, the budget, and what is left of it."""
+        """Return the tokens used, the budget and the tokens left of a recorded conversation."""
         found = self._readable().overview(session)
         row = found.current or next(iter(found.gateway), None)
         if row is None:
@@ -147,7 +147,7 @@ class Offer:
         return {"session": row.id, "used": used, "budget": budget, "left": None if budget is None else budget - used}
 
     def compact(self, *, session: Name = None) -> dict[str, Any]:
-        """Compact a recorded conversation now: older turns give way to a summary in its next prompt."""
+        """Compact a recorded conversation now: its next prompt has a summary in place of older turns."""
         opened = self._open(session)
         before = opened.status().used
         opened.compact()
@@ -156,12 +156,12 @@ class Offer:
     def restart(
         self,
         *,
-        goal: Annotated[str, Field(description="The goal of the work that goes on, in your own words.")],
+        goal: Annotated[str, Field(description="The goal of the remaining work, in your own words.")],
         session: Name = None,
     ) -> str:
-        """Start a recorded conversation afresh: its next prompt begins with the hand-over that this returns.
+        """Restart a recorded conversation: its next prompt begins with the hand-over that this returns.
 
-        The hand-over has the goal, rules, what was done, what is open, and where to look; all else can be recalled.
+        The hand-over has the goal, rules, what was done, what is open, and where to look; other text can be recalled.
         """
         opened = self._open(session)
         limit = max(1, opened.budget // _HANDED_OVER)
@@ -171,7 +171,7 @@ class Offer:
         return text
 
     def status(self, *, session: Name = None) -> dict[str, Any]:
-        """Show how full a recorded conversation is: by category, with its peak, warnings and compactions."""
+        """Return how full a recorded conversation is, by category, with its peak, warnings and compactions."""
         return self._readable().overview(session).to_dict()
 
     def recall(
@@ -182,12 +182,12 @@ class Offer:
         session: Name = None,
         limit: Annotated[int, Field(description="The most tokens of the answer.", ge=1)] = _RECALLED,
     ) -> str:
-        """Recall text that was dropped from a prompt: by its handle, or by words."""
+        """Return text that was dropped from a prompt, by its handle or by a search."""
         texts = self._readable().texts(session)
         return answered({"handle": handle, "query": query}, texts, limit, meter(DEFAULT))
 
     def _open(self, session: str | None) -> Session:
-        """Return a recorded session, to be changed; the program that has it goes on from there."""
+        """Return a recorded session to change; its program continues from the new state."""
         readable = self._readable()
         found = readable.overview(session).current
         if found is None:
@@ -204,8 +204,8 @@ def server(store: Store | None = None, sessions: Sequence[str] = ()) -> MCPServe
     """Return the server with its tools.
 
     Args:
-        store: the store in which the conversations are recorded.
-        sessions: the ids of the sessions that they read; without any, all sessions but those of a gateway's clients.
+        store: the store with the recorded conversations.
+        sessions: the ids of the sessions to serve; by default all except those of a gateway's clients.
     """
     made = MCPServer("brim", instructions=_INSTRUCTIONS, version=version("brim"), log_level="WARNING")
     offer = Offer(ReadableSessions(store, sessions) if store is not None else None)
@@ -220,7 +220,7 @@ def run(store: Store | None = None, sessions: Sequence[str] = ()) -> None:
 
 
 def _meter_name(name: str | None) -> str:
-    """Return the name of a meter, which must not be a file of this machine.
+    """Return the name of a meter, which must not be a file.
 
     Raises:
         UnknownName: the name is unknown.
@@ -231,14 +231,14 @@ def _meter_name(name: str | None) -> str:
 
 
 def _meter_option(name: str | None, budget: int | None) -> dict[str, Any]:
-    """Return the argument that names the meter: a model, or a unit or vocabulary, which has no window."""
+    """Return the argument for the meter: a model, or a unit or vocabulary, which have no window."""
     if name is None or name not in (*UNITS, *VOCABULARIES, *FAMILIES):
         return {"model": name} if name is not None or budget is None else {"meter": DEFAULT}
     return {"meter": name}
 
 
 def _request(given: Mapping[str, Any]) -> RequestBody:
-    """Return the request of some fields, read as that of a file is."""
+    """Return the request with these fields, read like that of a file."""
     text = json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
     _check_size(text)
     return request_of(body_of(text, "the request", MESSAGE_KEYS))

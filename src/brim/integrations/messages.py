@@ -1,8 +1,8 @@
-"""Translates the messages of a framework to a provider's wire format, and what a fit kept of them back.
+"""Translates the messages of a framework to a provider's wire format, and the fitted messages back.
 
-A framework reads each of its messages into parts. In the wire format every message and every part carries its place,
-which is neither counted nor sent: whatever brim cuts, clears or drops, the original is found again and keeps
-everything that was not cut. `read_block` and `write_block` are for frameworks whose messages have a provider's blocks.
+The module of a framework reads each message into parts. In the wire format, every message and part carries its
+position, which is neither counted nor sent. So the original is found again, and keeps everything that was not cut.
+`read_block` and `write_block` are for frameworks whose messages contain a provider's blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from brim.sessions.conversations.request import FittedRequest
 from brim.wire import Format
 
 _PLACE, _PART = "place", "part"
-"""Keys of the place of a message and of a part; neither is counted."""
+"""The keys of the position of a message and of a part; neither is counted."""
 
 
 class MessagePart(NamedTuple):
@@ -69,7 +69,7 @@ class Translation(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A part that is a message itself, or the run of parts between two of these."""
+    """A part that is itself a message, or the run of parts between two such parts."""
 
     place: int
     """The index of the framework's message."""
@@ -80,17 +80,17 @@ class _Run(NamedTuple):
 
     @property
     def role(self) -> str:
-        """The role in a message of Anthropic, where tool results are the user's."""
+        """The role in Anthropic's format, where tool results have the role of the user."""
         return "user" if self.message.role == "tool" else self.message.role
 
 
 def format_for(model: str | None) -> Format:
-    """Return the wire format whose rules the model's provider has: `openai` or `anthropic`."""
+    """Return the wire format of the model's provider: `openai` or `anthropic`."""
     return "anthropic" if model is not None and "claude" in model.casefold() else "openai"
 
 
 def to_wire(messages: Sequence[FrameworkMessage], format: Format) -> list[dict[str, Any]]:
-    """Return messages in the wire format `openai` or `anthropic`, each with its place."""
+    """Return messages in the wire format `openai` or `anthropic`, each with its position."""
     write = _anthropic if format == "anthropic" else _chat
     return [{**write(runs), _PLACE: at} for at, runs in enumerate(_wire_runs(messages, format))]
 
@@ -102,11 +102,11 @@ def from_wire(
     originals: Sequence[Any],
     translation: Translation,
 ) -> list[Any]:
-    """Return what a request sends as messages of the framework; unchanged ones are the originals.
+    """Return the messages of a fitted request as messages of the framework; unchanged ones are the originals.
 
     Args:
-        request: the request that was made of `to_wire(messages, format)`.
-        messages: the framework's messages as they were read.
+        request: the fitted request made from `to_wire(messages, format)`.
+        messages: the framework's messages, read into parts.
         format: the wire format.
         originals: the framework's messages, one for each.
         translation: writes changed messages.
@@ -137,7 +137,7 @@ def write_parts(kept: Sequence[KeptPart], contents: Sequence[Any], write: Callab
     Args:
         kept: what was kept.
         contents: the framework's parts, one for each that was read.
-        write: returns a copy of a part with its new text; it gets `None` for a text that brim added.
+        write: returns a copy of a part with its new text; the part is `None` for a text that brim added.
     """
     return [
         write(None, each)
@@ -150,7 +150,7 @@ def write_parts(kept: Sequence[KeptPart], contents: Sequence[Any], write: Callab
 
 
 def joined_text(kept: Sequence[KeptPart], text: str) -> str:
-    """Return what was kept of a message whose only part is this text, as one text."""
+    """Return the kept parts of a message with a single text as one text."""
     return "\n\n".join(text if each.text is None else each.text for each in kept)
 
 
@@ -163,7 +163,7 @@ def json_values(text: str) -> Any:
 
 
 def _wire_runs(messages: Sequence[FrameworkMessage], format: Format) -> list[list[_Run]]:
-    """Return the runs of parts in each message of the wire format: one in Chat Completions, several in Anthropic."""
+    """Return the runs of parts in each message of the wire format: one in Chat Completions, several in Anthropic's."""
     runs: list[_Run] = []
     for place, message in enumerate(messages):
         if not message.parts:
@@ -180,7 +180,7 @@ def _wire_runs(messages: Sequence[FrameworkMessage], format: Format) -> list[lis
 
 
 def _chat(runs: Sequence[_Run]) -> dict[str, Any]:
-    """Return a message of Chat Completions, which has calls and thinking outside of the content."""
+    """Return a message of Chat Completions, where calls and thinking are not part of the content."""
     message = runs[0].message
     content: list[tuple[int, MessagePart]] = []
     thoughts: list[str] = []
@@ -207,7 +207,7 @@ def _chat(runs: Sequence[_Run]) -> dict[str, Any]:
 
 
 def _anthropic(runs: Sequence[_Run]) -> dict[str, Any]:
-    """Return a message of Anthropic; a system prompt is counted wherever it stands."""
+    """Return a message in Anthropic's format; a system prompt is counted anywhere."""
     blocks: list[Any] = []
     for at, run in enumerate(runs):
         if run.message.role == "tool":
@@ -268,7 +268,7 @@ def _whole(run: _Run) -> list[KeptPart]:
 
 
 def _kept(raw: Mapping[str, Any], runs: Sequence[_Run]) -> list[KeptPart]:
-    """Return what a message of the wire format kept of the parts of the framework's message."""
+    """Return the parts of the framework's message that are left in a message of the wire format."""
     content = raw.get("content") or ""
     contents: list[Any] = [None] * len(runs)
     added: list[KeptPart] = []
@@ -317,7 +317,7 @@ def _kept_run(raw: Mapping[str, Any], run: _Run, content: str | list[Any] | None
 
 
 def _block_text(block: Mapping[str, Any], part: MessagePart) -> str:
-    """Return the text of a part of which the block is kept."""
+    """Return the text of a kept block."""
     if part.kind == "text":
         return str(block.get("text") or "")
     if part.kind != "call":
@@ -337,8 +337,8 @@ def read_block(block: Any, calls: Mapping[str, Any]) -> MessagePart:
 
     Args:
         block: a text, or a block in the format of Chat Completions, Responses, Anthropic or LangChain.
-        calls: the calls of the message by their ids, each with its `name` and `args`; the block of an unknown call is
-            counted as its JSON.
+        calls: the calls of the message by id, each with `name` and `args`; the block of an unknown call is counted as
+            JSON.
     """
     if isinstance(block, str):
         return MessagePart("text", block)
@@ -371,7 +371,7 @@ def read_call(call: Mapping[str, Any]) -> MessagePart:
 
 
 def write_block(block: Any, kept: KeptPart) -> Any:
-    """Return a copy of a block with its new text; a block that has no text is replaced by one."""
+    """Return a copy of a block with its new text; a block without text is replaced by a text."""
     text = kept.text or ""
     if isinstance(block, str):
         return text
@@ -383,17 +383,17 @@ def write_block(block: Any, kept: KeptPart) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON; a text stays as it is, and objects that JSON does not know become texts."""
+    """Return a value as JSON; a string is returned as is, and other objects as their strings."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def data_uri(kind: str | None, data: bytes | None) -> str:
-    """Return data as an address."""
+    """Return data as a data URI."""
     return f"data:{kind or 'application/octet-stream'};base64,{base64.b64encode(data or b'').decode()}"
 
 
 def _address(block: dict[str, Any]) -> str:
-    """Return the address of media, or their data as one."""
+    """Return the URL of media, or their data as a data URI."""
     inner = next((block[key] for key in ("source", "file") if isinstance(block.get(key), dict)), block)
     url = next((inner[key] for key in ("url", "file_url", "file_id") if isinstance(inner.get(key), str)), "")
     data = next((inner[key] for key in ("base64", "data", "file_data") if isinstance(inner.get(key), str)), "")

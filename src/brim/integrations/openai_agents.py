@@ -1,8 +1,7 @@
-"""OpenAI Agents SDK: a filter that fits the input of every call.
+"""OpenAI Agents SDK: a filter that fits the input of every model call.
 
-`RunConfig(call_model_input_filter=fit)` with `fit = fit_input()` is all; `hooks=fit.hooks` also records the reported
-usage, and `model_provider=fit.provider()` retries a refused call. The items of a run stay whole: only the input of
-the model is fitted, before each call.
+Use `fit = fit_input()` and `RunConfig(call_model_input_filter=fit)`. `hooks=fit.hooks` also records the reported usage,
+and `model_provider=fit.provider()` retries refused calls. The items of a run are not changed, only the model's input.
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ def fit_input(
     """Return a filter for `RunConfig(call_model_input_filter=...)`.
 
     Args:
-        given: the window of the models, or the conversations to use; by default the windows of the catalogue.
-        model: the model that is called, if it is not the agent's own.
-        session: the name of the conversation, for a filter that serves only one.
-        settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+        given: the window of the models, or conversations to share; by default the windows of the catalogue.
+        model: the model that is called, if it is not the agent's.
+        session: the name of the conversation, for a filter with only one.
+        settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
     """
     conversations = given if isinstance(given, Conversations) else configured(given, **settings)
     return FitInput(conversations, model, session)
@@ -66,18 +65,18 @@ class FitInput:
         self._model, self._session = model, session
         self._current: CurrentCall = ContextVar("brim_current_call", default=None)
         self.hooks = FitHooks(self._current)
-        """Hooks for `Runner.run(..., hooks=...)`: the reported usage corrects the count."""
+        """Hooks for `Runner.run(..., hooks=...)` that record the reported usage."""
 
     def model(self, model: Model) -> FitModel:
-        """Return a model that is called once more, with a smaller input, if it refuses one as too long."""
+        """Return a model that retries a call once with a smaller input after an overflow."""
         return FitModel(model, self._current)
 
     def provider(self, provider: ModelProvider | None = None) -> FitProvider:
-        """Return a provider of such models, for `RunConfig(model_provider=...)`; by default of the SDK's models."""
+        """Return a provider of such models for `RunConfig(model_provider=...)`; by default of the SDK's models."""
         return FitProvider(MultiProvider() if provider is None else provider, self)
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        """Return the input that fits.
+        """Return the fitted input.
 
         Raises:
             DoesNotFit: the required items exceed the budget.
@@ -112,7 +111,7 @@ class FitHooks(RunHooks[Any]):
 
 
 class FitModel(Model):
-    """A model that is called once more if it refuses an input as too long."""
+    """A model that retries a call once with a smaller input after an overflow."""
 
     def __init__(self, model: Model, current: CurrentCall) -> None:
         self._model, self._current = model, current
@@ -137,7 +136,7 @@ class FitModel(Model):
         return await arun(call, lambda _: self._model.get_response(system_instructions, next(inputs), *rest, **more))
 
     async def stream_response(self, system_instructions: Any, input: Any, *rest: Any, **more: Any) -> Any:  # noqa: A002
-        """Yield the events of the model's answer; after the first of them it is not called again."""
+        """Yield the events of the model's answer; there is no retry after the first event."""
 
         async def send(_: FittedCall | None = None) -> Any:
             return self._model.stream_response(system_instructions, next(inputs), *rest, **more)
@@ -149,14 +148,14 @@ class FitModel(Model):
 
 
 def _inputs(call: FittedCall | None, first: Any) -> Iterator[Any]:
-    """Yield the input as the SDK has it, then that of the smaller request."""
+    """Yield the SDK's input, then that of the smaller request."""
     yield first
     if call is not None:
         yield call.messages
 
 
 class FitProvider(ModelProvider):
-    """A provider of models that are called once more if they refuse an input as too long."""
+    """A provider of models that retry a call once with a smaller input after an overflow."""
 
     def __init__(self, provider: ModelProvider, fit: FitInput) -> None:
         self._provider, self._fit = provider, fit
@@ -171,13 +170,13 @@ class FitProvider(ModelProvider):
 
 
 def _model_name(model: Any) -> str | None:
-    """Return the name of an agent's model; the SDK's default if it has none."""
+    """Return the name of an agent's model, or the SDK's default."""
     named = get_default_model() if model is None else model if isinstance(model, str) else getattr(model, "model", None)
     return named.rsplit("/", 1)[-1] if isinstance(named, str) else None
 
 
 async def _tools(agent: Agent[Any], context: RunContextWrapper[Any]) -> list[Any]:
-    """Return the tools as they are sent: the agent's own, its handoffs, and the schema of its answer."""
+    """Return the tools as sent to the model: the agent's tools, its handoffs, and the schema of its answer."""
     own = await agent.get_all_tools(context)
     ways = [each if isinstance(each, Handoff) else handoff(each) for each in agent.handoffs]
     tools: list[Any] = list(Converter.convert_tools(own, ways).tools)

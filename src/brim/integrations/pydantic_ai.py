@@ -1,7 +1,7 @@
 """Pydantic AI: a capability that fits every request to the model.
 
-`Agent(..., capabilities=[Brim()])` is all. The history of the run stays whole: only the request to the model is
-fitted, before each attempt, once it is known which model serves it.
+Use `Agent(..., capabilities=[Brim()])`. The history of the run is not changed: only the request to the model is fitted,
+before each attempt, when the model is known.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _MEDIA = {"image": "image", "audio": "audio"}
 class Brim(FittedCalls, AbstractCapability[Any]):
     """Fits each request into the model's window, records the reported usage, and retries a refused call once.
 
-    The run's `conversation_id` names the session.
+    The session is named after the run's `conversation_id`.
     """
 
     _call: TranslatedCall | None = None
     _again = False
-    """Whether the call is sent again, with a smaller request."""
+    """Whether the call is repeated with a smaller request."""
 
     async def for_run(self, ctx: Any) -> Brim:  # noqa: ARG002 - the framework calls it so
         """Return a capability for one run."""
         return Brim(conversations=self.conversations)
 
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
-        """Return the request with the messages that fit.
+        """Return the request with the fitted messages.
 
         Raises:
             DoesNotFit: the required messages exceed the budget.
@@ -60,7 +60,7 @@ class Brim(FittedCalls, AbstractCapability[Any]):
         return response
 
     async def on_model_request_error(self, ctx: Any, *, request_context: Any, error: Exception) -> Any:  # noqa: ARG002
-        """Retry with a smaller request, if the model refused this one as too long."""
+        """Retry with a smaller request after an overflow."""
         self._again = self._call is not None and await asyncio.to_thread(self._call.shrink, error)
         if not self._again:
             raise error
@@ -81,7 +81,7 @@ class Brim(FittedCalls, AbstractCapability[Any]):
 
 
 def _tools(parameters: Any) -> list[dict[str, Any]]:
-    """Return the tools as they are sent, and the schema of the answer."""
+    """Return the tools as sent to the model, and the schema of the answer."""
     shown = [tool for tool in parameters.function_tools if parameters.visibility_of(tool.name) != "withheld"]
     tools = [
         function_tool(tool.name, tool.description, tool.parameters_json_schema)
@@ -94,7 +94,7 @@ def _tools(parameters: Any) -> list[dict[str, Any]]:
 
 
 def _read(history: Sequence[Any]) -> list[FrameworkMessage]:
-    """Return messages with their parts; each part of a request is sent on its own."""
+    """Return messages with their parts; each part of a request is a message."""
     return [
         FrameworkMessage("assistant", tuple(map(_response_part, message.parts)))
         if isinstance(message, messages.ModelResponse)
@@ -116,7 +116,7 @@ def _request_part(part: Any) -> FrameworkMessage:
     if isinstance(part, messages.RetryFeedbackPart | messages.RetryPromptPart):
         call = part.tool_call_id if getattr(part, "tool_name", None) else ""
         return FrameworkMessage("tool" if call else "user", (MessagePart("text", part.model_response()),), call)
-    return FrameworkMessage("system", (MessagePart("other", _json(part)),))  # A note of the framework, which must stay.
+    return FrameworkMessage("system", (MessagePart("other", _json(part)),))  # Added by the framework, and never cut.
 
 
 def _response_part(part: Any) -> MessagePart:
@@ -132,7 +132,7 @@ def _response_part(part: Any) -> MessagePart:
 
 
 def _content(content: Any) -> MessagePart:
-    """Return one item of what a user or a tool sends."""
+    """Return one item of the content of a user or a tool."""
     if isinstance(content, str | messages.TextContent):
         return MessagePart("text", content if isinstance(content, str) else content.content)
     if isinstance(content, messages.CachePoint):
@@ -163,7 +163,7 @@ def _write_request_part(part: Any, kept: KeptPart) -> Any:
         text = joined_text([each for each in inside if not each.at], part.model_response_str_and_user_content()[0])
         files = part.files if sum(1 for each in inside if each.at) == len(part.files) else []
         fields = {name: getattr(part, name) for name in ("tool_name", "tool_call_id", "metadata", "timestamp")}
-        # A failed call's text is counted as it is sent, inside an object, and would be put into another one.
+        # The counted text of a failed call is already wrapped in an object, which must not be wrapped again.
         return messages.ToolReturnPart(**fields, content=[text, *files] if files else text)
     read = _request_part(part)
     text = joined_text(inside, read.parts[0].text)
@@ -173,7 +173,7 @@ def _write_request_part(part: Any, kept: KeptPart) -> Any:
 
 
 def _write_response_part(part: Any, kept: KeptPart) -> Any:
-    """Return a copy of a part with its new text, without the id by which a provider would find the old one."""
+    """Return a copy of a part with its new text, without the id of the original at the provider."""
     text = kept.text or ""
     if isinstance(part, messages.ToolCallPart):
         return replace(part, args=text, id=None)

@@ -1,8 +1,7 @@
-"""smolagents: an agent whose model gets only what fits, while its memory keeps every step.
+"""smolagents: wraps the model of an agent so that every prompt fits; the agent's memory keeps every step.
 
-`fit_steps(agent)` is all. A step callback that cuts `agent.memory.steps` would change the run's own record, and it
-runs after the step that did not fit; a wrapped model sees each prompt whole, with the tools, the plans and the last
-answer too.
+Use `fit_steps(agent)`. A step callback that cuts `agent.memory.steps` would change the record of the run, and runs only
+after the step that did not fit. A wrapped model gets each prompt with its tools, including plans and the final answer.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ def fit_steps(
     conversations: Conversations | None = None,
     **settings: Any,
 ) -> Any:
-    """Wrap the model of an agent so that it gets what fits, and return the agent.
+    """Wrap the model of an agent so that every prompt fits, and return the agent.
 
     Args:
-        agent: the agent; agents that it manages are wrapped on their own.
-        window: the window of the model; by default that of the catalogue.
-        session: the name of the conversation; without it, the one whose messages a prompt begins with.
-        conversations: the conversations to use, if they are shared.
-        settings: further arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+        agent: the agent; managed agents are wrapped separately.
+        window: the window of the model; by default that of the settings or the catalogue.
+        session: the name of the conversation; by default it is recognised by its first messages.
+        conversations: conversations to share.
+        settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
     """
     model = agent.model.inner if type(agent.model) is FittedModel else agent.model
     agent.model = FittedModel(model, conversations or configured(window, **settings), agent, session)
@@ -59,36 +58,36 @@ def fit_steps(
 
 
 class FittedModel:
-    """A model that gets what fits; everything else is passed to the model inside."""
+    """A model whose prompts fit; everything else is passed to the inner model."""
 
     def __init__(self, inner: Any, conversations: Conversations, agent: Any, session: str | None) -> None:
         self.inner, self.conversations = inner, conversations
         self._agent, self._session = agent, session
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # A saved agent names the class of its model.
+    def __class__(self) -> Any:  # A saved agent contains the class of its model.
         return type(self.inner)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # A copy has none before it is complete.
+        if name == "inner":  # Not yet set while it is copied.
             raise AttributeError(name)
         found = getattr(self.inner, name)
         return self._streamed if name == "generate_stream" else found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the model with the messages that fit."""
+        """Call the model with the fitted messages."""
         return self.generate(*args, **kwargs)
 
     def generate(self, messages: list[Any], *args: Any, **kwargs: Any) -> Any:
-        """Call the model with the messages that fit, and once more with fewer if they are refused.
+        """Call the model with the fitted messages, and retry once with fewer after an overflow.
 
-        The list is changed to the messages that were sent, so that the record of a step shows what the model saw.
+        The list is changed to the messages that were sent, so that the record of a step shows what the model got.
         """
         call = self._call(messages, kwargs)
         return run(call, lambda call: self.inner.generate(_put(call, messages), *args, **kwargs), _usage)
 
     def _streamed(self, messages: list[Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """Call the model with the messages that fit, and yield its answer as it comes."""
+        """Call the model with the fitted messages, and yield the answer as a stream."""
         call = self._call(messages, kwargs)
         return stream(call, lambda call: self.inner.generate_stream(_put(call, messages), *args, **kwargs), _usage)
 
@@ -106,20 +105,20 @@ class FittedModel:
         )
 
     def _is_step(self, messages: Sequence[Any]) -> bool:
-        """Return whether a prompt continues the run; plans and the last answer have their own system prompts."""
+        """Return whether a prompt continues the run; plans and the final answer have other system prompts."""
         system = self._agent.memory.system_prompt.to_messages()
         return bool(messages) and messages[:1] == system[:1]
 
 
 def _put(call: TranslatedCall, messages: list[Any]) -> list[Any]:
-    """Return the list of messages, changed to what is sent."""
+    """Return the list of messages, changed to those that are sent."""
     if call.request.changed:
         messages[:] = call.messages
     return messages
 
 
 def _tools(kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the tools as they are sent, and the schema of the answer, which is sent like one."""
+    """Return the tools as sent to the model, and the schema of the answer as another tool."""
     tools = [get_tool_json_schema(tool) for tool in kwargs.get("tools_to_call_from") or ()]
     form = (kwargs.get("response_format") or {}).get("json_schema")
     return [*tools, function_tool(form.get("name", ""), "", form.get("schema", {}))] if form else tools
@@ -131,7 +130,7 @@ def _usage(answer: Any) -> dict[str, Any] | None:
 
 
 def _read(messages: Sequence[Any]) -> list[FrameworkMessage]:
-    """Return messages with their parts; what a step observed is joined to its calls, though both are texts."""
+    """Return messages with their parts; observations of a step become results of its calls."""
     read = [FrameworkMessage(_ROLES.get(each.role, "user"), tuple(map(_part, _contents(each)))) for each in messages]
     for at, message in enumerate(messages):
         if message.role == MessageRole.TOOL_CALL:
@@ -145,7 +144,7 @@ def _read(messages: Sequence[Any]) -> list[FrameworkMessage]:
 
 
 def _is_observation(message: Any, read: FrameworkMessage) -> bool:
-    """Return whether a message is what a step observed: texts of its tools, or images."""
+    """Return whether a message is an observation of a step: output of its tools, or images."""
     pictured = message.role == MessageRole.USER and bool(read.parts) and all(p.kind == "image" for p in read.parts)
     return pictured or message.role == MessageRole.TOOL_RESPONSE
 
@@ -162,7 +161,7 @@ def _part(content: Any) -> MessagePart:
 
 
 def _image_head(image: Any) -> str:
-    """Return the head of an image with its size, which is all that is counted of it."""
+    """Return the header of an image with its size, which is enough to count it."""
     if isinstance(image, str):
         return image if image.startswith(("data:", "http")) else f"data:image/png;base64,{image}"
     width, height = getattr(image, "size", (0, 0))
@@ -171,7 +170,7 @@ def _image_head(image: Any) -> str:
 
 
 def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
-    """Return a copy of a message with its kept parts; the calls that were joined to it are not among them."""
+    """Return a copy of a message with its kept parts, without the calls that were added."""
     contents = _contents(message)
     kept = [each for each in kept if each.at is None or each.at < len(contents)]
     if isinstance(message.content, str):

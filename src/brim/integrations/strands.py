@@ -1,7 +1,7 @@
-"""Strands Agents: a conversation manager that fits every call of the model.
+"""Strands Agents: a conversation manager that fits every model call.
 
-`Agent(..., conversation_manager=BrimConversationManager())` is all. It removes nothing from `agent.messages`: it wraps
-each call of the model, where the whole request is known, and fits only what is sent.
+Use `Agent(..., conversation_manager=BrimConversationManager())`. It does not change `agent.messages`: it wraps each
+model call, where the whole request is known, and fits only what is sent.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ class BrimConversationManager(FittedCalls, ConversationManager):
         """Begin.
 
         Args:
-            window: the window of the model; by default that of the catalogue.
+            window: the window of the model; by default that of the settings or the catalogue.
             session: the name of the conversation, for a manager of one agent; by default the agent's session and id.
-            options: further arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
+            options: more arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
         """
         ConversationManager.__init__(self)
         FittedCalls.__init__(self, window, **options)
         self._session = session
 
     def register_hooks(self, registry: Any, **kwargs: Any) -> None:
-        """Wrap the calls of the model as soon as there is an agent."""
+        """Wrap the model calls of the agent."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(AgentInitializedEvent, self._join)
 
     def apply_management(self, agent: Any, **_: Any) -> None:
-        """Leave the agent's messages as they are."""
+        """Do not change the agent's messages."""
 
     def reduce_context(self, agent: Any, e: Exception | None = None, **_: Any) -> None:  # noqa: ARG002
-        """Raise the error: a refused call was already retried with a smaller request.
+        """Raise the error, since the call was already retried with a smaller request.
 
         Raises:
             ContextWindowOverflowException: `e`.
@@ -112,7 +112,7 @@ def _tool(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usage(event: Any) -> dict[str, Any] | None:
-    """Return the usage of the last event; some models count cached tokens apart from the input."""
+    """Return the usage in the last event; some models do not count cached tokens as input."""
     if not isinstance(event, ModelStopReason):
         return None
     usage: Mapping[str, Any] = event.usage
@@ -154,7 +154,7 @@ def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
 
 
 def _write_block(block: Any, kept: KeptPart) -> Any:
-    """Return a copy of a block with its new content; a block that has no text is replaced by one."""
+    """Return a copy of a block with its new content; a block without text is replaced by a text."""
     if kept.inside is not None:
         content = write_parts(kept.inside, block["toolResult"]["content"], _write_block)
         return {**block, "toolResult": {**block["toolResult"], "content": content}}

@@ -1,8 +1,8 @@
-"""Wraps the clients of model providers: the same client, and every request of it fits.
+"""Wraps the clients of model providers, so that every request fits.
 
-An `openai` or `anthropic` client sends everything through its method `request`, and reads every answer through
-`_process_response_data`: chat, Responses and Messages, streams, raw responses and structured output alike. brim
-replaces these two; the rest of the client is unchanged. Clients of other packages have a module of their own.
+An `openai` or `anthropic` client sends everything through its method `request` and reads every answer through
+`_process_response_data`: Chat Completions, Responses and Messages, streams, raw responses and structured output. brim
+replaces these methods and leaves the rest of the client unchanged. Clients of other packages have their own modules.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
     from openai import AsyncAzureOpenAI, AsyncOpenAI, AzureOpenAI, OpenAI
 
-    # What a type checker sees of a wrapped client: its own class, and the conversations.
+    # The types of wrapped clients for type checkers: their class, with the conversations.
     class WrappedOpenAI(OpenAI):
         """A wrapped `OpenAI`."""
 
@@ -70,12 +70,12 @@ class WrapOptions(ConversationOptions, total=False):
 Client = TypeVar("Client")
 
 _FORMATS: dict[str, Format] = {"/chat/completions": "openai", "/responses": "responses", "/messages": "anthropic"}
-"""The format of the messages by the end of the path."""
+"""The format of the messages by the end of the URL's path."""
 _NEEDED = ("request", "copy", "_process_response", "_process_response_data")
 _LAST = ("message_stop", "response.completed", "response.incomplete", "response.failed")
-"""Events after which a stream reports nothing more."""
+"""The last event of a stream that reports usage."""
 _EXTENSION = "brim"
-"""The key under which a response carries its call."""
+"""The key of the call in the extensions of a response."""
 
 
 @overload
@@ -117,14 +117,14 @@ def wrap(
         window: the window of the models and the share of it that a prompt may use; by default that of the settings,
             or the window of each model.
         store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory.
-        session: the name of the conversation, for a client that has only one; without it, each request continues
-            the conversation whose messages it begins with.
-        settings: further arguments of `brim.Conversations` and of a `Session`: `model`, `meter`,
-            `summarise`, `on_notice`, `keep_turns`, ...
+        session: the name of the conversation, for a client with only one; by default, each request continues the
+            conversation whose messages it begins with.
+        settings: more arguments of `brim.Conversations` and `Session`: `model`, `meter`, `summarise`, `on_notice`,
+            `keep_turns`, ...
 
     Raises:
         InvalidType: `client` is not such a client.
-        InvalidValue: a setting is unknown; the message lists the nearest.
+        InvalidValue: a setting is unknown; the message suggests the nearest.
         StoreError: the store cannot be opened.
     """
     others = [each for each in (google_genai, bedrock) if not isinstance(client, type) and each.is_client(client)]
@@ -142,7 +142,7 @@ def wrap(
 
 
 class _WatchedCall(ClientCall):
-    """A call that is under way, and the usage that its answer has reported so far."""
+    """A call in progress, and the usage reported so far."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -150,7 +150,7 @@ class _WatchedCall(ClientCall):
         self._done = False
 
     def read(self, values: Any) -> None:
-        """Read the usage of an answer, or of an event of a stream; it is reported once."""
+        """Read the usage in an answer or in an event of a stream, and report it once."""
         if isinstance(values, Mapping) and isinstance(values.get("data"), Mapping) and "event" in values:
             values = values["data"]
         if self._done or not isinstance(values, Mapping):
@@ -166,7 +166,7 @@ class _WatchedCall(ClientCall):
 
 
 def _is_last(values: Mapping[str, Any]) -> bool:
-    """Return whether an answer is complete, or an event is the last one that reports a usage."""
+    """Return whether an answer is complete, or an event is the last one with a usage."""
     if values.get("object") == "chat.completion.chunk":
         choices = values.get("choices") or [{"finish_reason": "none are left"}]
         return isinstance(values.get("usage"), Mapping) and bool(choices[0].get("finish_reason"))
@@ -187,7 +187,7 @@ def _sending(call: _WatchedCall) -> Iterator[None]:
 
 
 class _Wrapper:
-    """Replaces the methods of a client through which requests and answers pass."""
+    """Replaces the methods of a client that send requests and read answers."""
 
     def __init__(self, conversations: Conversations, session: str | None) -> None:
         self._conversations, self._session = conversations, session
@@ -210,7 +210,7 @@ class _Wrapper:
                 call.read(fields["data"])
             return read(**fields)
 
-        duplicate.plain = copied  # type: ignore[attr-defined]  # a client that is wrapped again is not fitted twice
+        duplicate.plain = copied  # type: ignore[attr-defined]  # a client that is wrapped twice is fitted once
         client.brim = self._conversations
         client.copy = client.with_options = duplicate
         client.request = self._async(request) if iscoroutinefunction(type(client).request) else self._sync(request)
@@ -244,7 +244,7 @@ class _Wrapper:
         return fitted
 
     def _call(self, options: Any) -> _WatchedCall | None:
-        """Return a call that fits; `None` if the request has no messages that can be read."""
+        """Return a call that fits, or `None` if the request has no readable messages."""
         format = _format(options)
         if format is None:
             return None
@@ -252,14 +252,14 @@ class _Wrapper:
 
 
 def _format(options: Any) -> Format | None:
-    """Return the format of a request; `None` if it is not a call of a model."""
+    """Return the format of a request, or `None` if it does not call a model."""
     path = str(options.url).partition("?")[0].rstrip("/")
     formats = (format for end, format in _FORMATS.items() if path.endswith(end))
     return next(formats, None) if str(options.method).lower() == "post" else None
 
 
 def _body(options: Any) -> Any:
-    """Return the fields of a request as the client will send them: those of `extra_body` win."""
+    """Return the fields of a request as the client will send them; `extra_body` overrides the others."""
     fields, extra = options.json_data, options.extra_json
     if extra is None or not isinstance(fields, Mapping | None):
         return fields
@@ -267,7 +267,7 @@ def _body(options: Any) -> Any:
 
 
 def _with_fields(options: Any, call: _WatchedCall) -> Any:
-    """Return the options of a request with the fields that fit."""
+    """Return the options of a request with the fitted fields."""
     changed = copy(options)
     changed.json_data, changed.extra_json = call.fields, None
     return changed

@@ -1,4 +1,4 @@
-"""What an event is, and which observers get it: those of the process, and those of one session."""
+"""Events, and the observers of the process and of a session that get them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NAMES = (
     "upstream_error",
     "fault",
 )
-"""The names of events: a prompt was assembled; older turns became a summary; the warning line was crossed; a loop
-continued in a fresh context; a provider refused a prompt as too long; a call was made again because a cut had taken its
-result. Of the gateway alone: a conversation was cut; a request over its budget was passed on; a request was refused;
-the window of a model became known; the model server had an error, or broke off; brim had an error."""
+"""The names of events, in this order: a prompt was assembled; older turns were compacted; the warning line was crossed;
+a loop continued in a fresh context; a provider refused a prompt as too long; a call was repeated because a cut had
+removed its result. Only from the gateway: a conversation was cut; a request over its budget was passed on; a request
+was refused; a window was learned; the model server had an error or disconnected; brim had an internal error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,10 +52,10 @@ class Event:
 
 
 class Observer(Protocol):
-    """Anything that takes events."""
+    """Receives events."""
 
     def observe(self, event: Event) -> None:
-        """Take an event."""
+        """Receive an event."""
 
 
 _observers: list[Observer] = []
@@ -65,17 +65,19 @@ _observers: list[Observer] = []
 def emit(event: Event, observers: Iterable[Observer] = ()) -> None:
     """Pass an event to the observers of the process and to these.
 
-    An observer that fails is logged and skipped: a run must not end because an observer fails.
+    If an observer fails, the error is logged and the run continues.
     """
     for observer in (*_observers, *observers):
         try:
             observer.observe(event)
-        except Exception:  # An observer is the caller's own and may raise anything.
-            logging.getLogger("brim.observe").exception("%s could not take %r", type(observer).__name__, event.name)
+        except Exception:  # The caller's code may raise anything.
+            logging.getLogger("brim.observe").exception(
+                "%s failed on the event %r", type(observer).__name__, event.name
+            )
 
 
 def watch(observer: Observer) -> Callable[[], None]:
-    """Pass every event of the process to an observer, and return a function that ends this."""
+    """Pass every event of the process to an observer, and return a function that stops it."""
     _observers.append(observer)
 
     def end() -> None:

@@ -17,7 +17,7 @@ class JsonLines:
         self._lock = threading.Lock()
 
     def observe(self, event: Event) -> None:
-        """Write the event and flush the stream; values that JSON does not know become texts."""
+        """Write the event and flush the stream; values that are not JSON become strings."""
         line = json.dumps(event.to_dict(), ensure_ascii=True, separators=(",", ":"), default=str)
         with self._lock:
             self._stream.write(line + "\n")

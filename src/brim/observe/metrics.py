@@ -1,4 +1,4 @@
-"""Metrics of events, as the page that Prometheus scrapes; `prometheus_client` counts and writes them."""
+"""Metrics of events for Prometheus, by `prometheus_client`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ TOKENS = tuple(4**power for power in range(14))
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 """The bounds of histograms of shares."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""The content type of the page."""
+"""The content type of the metrics page."""
 
 
 class Metrics:
-    """Counts events, and writes the page; a registry of `prometheus_client` takes it as a collector too."""
+    """Counts events and writes the metrics page; also a collector for a registry of `prometheus_client`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        """Holds the metrics; others may be added to it."""
+        """The registry of the metrics; others may be added."""
         model = ["model"]
         self.prompts = self.counter("brim_prompts_total", "Prompts that were assembled.", model)
         self.input = self.histogram("brim_input_tokens", "Tokens of each prompt.", model, TOKENS)
@@ -48,21 +48,21 @@ class Metrics:
             "brim_overflows_total", "Prompts that a provider refused as too long.", [*model, "retried"]
         )
         self.regrets = self.counter(
-            "brim_regrets_total", "Calls made again after a cut had taken their results.", model
+            "brim_regrets_total", "Calls repeated after a cut had removed their results.", model
         )
-        self.regretted = self.counter("brim_regret_tokens_total", "Tokens of these calls and their results.", model)
+        self.regretted = self.counter("brim_regret_tokens_total", "Tokens of repeated calls and their results.", model)
 
-    def counter(self, name: str, told: str, labels: list[str]) -> Counter:
-        """Return a new counter; `told` is one sentence on what it counts."""
-        return Counter(name, told, labels, registry=self.registry)
+    def counter(self, name: str, doc: str, labels: list[str]) -> Counter:
+        """Return a new counter; `doc` is one sentence on what it counts."""
+        return Counter(name, doc, labels, registry=self.registry)
 
-    def gauge(self, name: str, told: str, labels: list[str] | None = None) -> Gauge:
+    def gauge(self, name: str, doc: str, labels: list[str] | None = None) -> Gauge:
         """Return a new gauge."""
-        return Gauge(name, told, labels or [], registry=self.registry)
+        return Gauge(name, doc, labels or [], registry=self.registry)
 
-    def histogram(self, name: str, told: str, labels: list[str], bounds: tuple[float, ...]) -> Histogram:
+    def histogram(self, name: str, doc: str, labels: list[str], bounds: tuple[float, ...]) -> Histogram:
         """Return a new histogram."""
-        return Histogram(name, told, labels, buckets=bounds, registry=self.registry)
+        return Histogram(name, doc, labels, buckets=bounds, registry=self.registry)
 
     def observe(self, event: Event) -> None:
         """Count an event."""
@@ -90,12 +90,12 @@ class Metrics:
             self.regret(1, fields["regret_tokens"], model)
 
     def regret(self, calls: int, tokens: int, model: str) -> None:
-        """Count calls that were made again because a cut had taken their results."""
+        """Count calls that were repeated because a cut had removed their results."""
         self.regrets.labels(model).inc(calls)
         self.regretted.labels(model).inc(tokens)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics for `prometheus_client`, without the times at which each was created."""
+        """Yield the metrics for `prometheus_client`, without their times of creation."""
         for metric in self.registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric

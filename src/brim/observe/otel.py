@@ -1,7 +1,6 @@
-"""Events for OpenTelemetry; only this module knows their names there.
+"""Events for OpenTelemetry, with the names of its GenAI conventions.
 
-They are those of the GenAI conventions that instrumentations in use emit. Names that the conventions do not have begin
-with `brim.`.
+Names that are not in the conventions begin with `brim.`.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ _INPUT = "gen_ai.client.token.usage"
 _TOKEN_TYPE = {"gen_ai.token.type": "input"}
 _SCALARS = (bool, int, float, str)
 OWN = "brim."
-"""The prefix of names that the conventions do not have."""
+"""The prefix of names that are not in the conventions."""
 
 
 class OpenTelemetry:
-    """Adds each event to the span that is open, or to one of its own, and counts tokens in a histogram."""
+    """Adds each event to the current span or to a new one, and records tokens in a histogram."""
 
     def __init__(self, *, tracer: Any = None, meter: Any = None) -> None:
         try:
@@ -52,7 +51,7 @@ class OpenTelemetry:
             self._input.record(event.fields.get("used_tokens", 0), {**_TOKEN_TYPE, **model})
 
     def attributes(self, event: Event) -> dict[str, Any]:
-        """Return the fields of an event by their names, as values that a span accepts."""
+        """Return the fields of an event as attributes of a span."""
         known = {_SESSION: event.session, _MODEL: event.model}
         attributes: dict[str, Any] = {name: value for name, value in known.items() if value is not None}
         for key, value in event.fields.items():

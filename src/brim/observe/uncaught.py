@@ -1,7 +1,6 @@
-"""Errors that nobody catches: of background tasks, threads and destructors. They are told without their text.
+"""Uncaught errors of background tasks, threads and destructors, logged without their text.
 
-The text of an error may repeat a name, a setting or a prompt, and so a key. Its type and its place are enough to find
-it, and are the same for every user.
+The text of an error may contain a setting or a prompt, and so a key. Its type and place are enough to find it.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def log_error(job: str, error: BaseException, log: logging.Logger = LOG) -> None
 
 
 def log_loop_error(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-    """Log an error that reached the event loop; all else that the loop tells of it may hold text."""
+    """Log an error that reached the event loop, without the rest of its context, which may contain text."""
     error = context.get("exception")
     if isinstance(error, BaseException):
         log_error("a task", error)
@@ -54,7 +53,7 @@ def log_loop_error(_: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> 
 
 @contextmanager
 def told_without_text() -> Iterator[None]:
-    """Have errors of threads and of destructors logged without their texts, as long as a server runs."""
+    """Log errors of threads and destructors without their texts inside this context."""
     thread_hook, destructor_hook = threading.excepthook, sys.unraisablehook
 
     def of_thread(args: threading.ExceptHookArgs) -> None:

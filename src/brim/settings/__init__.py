@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,11 +26,10 @@ def load_config(
     """Return the settings of a project; its `resolve` returns those of a profile, a flow and a step.
 
     Args:
-        path: `brim.yaml`, a flow's file, or a directory; without it, the nearest project from the
-            current directory upward. Without a file, the settings are the defaults. The values of a file as a mapping
-            are accepted too; no file is read then.
-        environ: the environment with `BRIM_*` variables, if not that of the process.
-        flags: settings by key that override all others, such as those of a command line.
+        path: `brim.yaml`, the file of a flow, or a directory; by default the nearest project, searched from the current
+            directory upward. Without a file, the settings are the defaults. A mapping is used instead of a file.
+        environ: the environment with `BRIM_*` variables; by default that of the process.
+        flags: settings by key that override all others, such as command-line options.
 
     Raises:
         SourceError: a file cannot be read, or is invalid; the message lists every problem with its line.
@@ -42,34 +41,21 @@ def load_config(
     return load(source, os.environ if environ is None else environ, flags or {})
 
 
-def get_context_budget_chars(
-    config: Config | None = None, *, profile: str | None = None, flow: str | None = None, step: str | int | None = None
-) -> int:
-    """Return the characters of a step's whole history; without a config, of the project here.
+def _accessor(key: str) -> Callable[..., int]:
+    def get(
+        config: Config | None = None,
+        *,
+        profile: str | None = None,
+        flow: str | None = None,
+        step: str | int | None = None,
+    ) -> int:
+        return int((config or load_config()).resolve(profile, flow, step).value(key))
 
-    Raises:
-        UnknownName: no profile, flow or step has that name.
-    """
-    return int((config or load_config()).resolve(profile, flow, step).value("context_budget_chars"))
-
-
-def get_history_max_recent_chars(
-    config: Config | None = None, *, profile: str | None = None, flow: str | None = None, step: str | int | None = None
-) -> int:
-    """Return the characters of the newest step; without a config, of the project here.
-
-    Raises:
-        UnknownName: no profile, flow or step has that name.
-    """
-    return int((config or load_config()).resolve(profile, flow, step).value("history_max_recent_chars"))
+    get.__name__ = get.__qualname__ = f"get_{key}"
+    get.__doc__ = f"Return `{key}`; without a config, of the project in the current directory."
+    return get
 
 
-def get_history_max_older_chars(
-    config: Config | None = None, *, profile: str | None = None, flow: str | None = None, step: str | int | None = None
-) -> int:
-    """Return the characters of each older step; without a config, of the project here.
-
-    Raises:
-        UnknownName: no profile, flow or step has that name.
-    """
-    return int((config or load_config()).resolve(profile, flow, step).value("history_max_older_chars"))
+get_context_budget_chars = _accessor("context_budget_chars")
+get_history_max_recent_chars = _accessor("history_max_recent_chars")
+get_history_max_older_chars = _accessor("history_max_older_chars")

@@ -1,7 +1,7 @@
-"""What the authors of the shipped profiles call things, as data: words for settings, and the agents of a flow.
+"""Alternative names of settings, used by the authors of the shipped profiles, and the agents of the `flow` profile.
 
 Each word is another name of a setting, with its own kind and meaning. The reader, `config set`, the JSON Schema and the
-reference page read the same table, and no code asks which author wrote a file.
+reference page use the same table, and no code asks which author wrote a file.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Word:
     """Another name of a setting."""
 
     place: str
-    """Where it stands in a file, parts joined by dots; a star is the name of a section."""
+    """Its path in a file, joined by dots; a star stands for the name of a section."""
     key: str
-    """The setting that it stands for."""
+    """The setting that it means."""
     kind: Kind
     doc: str
     means: Mapping[str, str] = field(default_factory=dict)
-    """The setting's value for each name, if they differ."""
+    """The value of the setting for each value of the word, if they differ."""
     top = False
 
     @property
@@ -40,11 +40,11 @@ class Word:
         return self.kind.takes(value)
 
     def read(self, value: Any) -> Any:
-        """Return the value of the setting."""
+        """Return the value of the setting for a value of the word."""
         return f"{value}%" if self.kind is _PERCENT else self.means.get(value, value)
 
     def written(self, value: Any) -> Any:
-        """Return the word's value for a value of the setting, or `None` if it has none."""
+        """Return the value of the word for a value of the setting, or `None` if there is none."""
         if self.kind is _PERCENT:
             percent = 100 * fraction(self.key, value)
             return int(percent) if percent == int(percent) else float(percent)
@@ -57,7 +57,7 @@ class Word:
 
 
 _PERCENT = number(100)
-"""A share as a number of percent."""
+"""A share as a percentage."""
 
 
 def _named(place: str, key: str, doc: str, means: Mapping[str, str]) -> Word:
@@ -65,40 +65,47 @@ def _named(place: str, key: str, doc: str, means: Mapping[str, str]) -> Word:
 
 
 WORDS = (
-    Word("context_budget.enabled", "prompt.enabled", FLAG, "Whether prompts are fitted at all."),
-    Word("context_budget.total_tokens", "prompt.total", whole(1), "Tokens of the prompt and its answer."),
+    Word("context_budget.enabled", "prompt.enabled", FLAG, "Whether prompts are fitted."),
+    Word("context_budget.total_tokens", "prompt.total", whole(1), "Tokens for the prompt and its answer."),
     Word("context_budget.output_reserve", "prompt.reserve", whole(), "Tokens of the total reserved for the answer."),
-    Word("context_budget.show_budget_usage", "prompt.show_budget", FLAG, "Whether the prompt states its own use."),
+    Word(
+        "context_budget.show_budget_usage", "prompt.show_budget", FLAG, "Whether the prompt states its budget and use."
+    ),
     _named(
         "context_budget.overflow_policy",
         "prompt.overflow",
         "What happens to sections of medium and low priority that do not fit.",
         POLICIES,
     ),
-    Word("context_budget.sections.*.max_tokens", "sections.*.ceiling", amount(least=1), "The most that it gets."),
+    Word("context_budget.sections.*.max_tokens", "sections.*.ceiling", amount(least=1), "The most tokens for it."),
     _named(
         "context_budget.sections.*.priority",
         "sections.*.priority",
-        "How essential it is.",
+        "How important it is.",
         {name: name for name in ("required", "high", "medium", "low")},
     ),
-    _named(
-        "context_budget.sections.*.truncation_strategy", "sections.*.keep", "The side at which it is cut.", STRATEGIES
-    ),
-    Word("context_budget.sections.*.enabled", "sections.*.enabled", FLAG, "A section that is off is left out."),
+    _named("context_budget.sections.*.truncation_strategy", "sections.*.keep", "Which end is cut.", STRATEGIES),
+    Word("context_budget.sections.*.enabled", "sections.*.enabled", FLAG, "Whether it is in the prompt."),
     Word("context.max_utilization_pct", "window.cap", _PERCENT, "The largest share of the window to use, in percent."),
     Word("context.warning_pct", "window.warn", _PERCENT, "The share of the window at which to warn, in percent."),
     Word("context.model_context_tokens", "window.size", whole(1), "The model's context window in tokens."),
-    Word("context.max_context_pct", "loop.tick_cap", _PERCENT, "The share of the window of a loop's tick, in percent."),
-    Word("loop.max_context_pct", "loop.tick_cap", _PERCENT, "The share of the window of a loop's tick, in percent."),
+    Word(
+        "context.max_context_pct",
+        "loop.tick_cap",
+        _PERCENT,
+        "The share of the window for a tick of a loop, in percent.",
+    ),
+    Word(
+        "loop.max_context_pct", "loop.tick_cap", _PERCENT, "The share of the window for a tick of a loop, in percent."
+    ),
     Word("curator_enabled", "curator.enabled", FLAG, "Short for curator.enabled."),
 )
 """Every word; a new one is one more row."""
 
 GROUPS = {
-    "context_budget": "Budgets in the words of agents that manage their own context; they extend `ecology`.",
-    "context": "The cap and the warning of a window in the words of a long-running assistant.",
-    "agent": "A mapping around `context_budget`.",
+    "context_budget": "Budgets for agents that manage their own context; they extend the profile `ecology`.",
+    "context": "The cap and the warning line of the window of a long-running assistant.",
+    "agent": "A mapping that contains `context_budget`.",
 }
 """The description of each group of words."""
 
@@ -108,15 +115,14 @@ SAME = {
     "context_budget.allocations": "context_budget.sections",
     "agent.context_budget": "context_budget",
 }
-"""Groups under another name."""
-
+"""Other names of groups."""
 
 EXTENDS = {"context_budget": "ecology", "agent": "ecology"}
-"""The profile that a file or a profile extends by a group of words."""
+"""The profile that a file or a profile extends by using a group of words."""
 
 
 def extending(values: Mapping[str, Any]) -> str | None:
-    """Return the group of words by which a mapping extends a profile, or `None`; the agent of a step is a name."""
+    """Return the group of words that makes a mapping extend a profile, or `None`; an `agent` may also be a name."""
     return next((group for group in EXTENDS if isinstance(values.get(group, ""), Mapping | None)), None)
 
 
@@ -143,4 +149,4 @@ _AGENTS = {
 # fmt: on
 
 CLASSES = {"none": DEFAULT, "flow": DEFAULT.amended(agents=_AGENTS)}
-"""The agents that the setting `history.agents` names, by the class of their steps."""
+"""The classes of steps by agent, for each value of `history.agents`."""

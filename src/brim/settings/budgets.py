@@ -1,7 +1,7 @@
 """The three character budgets of a history: presets, the budgets for a window, and bounds.
 
-A quarter of the window is for history, since instructions take a fifth, notes a twentieth, and the answer needs the
-other half. A value out of bounds is moved to the bound with a warning and never refused, so that a run continues.
+History gets a quarter of the window: instructions take a fifth, notes a twentieth, and the answer half. A value out of
+bounds is moved to the bound with a warning instead of an error, so that a run continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST = 600_000
 SUSPICIOUS = 5_000_000
 
 CHARS_A_TOKEN = 4
-"""Characters of a token of English prose, about."""
+"""Characters per token of English prose, roughly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ WINDOWS = {
     32_000: Budgets(30_000, 10_000, 2_500),
     32_768: Budgets(30_000, 10_000, 2_500),
 }
-"""Tested budgets for windows of so many tokens; `scaled` computes the others."""
+"""Tested budgets by window size in tokens; `scaled` computes the others."""
 
 
 def least_of(key: str, bounds: str) -> int:
@@ -86,14 +86,14 @@ def detected(budgets: Budgets) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class BoundedBudgets:
-    """The three budgets within their bounds, and a warning for each one that was moved."""
+    """The three budgets within their bounds, and a warning for each value that was moved."""
 
     values: Mapping[str, Value]
     warnings: tuple[str, ...]
 
 
 def bounded(total: Value, recent: Value, older: Value, bounds: str) -> BoundedBudgets:
-    """Return the budgets within their bounds; no part is more than the total."""
+    """Return the budgets within their bounds; neither part exceeds the total."""
     warnings: list[str] = []
     found = {TOTAL: total, RECENT: recent, OLDER: older}
 

@@ -1,6 +1,6 @@
-"""Changes of settings in their file: planned, checked, and only then written.
+"""Changes of settings in their files.
 
-The new text is checked as settings before it replaces the old one, so a valid file stays valid.
+The new text is checked before it replaces the old one, so a valid file stays valid.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
-from brim.errors import InvalidValue, SourceError, UnknownName, shown
-from brim.files.source import Keys, parse, place, text_of
+from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, shown
+from brim.files.source import MOST_BYTES, Keys, parse, place, text_of
 from brim.files.writer import put
 from brim.settings import project
 from brim.settings.authors import Word
@@ -21,8 +21,6 @@ from brim.settings.keys import BARE, SETTINGS, STEP_KEYS, TREE, name_of, setting
 from brim.settings.loader import check_text, value_of
 from brim.settings.reader import Reader
 from brim.settings.yaml_editor import with_value, without_value
-
-_MOST_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,8 +31,9 @@ class SettingChange:
     key: str
     value: Any
     before: str | None
-    """The text of the file; `None` if there is none yet."""
+    """The text of the file; `None` if there is no file."""
     after: str | None
+    """The new text; `None` removes the file."""
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
@@ -47,12 +46,12 @@ class SettingChange:
         return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
     def make(self) -> None:
-        """Write the file atomically, and only if it was not changed since.
+        """Write the file atomically, unless it was changed since the change was planned.
 
         Raises:
-            SourceError: the file cannot be written, or was changed in the meantime.
+            SourceError: the file cannot be written, or was changed.
         """
-        if os.path.exists(self.path) and text_of(self.path, _MOST_BYTES) != self.before:
+        if os.path.exists(self.path) and text_of(self.path, MOST_BYTES) != self.before:
             raise SourceError(self.path, "the file was changed in the meantime; try again")
         try:
             if self.after is None:
@@ -76,22 +75,22 @@ def plan(
 
     Args:
         config: the settings.
-        texts: the new values as they are written in YAML, by key; a value of `None` removes the setting, so that the
-            value of the layer below takes effect.
-        file: the file of the project, if not that of the config.
+        texts: the new values by key, in YAML; `None` removes a setting, so that the value of the layer below applies.
+        file: the file of the project; by default that of the config.
         profile: the profile to change.
         flow: the flow to change.
         step: the step of the flow to change.
 
     Raises:
         UnknownName: no setting, profile, flow or step has that name.
-        InvalidValue: a value is invalid, or the setting is not allowed there.
+        InvalidValue: a value is invalid.
+        BrimError: the setting is not allowed there.
         SourceError: the file cannot be read or changed, or does not contain a setting to remove.
     """
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
     project.check_inside(path, config.root or os.path.dirname(path) or ".")
-    before = text_of(path, _MOST_BYTES) if os.path.lexists(path) else None
+    before = text_of(path, MOST_BYTES) if os.path.lexists(path) else None
     after = before or ""
     for key, value in values.items():
         keys, word = _spelled(BARE.get(key, key), after, path, base)
@@ -113,9 +112,9 @@ def _checked(key: str, text: str | None, *, profile: str | None, flow: str | Non
     if setting is None or full in ("sections", ""):
         raise UnknownName("setting", key, [name_of(each) for each in SETTINGS])
     if profile is not None and flow is not None:
-        raise InvalidValue("--profile", profile, "left out together with --flow")
+        raise BrimError("--profile and --flow cannot be combined")
     if setting.top and (profile or flow):
-        raise InvalidValue(key, text, "set at the top of the file, not in a profile, a flow or a step")
+        raise BrimError(f"{key} is only allowed at the top of the file, not in a profile, a flow or a step")
     if text is None:
         return None
     value = value_of(setting, text, key)
@@ -130,14 +129,16 @@ def _place(
     """Return the file, its kind, and the path of the layer in it."""
     if profile is None and flow is None:
         if step is not None:
-            raise InvalidValue("--step", step, "used together with --flow")
+            raise BrimError("--step needs --flow")
         return file or config.path or os.path.join(config.root, project.NAME), "top", ()
     made: Any = config.profile(profile) if profile is not None else config.flow(flow or "")
     path = made.where.rpartition(":")[0] or made.where
     if file is not None and os.path.realpath(file) != os.path.realpath(path):
         raise InvalidValue("--file", file, f"{path}, the file of {made.name!r}")
     if project.is_shipped(path):
-        raise SourceError(path, f"{made.name!r} comes with brim; extend it by a profile of your own")
+        raise SourceError(
+            path, f"{made.name!r} comes with brim and cannot be changed; extend it with a profile of your own"
+        )
     group = "profiles" if profile is not None else "flows"
     inside = project.kind_of(path) == "top"
     base: Keys = (group, made.name) if inside else ()
@@ -147,7 +148,7 @@ def _place(
 
 
 def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | None]:
-    """Return the place of a setting in its file, and the word that stands there if its layer uses one for it."""
+    """Return the path of a setting in its file, and the word that its layer uses for it, if any."""
     source = parse(text, path, project.MOST_VALUES)
     layer = source.at(*base)
     there = layer if isinstance(layer, dict) else {}
@@ -165,7 +166,7 @@ def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | 
 
 
 def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
-    """Return a value of a setting as its word says it."""
+    """Return the value of a word for a value of its setting."""
     written = None if value is None else word.written(SETTINGS[word.key].read(value))
     if written is None:
         raise SourceError(path, f"{place(keys)} must be {word.expected}, and cannot be {shown(value)}")

@@ -1,7 +1,7 @@
-"""The settings of all layers, and the function that decides which layer counts.
+"""The settings of all layers, and their precedence.
 
-Layers, from the weakest: defaults, shipped profiles, user, project, own profiles, flow, step, env, flags. What a person
-wrote counts more than what comes with brim, so a shipped profile yields to the files of the user and of the project.
+Layers, from the weakest: defaults, shipped profiles, user, project, own profiles, flow, step, env, flags. The files of
+the user and of the project override a shipped profile, since a person wrote them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _PACKS: Values = {
     "history.selection": Value("priority", "defaults"),
     "history.agents": Value("flow", "defaults"),
 }
-"""Defaults of flows and packs: steps have classes, and a CRITICAL one stays before those that only report."""
+"""Defaults of flows and packs, whose steps are kept by the class of their agent."""
 
 
 @dataclass(slots=True)
 class Config:
-    """The settings of all layers, read and checked."""
+    """The settings of all layers, checked."""
 
     files: tuple[str, ...]
     """The files that were read."""
@@ -37,19 +37,17 @@ class Config:
     _outside: tuple[Values, ...] = field(repr=False)
     """Flags and environment, the strongest first."""
     _written: tuple[Values, ...] = field(repr=False)
-    """The files that a person wrote: of the project, of the user, of the runtime."""
+    """The settings in the files of the project, the user and the runtime."""
     _inherited: Values = field(repr=False)
-    """The settings of a shipped profile that a file extends by its words."""
+    """The settings of a shipped profile that a file extends by using its words."""
     _flows: dict[str, Flow] = field(repr=False)
     _profiles: dict[str, Profile] = field(repr=False)
     entry: str | None = None
-    """The flow that the loaded file defines, if the file is that of a flow."""
+    """The flow in the loaded file, if it is the file of a flow."""
     ignored: tuple[str, ...] = ()
-    """Keys of flows and profiles, each with its file and line, and variables of our prefix that nothing reads."""
-    _withheld: frozenset[str] = field(default=frozenset(), repr=False)
-    """Files of a project that the user has not trusted: what they name outside of the prompt does not count."""
+    """Warnings about ignored keys and `BRIM_*` variables, each with its place."""
     _logged: set[str] = field(default_factory=set, repr=False)
-    """Warnings that were logged already."""
+    """Warnings that were logged."""
 
     @property
     def flows(self) -> tuple[str, ...]:
@@ -58,7 +56,7 @@ class Config:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """The names of the profiles: those of the project and those that come with brim."""
+        """The names of the profiles of the project and of brim."""
         return tuple(dict.fromkeys((*self._profiles, *project.SHIPPED)))
 
     def flow(self, name: str) -> Flow:
@@ -96,10 +94,10 @@ class Config:
         """Return the settings of a profile, a flow and a step.
 
         Args:
-            profile: its name; without it, the active profile of the settings, if any.
-            flow: its name.
-            step: its id, or its index in the flow from 0.
-            pack: whether the settings are those of a pack without a flow; its history is selected by priority too.
+            profile: the name of the profile; by default the active one, if any.
+            flow: the name of the flow.
+            step: the id of the step, or its index in the flow from 0.
+            pack: whether these are the settings of a pack without a flow; its history is selected by priority too.
 
         Raises:
             UnknownName: no profile, flow or step has that name.
@@ -112,10 +110,10 @@ class Config:
                 raise InvalidValue("step", step, "used together with its flow")
             settings = self._flows[flow].step(step).settings
             layers = (*self._outside, settings, *base) if settings else layers
-        return Resolved(layers, (profile, flow, step), self._logged, self._withheld, self.root)
+        return Resolved(layers, (profile, flow, step), self._logged)
 
     def places(self, profile: str | None = None) -> Iterator[Resolved]:
-        """Yield the settings of the project, of each flow, and of each step that has settings of its own."""
+        """Yield the settings of the project, of each flow, and of each step with settings."""
         yield self.resolve(profile)
         for name, flow in self._flows.items():
             yield self.resolve(profile, name)
@@ -124,7 +122,7 @@ class Config:
                     yield self.resolve(profile, name, step.id)
 
     def _base(self, profile: str | None, flow: str | None, *, pack: bool) -> tuple[Values, ...]:
-        """Return the layers below the step, the strongest first, without empty ones."""
+        """Return the non-empty layers below the step, the strongest first."""
         own = [] if flow is None else [self.flow(flow).settings]
         name = self._active()[0] if profile is None else profile
         chain = [] if name is None else self._chain(name)
@@ -140,7 +138,7 @@ class Config:
         return found.value, found.where
 
     def _chain(self, name: str) -> list[Profile]:
-        """Return a profile and the profiles that it extends, in this order.
+        """Return a profile and those that it extends, in order.
 
         Raises:
             UnknownName: no profile has that name.
@@ -165,7 +163,7 @@ class Config:
         return found
 
     def check(self) -> None:
-        """Pass if every profile that is named exists and none extends itself.
+        """Check that every profile exists and none extends itself.
 
         Raises:
             SourceError: a profile does not exist, or extends itself.
@@ -179,10 +177,10 @@ class Config:
             raise error_at(where, f"no profile is called {active!r}; {hint}")
 
     def validate(self) -> list[str]:
-        """Return the warnings of every profile, flow and step of the files, once each setting was used.
+        """Check the settings of every profile, flow and step, and return the warnings.
 
         Raises:
-            SourceError: a setting cannot be used; the message lists every such problem with its file and line.
+            SourceError: a setting is invalid; the message lists every problem with its file and line.
         """
         own = [name for name, profile in self._profiles.items() if not project.is_shipped(profile.where)]
         problems: dict[str, SourceError] = {}
@@ -191,8 +189,8 @@ class Config:
             try:
                 settings.meter()
                 settings.sections(dict.fromkeys(settings.names(), ""))
-                warnings.update(dict.fromkeys(settings.warnings))
-                warnings.update(dict.fromkeys(settings.withheld()))
+                refused = (str(error_at(each.where, each.refusal)) for _, each in settings.items() if each.refusal)
+                warnings.update(dict.fromkeys((*settings.warnings, *refused)))
             except SourceError as error:
                 problems.setdefault(str(error), error)
         if problems:

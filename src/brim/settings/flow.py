@@ -1,4 +1,4 @@
-"""Flows and profiles as files define them: names, steps, teaching notes, and the settings of each."""
+"""Flows and profiles: names, steps, teaching notes, and settings."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class FlowStep:
 
     id: str
     agent: str
-    """The agent that does it; empty if the file names none."""
+    """The agent of the step; empty if the file names none."""
     teaching_notes: Mapping[str, Any]
-    """Those of inputs, outputs, emphasizes and constraints that the file has."""
+    """The notes by name: inputs, outputs, emphasizes, constraints."""
     values: Mapping[str, Any] = field(repr=False)
-    """All keys of the step, as they were written."""
+    """All keys of the step, as written."""
     settings: Values = field(repr=False)
     where: str = ""
     """The file and line where it begins."""
@@ -39,7 +39,7 @@ class FlowStep:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A flow: steps in order, and the settings of all of them."""
+    """Steps in order, and the settings that they share."""
 
     name: str
     description: str
@@ -72,7 +72,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Settings under a name, and the profile that they extend."""
+    """Named settings, and the profile that they extend."""
 
     name: str
     description: str
@@ -127,6 +127,6 @@ def _step(reader: Reader, row: Any, index: int, keys: Keys) -> FlowStep:
 
 
 def _check_name(reader: Reader, own: Mapping[str, Any], key: str, name: str, keys: Keys) -> None:
-    """Refuse a name that differs from the one by which the file refers to it."""
+    """Record a problem if a name differs from that of the file or the key."""
     if own.get(key, name) != name:
         reader.refuse_value(own[key], f"{name!r}, the name of its file or key", *keys, key)

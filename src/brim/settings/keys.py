@@ -1,7 +1,7 @@
 """Every setting of `brim.yaml`, in one table.
 
 Types, bounds, defaults, the JSON Schema, the names of environment variables, the reference page and the suggestions in
-error messages come from this table. A new setting is one more row, and a row needs code that reads it.
+error messages come from this table. To add a setting, add a row and the code that reads it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Setting:
     """One setting of the table."""
 
     key: str
-    """Its place in the file, parts joined by dots; a star stands for any name."""
+    """Its path in the file, joined by dots; a star stands for any name."""
     kind: Kind
     default: Any
     doc: str
     null: bool = False
     """Whether it may be `null`."""
     top: bool = False
-    """Whether it may only be at the top of the file, and in no profile, flow or step."""
+    """Whether it is allowed only at the top of the file, not in a profile, a flow or a step."""
 
     @property
     def expected(self) -> str:
@@ -63,7 +63,7 @@ class Setting:
         return self.null if value is None else self.kind.takes(value)
 
     def read(self, value: Any) -> Any:
-        """Return a value as it is used: a whole number of percent becomes a share."""
+        """Return the value to use: a whole number of percent becomes a share."""
         percent = self.kind.percent and type(value) is int and value > 1
         return f"{value}%" if percent else value
 
@@ -104,84 +104,77 @@ _SETTINGS = (
     ),
     _row("model", text(), None, "The model whose meter and window are used."),
     _row("meter", text(), None, "A meter instead of the model's: a unit, a vocabulary, an estimate, a tokenizer.json."),
-    _row("unknown_model", text(), "error", "`error`, or the meter of a model that is not in the catalogue."),
-    _row("safety_margin", share(zero=True), 0, "The share of a budget that is left free if counts are estimates."),
+    _row("unknown_model", text(), "error", "`error`, or the meter to use for a model that is not in the catalogue."),
+    _row("safety_margin", share(zero=True), 0, "The share of the budget to leave free when counts are estimates."),
     _row("bounds", _BOUNDS, "product", "`product`: bounds for each budget; `strict_seed`: 10,000 to 600,000 for all."),
     _row("override_mode", _MODE, "merge", "Whether budgets of layers are merged, or the strongest layer replaces all."),
-    _row("window.size", whole(1), None, "The model's context window in tokens; null takes that of the model."),
+    _row("window.size", whole(1), None, "The context window in tokens; null: the model's, from the catalogue."),
     _row("window.reserve", whole(), 0, "Tokens reserved for the answer."),
     _row("window.cap", share(percent=True), None, "The largest share of the window to use."),
     _row("window.warn", share(percent=True), None, "The share of the window at which to warn."),
     _row("window.limit", whole(1), None, "An absolute limit on the input, in tokens."),
     _row("prompt.enabled", FLAG, True, "Whether prompts are fitted; if not, the sections are joined as they are."),
-    _row("prompt.total", whole(1), None, "Tokens of the prompt; null takes the budget of the window."),
-    _row("prompt.reserve", whole(), 0, "Tokens of that total reserved for the answer and for calls within the turn."),
-    _row("prompt.policy", choice(FIT), "truncate_then_continue", "What follows a section that did not fit."),
-    _row("prompt.overflow", _CUT, "truncate", "How sections of medium and low priority overflow, unless they set it."),
+    _row("prompt.total", whole(1), None, "Tokens for the prompt; null: the budget of the window."),
+    _row("prompt.reserve", whole(), 0, "Tokens of `prompt.total` reserved for the answer and for further calls."),
+    _row("prompt.policy", choice(FIT), "truncate_then_continue", "What happens after a section did not fit."),
+    _row("prompt.overflow", _CUT, "truncate", "How sections of medium and low priority are shortened by default."),
     _row("prompt.fill", choice(FILLS), "order", "Whether sections of one priority are served in order or fairly."),
-    _row("prompt.order", choice(ORDERS), "given", "The order of sections on the page: as given, or by priority."),
+    _row("prompt.order", choice(ORDERS), "given", "The order of sections in the prompt: as given, or by priority."),
     _row("prompt.separator", text(empty=True), "\n\n", "The text between two sections."),
     _row("prompt.template", text(), None, "A text with a placeholder {name} for each section."),
-    _row(
-        "prompt.missing",
-        text(empty=True),
-        None,
-        "The text of a placeholder without a section; null refuses it, and sections without a placeholder.",
-    ),
+    _row("prompt.missing", text(empty=True), None, "The text for a placeholder without a section; null: an error."),
     _row("prompt.show_budget", FLAG, False, "Whether the prompt states its own budget and use."),
     _row("prompt.own_budget", text(), None, "The section in which an agent may set its own budget."),
-    _row("prompt.direction", _NUMBER, "lower", "Whether a lower or a higher number is the more essential priority."),
-    _row("prompt.unknown_section", _UNKNOWN, "default", "Whether unlisted sections get the defaults or are refused."),
-    _row("prompt.required_overflow", _OVER, "error", "Whether too big required sections are refused or truncated."),
-    _row("prompt.stages", stages(), (), "What a prompt over its budget gives up first, in this order, until it fits."),
+    _row("prompt.direction", _NUMBER, "lower", "Whether lower or higher numbers are the more important priorities."),
+    _row("prompt.unknown_section", _UNKNOWN, "default", "Whether unlisted sections get the defaults or are an error."),
+    _row("prompt.required_overflow", _OVER, "error", "Whether required sections that are too big are an error or cut."),
+    _row("prompt.stages", stages(), (), "The steps that shorten a prompt over its budget, in order, until it fits."),
     _row("prompt.hard_marker", text(empty=True), None, "The marker of a cut after all stages; null: the section's."),
-    _row("prompt.messages.priority", PRIORITY, "high", "How essential the messages of a request are, beside sections."),
-    _row("prompt.messages.floor", amount(), 0, "Tokens, or a share of the budget, reserved for the messages."),
-    _row("prompt.messages.ceiling", amount(), None, "The most that the messages of a request get."),
-    _row("prompt.tools.keep", choice(get_args(KeepTools)), "all", "Whether a request has all of its tools."),
-    _row("prompt.tools.priority", PRIORITY, "low", "With `relevant`, how essential tools are that no message calls."),
-    _row("prompt.tools.floor", amount(), "20%", "With `relevant`, tokens or a share reserved for tools."),
-    _row("prompt.tools.ceiling", amount(), None, "With `relevant`, the most that tools get besides those called."),
-    _row("prompt.log", FLAG, False, "Whether a prompt over its budget is logged as a warning, with its agent."),
-    _row("budgets.preset", _PRESET, DEFAULT, "The budgets by name; a budget of its own overrides it.", null=True),
+    _row("prompt.messages.priority", PRIORITY, "high", "The priority of a request's messages among its sections."),
+    _row("prompt.messages.floor", amount(), 0, "Tokens, or a share of the budget, reserved for messages."),
+    _row("prompt.messages.ceiling", amount(), None, "The most tokens for the messages of a request."),
+    _row(
+        "prompt.tools.keep",
+        choice(get_args(KeepTools)),
+        "all",
+        "Whether a request keeps all tools or the relevant ones.",
+    ),
+    _row("prompt.tools.priority", PRIORITY, "low", "With `relevant`, the priority of tools that no message calls."),
+    _row("prompt.tools.floor", amount(), "20%", "With `relevant`, tokens or a share of the budget reserved for tools."),
+    _row("prompt.tools.ceiling", amount(), None, "With `relevant`, the most tokens for tools that no message calls."),
+    _row("prompt.log", FLAG, False, "Whether to log a warning, with the agent, when a prompt is over its budget."),
+    _row("budgets.preset", _PRESET, DEFAULT, "The three budgets by name; a single budget overrides it.", null=True),
     _row("budgets.context_budget_chars", whole(), 200_000, "Characters of a step's whole history, in a flow."),
     _row("budgets.history_max_recent_chars", whole(), 60_000, "Characters of the newest step, in a flow."),
     _row("budgets.history_max_older_chars", whole(), 10_000, "Characters of each older step, in a flow."),
-    _row("budgets.timeout_seconds", number(86_400), 30, "Seconds that a step's model may take, and its curator."),
-    _row("sections.*.priority", PRIORITY, "medium", "How essential it is."),
-    _row("sections.*.required", FLAG, False, "Whether the prompt is useless without it."),
-    _row("sections.*.floor", amount(), 0, "The least that is worth including; with less, the section is dropped."),
+    _row("budgets.timeout_seconds", number(86_400), 30, "The time limit of a step's model and curator, in seconds."),
+    _row("sections.*.priority", PRIORITY, "medium", "How important it is."),
+    _row("sections.*.required", FLAG, False, "Whether the prompt must contain it."),
+    _row("sections.*.floor", amount(), 0, "The least that is worth including; it is dropped if it would get less."),
     _row("sections.*.ceiling", amount(), None, "The most that it gets."),
     _row("sections.*.keep", KEEP, "head", "What stays when it is truncated."),
     _row("sections.*.overflow", choice(OVERFLOWS), "truncate", "What happens when it does not fit its grant."),
-    _row("sections.*.weight", number(1_000_000), 1, "Its part of a fair share."),
-    _row("sections.*.stable", FLAG, False, "Whether it is used whole or not at all, for the prompt cache."),
-    _row("sections.*.enabled", FLAG, True, "A section that is not enabled is left out."),
-    _row("sections.*.page", choice(PAGES), "user", "The message of a request that it is part of."),
+    _row("sections.*.weight", number(1_000_000), 1, "Its weight when sections share the budget fairly."),
+    _row("sections.*.stable", FLAG, False, "Whether it is kept whole or dropped, for the prompt cache."),
+    _row("sections.*.enabled", FLAG, True, "Whether it is in the prompt."),
+    _row("sections.*.page", choice(PAGES), "user", "The message of a request that contains it."),
     _row("sections.*.marker", text(empty=True), None, "The text that marks a cut."),
     _row("sections.*.joiner", text(empty=True), "\n", "The text between its entries."),
-    _row(
-        "sections.*.most", whole(), None, "The most entries that are considered at all; those of a text are its lines."
-    ),
-    _row("history.selection", combination(get_args(Way)), "recency", "Which turns stay; join two ways by a plus sign."),
-    _row("history.within", choice(get_args(Within)), "newest_first", "Which turns of one class are selected first."),
-    _row("history.pin_most_recent", FLAG, True, "Whether the newest step of a pack stays whatever its class."),
-    _row("history.pin_first_user", FLAG, False, "Whether the first message of the user must stay whole."),
-    _row(
-        "history.excerpts",
-        FLAG,
-        True,
-        "Whether older turns may be shortened; otherwise they stay whole or are dropped.",
-    ),
-    _row("history.note", FLAG, True, "Whether the prompt notes that turns were left out."),
-    _row("history.stable", FLAG, False, "Whether a cut is held, so that the prompt keeps its prefix for the cache."),
+    _row("sections.*.most", whole(), None, "The most entries, or lines of a text, to consider."),
+    _row("history.selection", combination(get_args(Way)), "recency", "How turns are selected; + joins two ways."),
+    _row("history.within", choice(get_args(Within)), "newest_first", "Which turns of a class are selected first."),
+    _row("history.pin_most_recent", FLAG, True, "Whether the newest step of a pack always stays."),
+    _row("history.pin_first_user", FLAG, False, "Whether the first user message must stay whole."),
+    _row("history.excerpts", FLAG, True, "Whether older turns may be shortened, rather than kept whole or dropped."),
+    _row("history.note", FLAG, True, "Whether the prompt says that turns were left out."),
+    _row("history.stable", FLAG, False, "Whether a cut is kept for later prompts, for the prompt cache."),
     _row("history.strategy", choice(("A", "B")), "A", "A long history is truncated (A) or summarised first (B)."),
-    _row("history.agents", choice(tuple(CLASSES)), "none", "The agents whose classes are known from the start."),
-    _row("history.classes.critical", TEXTS, (), "Agents whose steps are kept longest, in addition to the known ones."),
+    _row("history.agents", choice(tuple(CLASSES)), "none", "The list of agents with known classes to start from."),
+    _row("history.classes.critical", TEXTS, (), "Agents whose steps are kept longest, in addition to that list."),
     _row("history.classes.high", TEXTS, (), "Agents whose steps are kept long."),
-    _row("history.classes.medium", TEXTS, (), "Agents whose steps are kept as those of unknown agents."),
+    _row("history.classes.medium", TEXTS, (), "Agents whose steps are treated like those of unknown agents."),
     _row("history.classes.low", TEXTS, (), "Agents whose steps are dropped first."),
-    _row("compaction.summarise", choice(("extract",)), None, "A summary of its sentences replaces older turns."),
+    _row("compaction.summarise", choice(("extract",)), None, "Replaces older turns by a summary of their sentences."),
     *(
         _row(OPTIONS[name].key, kind, OPTIONS[name].default, OPTIONS[name].doc)
         for name, kind in {
@@ -195,73 +188,71 @@ _SETTINGS = (
             "capture": FLAG,
         }.items()
     ),
-    _row(
-        "loop.tick_cap",
-        share(percent=True),
-        0.15,
-        "The share of the window from which a tick continues in a fresh context.",
-    ),
-    _row("loop.handoff_share", share(), 0.25, "The share of a tick's budget that a continuation may take."),
+    _row("loop.tick_cap", share(percent=True), 0.15, "The share of the window at which a tick gets a fresh context."),
+    _row("loop.handoff_share", share(), 0.25, "The share of a tick's budget for the summary of the previous context."),
     _row("loop.max_iterations", whole(1), 20, "The most iterations of a loop."),
     _row("loop.max_sub_ticks", whole(), 10, "The most sub-ticks of one iteration."),
     _row("loop.max_steps", whole(1), 1_000, "The most steps of one iteration."),
-    _row("loop.max_cost", number(1_000_000), None, "US dollars that a loop may cost."),
-    _row("loop.max_seconds", number(31_536_000), None, "Seconds that the steps of a loop may take."),
+    _row("loop.max_cost", number(1_000_000), None, "The most that a loop may cost, in US dollars."),
+    _row("loop.max_seconds", number(31_536_000), None, "The most time for the steps of a loop, in seconds."),
     _row("loop.boundary", choice(("silent", "visible")), "silent", "Whether sub-ticks are visible to the user."),
     _row("store.url", text(), None, "Where sessions and loops are stored: `sqlite:///brim.db`, `postgresql://...`."),
-    _row("models.cheap", text(), None, "The model of steps of the stage Prep, at the endpoint of the run."),
-    _row("models.medium", text(), None, "The model of steps of the stage Verify."),
-    _row("models.expensive", text(), None, "The model of steps of the stages Work and Route."),
-    _row("curator.enabled", FLAG, True, "Whether a model may choose files and summarise for a step."),
+    _row("models.cheap", text(), None, "The model of steps in the stage Prep, at the endpoint of the run."),
+    _row("models.medium", text(), None, "The model of steps in the stage Verify."),
+    _row("models.expensive", text(), None, "The model of steps in the stages Work and Route."),
+    _row("curator.enabled", FLAG, True, "Whether a model chooses files and writes a summary for each step."),
     _row("curator.model", text(), None, "The model of the curator."),
     _row("curator.url", text(), None, "The base URL of that model's API."),
-    _row("curator.api", choice(("openai", "anthropic")), "openai", "The API that it speaks."),
+    _row("curator.api", choice(("openai", "anthropic")), "openai", "The API of that URL."),
     _row("curator.files_budget_chars", whole(), 20_000, "Characters of a pack for files of the codebase."),
     _row("curator.artifacts", FLAG, True, "Whether a pack lists the paths of artifacts of earlier steps."),
     _row("curator.scent_trail_chars", whole(), 2_000, "Characters of a pack for the trail of earlier decisions."),
     _row("gateway.upstream", text(), None, "The base URL of the API, such as `https://api.openai.com/v1`."),
-    _row("gateway.upstream_messages", text(), None, "The base URL for Anthropic Messages, if it is another one."),
+    _row("gateway.upstream_messages", text(), None, "The base URL for Anthropic Messages, if it differs."),
     _row("gateway.upstream_key", text(), None, "The NAME of the variable with the upstream key; null: the client's."),
     _row("gateway.upstream_messages_key", text(), None, "The same for `upstream_messages`, if it is another host."),
-    _row(
-        "gateway.paths", TEXTS, None, "Other paths that may be reached; null: all, or with an upstream key a safe few."
-    ),
-    _row("gateway.keys", TEXTS, (), "NAMES of variables with the keys of clients; if empty, no key is required."),
+    _row("gateway.paths", TEXTS, None, "Other allowed paths; null: all, or a few safe ones with an upstream key."),
+    _row("gateway.keys", TEXTS, (), "NAMES of variables with client keys; if empty, clients need no key."),
     _row("gateway.host", text(), "127.0.0.1", "The address to listen on."),
     _row("gateway.port", whole(most=65_535), 8_088, "The port to listen on."),
     _row("gateway.hosts", TEXTS, (), "Host names that clients may use, in addition to those of this machine."),
-    _row("gateway.policy", choice(POLICIES), "fit", "What is done with a request that is too long."),
-    _row("gateway.rules", rules(), (), "Settings for some models, keys or routes; the first matching rule counts."),
-    _row("gateway.recall", FLAG, False, "Whether models are offered `brim_recall`, which the gateway answers."),
-    _row("gateway.on_fault", _FAULT, "pass", "After an error of brim, pass on what is certain to fit, or refuse all."),
+    _row("gateway.policy", choice(POLICIES), "fit", "What happens to a request that is too long."),
+    _row("gateway.rules", rules(), (), "Settings for some models, keys or routes; the first match applies."),
+    _row("gateway.recall", FLAG, False, "Whether models get the tool `brim_recall`, which the gateway answers."),
     _row(
-        "gateway.lower_answer",
-        FLAG,
-        False,
-        "Whether `max_tokens` of at most a quarter of the window may be lowered too, to make room for the prompt.",
+        "gateway.on_fault",
+        _FAULT,
+        "pass",
+        "After an internal error: pass requests that certainly fit, or refuse all.",
     ),
-    _row("gateway.client_policy", FLAG, False, "Whether clients may choose a policy by the header `x-brim-policy`."),
+    _row("gateway.lower_answer", FLAG, False, "Whether `max_tokens` up to a quarter of the window may be lowered too."),
+    _row("gateway.client_policy", FLAG, False, "Whether clients may choose a policy with the header `x-brim-policy`."),
     _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body, decompressed."),
     _row("gateway.most_values", whole(1), 250_000, "The most values in the JSON of a request body."),
-    _row("gateway.most_connections", whole(1), 1_000, "The most connections of clients that a process has open."),
+    _row("gateway.most_connections", whole(1), 1_000, "The most client connections of a process."),
     _row("gateway.proxy_env", FLAG, True, "Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to upstream."),
-    _row("gateway.keepalive", number(3_600), 15, "Seconds without data after which a stream gets a comment."),
-    _row("gateway.timeout", number(86_400), 600, "Seconds until upstream answers, and of silence within its answer."),
-    _row("gateway.drain", number(86_400), 30, "Seconds that open streams have when the gateway shuts down."),
-    _row("gateway.workers", whole(1, 64), 1, "Processes that serve; several share the store, or a temporary one."),
+    _row("gateway.keepalive", number(3_600), 15, "Seconds without data after which a comment is sent on a stream."),
+    _row("gateway.timeout", number(86_400), 600, "The most seconds to wait for upstream to answer, or for more data."),
+    _row("gateway.drain", number(86_400), 30, "Seconds to wait for open streams at shutdown."),
+    _row("gateway.workers", whole(1, 64), 1, "Worker processes; several share the store, or a temporary one."),
     _row(
         "gateway.worker_port",
         whole(1, 65_535),
         None,
-        "The port at which the first of several workers answers alone, for its metrics; the second has the next.",
+        "The first worker's port for its metrics; the next has the next.",
     ),
-    _row("gateway.threads", whole(1, 64), 2, "Threads of a process that count and fit requests."),
-    _row("gateway.sessions", whole(1), 500, "Truncated conversations that are kept in memory."),
-    _row("gateway.memory", whole(1), 67_108_864, "About the bytes that they may take; others are read again."),
+    _row("gateway.threads", whole(1, 64), 2, "Threads per process that count and fit requests."),
+    _row("gateway.sessions", whole(1), 500, "The most truncated conversations to keep in memory."),
+    _row(
+        "gateway.memory",
+        whole(1),
+        67_108_864,
+        "About the most bytes for them; others are read from the store again.",
+    ),
 )
 
 ANY = "*"
-"""The section whose settings are the defaults of all others."""
+"""The section with the defaults of all others."""
 
 SETTINGS: dict[str, Setting] = {setting.key: setting for setting in _SETTINGS}
 """Every setting by its key."""
@@ -287,30 +278,30 @@ def _tree() -> dict[str, Any]:
 Leaf = Setting | Word
 
 TREE = _tree()
-"""Settings and words as nested mappings, by the parts of their places; two names of a group are one object."""
+"""Settings and words as nested mappings; two names of a group are one object."""
 
 GROUPS: dict[str, str] = {
     "window": "The model's context window, and how much of it a prompt may use.",
     "budgets": "How much of a step's history a prompt may contain.",
     "prompt": "How sections become a prompt.",
     "sections": "Sections by name.",
-    "history": "Which steps or turns stay.",
-    "compaction": "When and how a session shortens its older turns: to excerpts, or to a summary.",
-    "session": "How a session keeps to its window.",
-    "loop": "The limits of a loop and of its contexts.",
+    "history": "Which steps or turns are kept.",
+    "compaction": "When and how a session shortens its older turns.",
+    "session": "How a session keeps within its window.",
+    "loop": "The limits of a loop and of each of its contexts.",
     "store": "Where sessions and loops are stored.",
-    "models": "The models of a flow's steps by the tier of their stage; without one, the model of the run.",
-    "curator": "How the pack of a step is prepared.",
-    "gateway": "The proxy between clients and a model that makes every request fit.",
+    "models": "The models of a flow's steps by stage; by default the model of the run.",
+    "curator": "How the context of a step is prepared.",
+    "gateway": "The proxy that makes every request to a model fit.",
 }
 """The description of each group."""
 
 NOTES = ("inputs", "outputs", "emphasizes", "constraints")
-"""The teaching notes of a step, in the order of the page."""
+"""The teaching notes of a step, in the order of the prompt."""
 
 
 class OwnKey(NamedTuple):
-    """A key of a file, a profile, a flow or a step that is no setting; each may be null."""
+    """A key of a file, a profile, a flow or a step that is not a setting; each may be null."""
 
     kind: Kind
     doc: str
@@ -355,29 +346,29 @@ _STEPS = Kind(
 )
 
 STEP_KEYS = {
-    "id": OwnKey(_ID, "The name of the step within its flow; without it, its index from 0."),
-    "agent": OwnKey(_TEXT, "The agent that does it."),
-    "agents": OwnKey(TEXTS, "Its agents, if there are several; without `agent`, the first one does it."),
+    "id": OwnKey(_ID, "The name of the step in its flow; by default its index from 0."),
+    "agent": OwnKey(_TEXT, "The agent of the step."),
+    "agents": OwnKey(TEXTS, "Several agents; without `agent`, the first is used."),
     "role": OwnKey(_TEXT, "The role of the agent in this step."),
     "description": OwnKey(_TEXT, "What the step is for."),
     "task": OwnKey(_TEXT, "The instruction to the agent."),
-    "prompt": OwnKey(_TASK, "Another name of `task`, if it is a string."),
+    "prompt": OwnKey(_TASK, "The same as `task`, if it is a string."),
     "stage": OwnKey(_TEXT, "Prep, Work, Verify, Route or Commit."),
     "artifacts": OwnKey(TEXTS, "Paths of the files that the step writes."),
-    "teaching_note": OwnKey(_TEXT, "A note as one text; it comes before the history too."),
+    "teaching_note": OwnKey(_TEXT, "A note as one text, which comes before the history."),
     "teaching_notes": OwnKey(_NOTES, f"Notes that come before the history: {', '.join(NOTES)}."),
 }
 """The keys of a step in addition to settings."""
 
 FLOW_KEYS = {
-    "flow": OwnKey(_TEXT, "Its name, in a file of its own."),
+    "flow": OwnKey(_TEXT, "The name of the flow, if it has a separate file."),
     "description": OwnKey(_TEXT, "What the flow is for."),
     "steps": OwnKey(_STEPS, "Its steps, in order."),
 }
 """The keys of a flow in addition to settings."""
 
 PROFILE_KEYS = {
-    "profile_id": OwnKey(_TEXT, "Its name, in a file of its own."),
+    "profile_id": OwnKey(_TEXT, "The name of the profile, if it has a separate file."),
     "description": OwnKey(_TEXT, "What the profile is for."),
     "extends": OwnKey(_TEXT, "The profile whose settings it inherits."),
 }
@@ -403,5 +394,5 @@ def setting_of(key: str) -> Setting | None:
 
 
 def name_of(key: str) -> str:
-    """Return the name by which a program reads a setting: budgets by their short name, all others by their key."""
+    """Return the name of a setting in programs: the short name of a budget, the key of any other."""
     return key.removeprefix("budgets.")

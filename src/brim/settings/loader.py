@@ -15,23 +15,21 @@ from brim.settings.authors import EXTENDS, extending
 from brim.settings.config import Config
 from brim.settings.flow import Flow, Profile, read_flow, read_profile, shipped_profile
 from brim.settings.keys import BARE, SETTINGS, TOP_KEYS, TREE, Setting, name_of, setting_of
-from brim.settings.reader import Reader, with_preset
+from brim.settings.reader import TYPO, Reader, with_preset
 from brim.settings.trust import VARIABLE, is_trusted
 from brim.settings.values import Value, Values
 
 _VALUES = "settings"
-"""The name of settings that came as values, in errors."""
+"""The name in errors of settings that were passed as a mapping."""
 _RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
 """The keys of `defaults` and `budget_overrides` in a file of runtime defaults."""
 PREFIX = "BRIM_"
 SWARM = "SWARM_"
-"""The prefix of a flow's own program, whose names of budgets are accepted."""
+"""The prefix of Flow Studio, whose budgets are accepted."""
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""Endings of variables that are no settings: the settings name them, and they have a key."""
+"""Endings of variables that contain keys; settings only name such variables."""
 _OTHERS = ("BRIM_CHROMIUM", VARIABLE)
-"""Variables that are no settings: the browser that draws the pictures of the documentation, and what is trusted."""
-_TYPO = 0.8
-"""How similar a variable is to a known one if it is a typo."""
+"""Variables that are not settings: the browser that draws the pictures in the docs, and the trusted folders."""
 
 
 def load(
@@ -43,27 +41,29 @@ def load(
     """Return the settings of a project; see `brim.load_config`.
 
     Args:
-        path: the file or directory, its values, or `None` to search upward from the current directory.
+        path: a file, a directory, a mapping of values, or `None` to search upward from the current directory.
         environ: the environment.
         flags: settings by key that override all others.
-        replaced: texts by path, read instead of the files, to try a change before it is made.
+        replaced: texts to read in place of files, by path, to try a change before it is made.
 
     Raises:
         SourceError: a file cannot be read, or is invalid.
         InvalidValue: a flag is invalid.
     """
-    files, named = _Files(replaced, environ), ""
+    files = _Files(replaced, environ)
     if isinstance(path, Mapping):
         found, source = project.ProjectFiles("", ""), _source(path)
-        named = _VALUES
+        files.trusted.add(_VALUES)
     else:
         found = project.find(path)
-        named = path if path is not None and found.path == path else ""
+        files.trusted.add(path if path is not None and found.path == path else "")
         source = files.read(found.path, found.root) if found.path else None
+    files.root = found.root
     if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
         files.entry = name
         found = project.around_flow(found.path)
+        files.root = found.root
         source = files.read(found.path, found.root) if found.path else None
     own = {} if source is None else files.add(source, "project")
     if found.root:
@@ -71,11 +71,10 @@ def load(
     user = project.user_file(environ)
     if user and found.path and os.path.realpath(user) == os.path.realpath(found.path):
         user = None
+    files.trusted.add(user or "")
     users = files.add(files.read(user), "user") if user else {}
     runtime = files.add_runtime(found.root) if found.root else {}
     variables, unknown = _from_environ(environ)
-    own_files = {named, user or ""}
-    withheld = [each for each in files.paths if each not in own_files and not is_trusted(each, found.root, environ)]
     config = Config(
         files=tuple(files.paths),
         path=found.path,
@@ -87,17 +86,16 @@ def load(
         _profiles=files.profiles,
         ignored=(*unknown, *files.warnings),
         entry=files.entry,
-        _withheld=frozenset(withheld),
     )
     config.check()
     return config
 
 
 def _source(values: Mapping[str, Any]) -> Source | None:
-    """Return settings that came as values.
+    """Return settings that were passed as a mapping.
 
     Raises:
-        SourceError: they are not what YAML can hold.
+        SourceError: they are not JSON values.
     """
     try:
         return parse(json.dumps(values), _VALUES, project.MOST_VALUES)
@@ -106,7 +104,7 @@ def _source(values: Mapping[str, Any]) -> Source | None:
 
 
 def check_text(path: str, text: str, kind: str) -> None:
-    """Pass if a text is a valid file of settings, flow or profile.
+    """Check the text of a file of settings, a flow or a profile.
 
     Raises:
         SourceError: it is invalid; the message lists every problem with its line.
@@ -120,7 +118,7 @@ def check_text(path: str, text: str, kind: str) -> None:
 
 
 def _flow_name(source: Source) -> str | None:
-    """Return the name of the one flow that a file defines: it has steps at its top, or is in the directory of flows."""
+    """Return the name of the flow in a file with steps at its top or in the directory of flows; otherwise `None`."""
     values = source.values if isinstance(source.values, dict) else {}
     in_folder = project.kind_of(source.path) == "flow"
     if "flows" in values or not ("steps" in values or in_folder):
@@ -130,19 +128,23 @@ def _flow_name(source: Source) -> str | None:
 
 
 class _Files:
-    """The files that were read, with their flows and profiles."""
+    """The files that were read, their flows and their profiles."""
 
     def __init__(self, replaced: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None) -> None:
         self._replaced = replaced or {}
         self._environ = os.environ if environ is None else environ
+        self.root = ""
+        """The directory of the project."""
+        self.trusted: set[str] = set()
+        """The file that the user named, and the user's own."""
         self.paths: list[str] = []
         self.warnings: list[str] = []
         self.flows: dict[str, Flow] = {}
         self.profiles: dict[str, Profile] = {}
         self.inherited: Values = {}
-        """The profile that a file inherits from by its vocabulary."""
+        """The settings of the shipped profile whose words a file uses."""
         self.entry: str | None = None
-        """The flow of the loaded file; a flow of the project with the same name yields to it."""
+        """The flow of the loaded file; it replaces a flow of the project with the same name."""
 
     def read(self, path: str, root: str | None = None) -> Source:
         """Return the content of a file, or of the text that replaces it."""
@@ -151,7 +153,7 @@ class _Files:
         return project.read(path, root, self._environ)
 
     def add(self, source: Source, layer: str) -> dict[str, Value]:
-        """Read a file of settings with its profiles and flows, and return its own settings."""
+        """Read a file of settings with its profiles and flows, and return its settings."""
         reader = self._reader(source)
         values = reader.mapping(source.values)
         own = reader.settings(values, layer, TOP_KEYS)
@@ -164,24 +166,24 @@ class _Files:
         return own
 
     def add_all(self, root: str) -> None:
-        """Read the flows and profiles of a project that have files of their own."""
+        """Read the separate files of a project's flows and profiles."""
         first = [os.path.realpath(path) for path in self.paths[:1]]
         for name, path in project.files_in(root, "profile"):
             self.add_alone(self.read(path, root), "profile", name)
         for name, path in project.files_in(root, "flow"):
-            if os.path.realpath(path) not in first:  # The flow that is loaded is read already.
+            if os.path.realpath(path) not in first:  # The loaded flow is read already.
                 self.add_alone(self.read(path, root), "flow", name)
 
     def add_alone(self, source: Source, kind: str, name: str) -> None:
-        """Read a file that contains one flow or profile."""
+        """Read the separate file of a flow or profile."""
         reader = self._reader(source)
         self._add_one(reader, kind, name, source.values, ())
         reader.finish()
 
     def add_runtime(self, root: str) -> dict[str, Value]:
-        """Return the budgets in a project's `swarm/config/runtime.yaml`; other keys are not ours.
+        """Return the budgets in a project's `swarm/config/runtime.yaml`; its other keys are ignored.
 
-        Its `budget_overrides` come before its `defaults`.
+        `budget_overrides` there override `defaults`.
         """
         path = project.runtime_file(root)
         if path is None:
@@ -196,10 +198,11 @@ class _Files:
 
     def _reader(self, source: Source) -> Reader:
         self.paths.append(source.path)
-        return Reader(source, warnings=self.warnings)
+        trusted = source.path in self.trusted or is_trusted(source.path, self.root, self._environ)
+        return Reader(source, warnings=self.warnings, untrusted=None if trusted else self.root)
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
-        """Add a flow or profile; of two with one name, that of the user yields, and that of the loaded file wins."""
+        """Add a flow or profile; of two with the same name, the loaded file's wins, and the user's loses."""
         known: dict[str, Any] = self.profiles if kind == "profile" else self.flows
         made = (read_profile if kind == "profile" else read_flow)(reader, name, value, *keys)
         if not name:
@@ -210,11 +213,11 @@ class _Files:
 
 
 def _from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[str]]:
-    """Return the settings of `BRIM_*` variables, and a warning for each that names none.
+    """Return the settings in `BRIM_*` variables, and a warning for each unknown name.
 
     Two underscores separate the parts of a key. Budgets may have their short names, also after `SWARM_`. An empty
-    variable is ignored. One that names no setting may be somebody else's: Kubernetes sets `BRIM_SERVICE_HOST` in every
-    pod for a service that is called brim.
+    variable is ignored. An unknown name is not an error: Kubernetes sets `BRIM_SERVICE_HOST` in every pod if a service
+    is called brim.
 
     Raises:
         SourceError: a value is invalid.
@@ -227,16 +230,16 @@ def _from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[st
         if variable.endswith(_SECRETS) and "__" not in variable:
             continue
         key = variable.removeprefix(PREFIX).removeprefix(SWARM).lower().replace("__", ".")
-        if variable.startswith(SWARM) and not nearest(key, BARE, most=1, cutoff=_TYPO):
-            continue  # It is another program's own.
+        if variable.startswith(SWARM) and not nearest(key, BARE, most=1, cutoff=TYPO):
+            continue
         key = BARE.get(key, key)
         setting = SETTINGS.get(key) or setting_of(key)
         if setting is None:
             known = [PREFIX + name.upper() for name in BARE] if variable.startswith(SWARM) else []
             known += [each.variable for each in SETTINGS.values()]
-            likely = nearest(variable, known, most=1, cutoff=_TYPO)
+            likely = nearest(variable, known, most=1, cutoff=TYPO)
             hint = f"; did you mean {likely[0]}?" if likely else ""
-            warnings.append(f"{variable}: no setting has this name, so it is ignored{hint}")
+            warnings.append(f"{variable}: not a setting, so it is ignored{hint}")
             if likely:
                 logging.getLogger("brim.settings").warning("%s", warnings[-1])
             continue
@@ -245,16 +248,16 @@ def _from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[st
             raise SourceError(variable, f"{key} must be {setting.expected}, not {shown(value)}")
         value = setting.read(value)
         if key in flat and flat[key].value != value:
-            raise SourceError(variable, f"it sets {key}, as {flat[key].where} does: keep one")
+            raise SourceError(variable, f"{flat[key].where} sets {key} too: keep one")
         flat[key] = Value(value, "env", variable)
     return with_preset(flat), warnings
 
 
 def _from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
-    """Return the settings of flags: values by key, or the strings of a command line.
+    """Return the settings in flags: values by key, or strings of a command line.
 
     Raises:
-        InvalidValue: a key names no setting, or its value is invalid.
+        InvalidValue: a key is not a setting, or its value is invalid.
     """
     flat: dict[str, Value] = {}
     for flag, raw in flags.items():
@@ -272,7 +275,7 @@ def _from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def value_of(setting: Setting, text: str, name: str) -> Any:
-    """Return the value of a string: the string itself if the setting takes one, else parsed as YAML."""
+    """Return the string itself if the setting takes one, and otherwise its value as YAML."""
     if setting.kind.reads_text:
         return None if setting.null and text in ("null", "~") else text
     return parse(text, name).values

@@ -1,8 +1,7 @@
-"""Where settings are searched: the project's file, the user's file, and the project's flows and profiles.
+"""Where settings are found: the project's file, the user's file, and the project's flows and profiles.
 
-A file of the project must be inside it: a link that leads out of it is refused, since `brim config set` writes the
-files that are read. The search upward ends at the root of a repository, at the home folder, and before a folder of
-another user.
+A file of the project must be inside it: links that lead outside are refused, since `brim config set` writes these
+files. The search upward ends at the root of a repository, at the home folder, and before a folder of another user.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from brim.settings.trust import check_file
 NAME = "brim.yaml"
 
 MOST_VALUES = 1_000_000
-"""The most values of a file of settings: thousands of steps are legitimate."""
+"""The most values in a file of settings: a flow may have thousands of steps."""
 
 _FOLDERS = {
     "flow": (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml")),
     "profile": (("profiles", ".yaml"), ("profiles", ".yml"), ("swarm/profiles", ".swarm_profile.yaml")),
 }
-"""Directories of flows and profiles, and the endings of their files."""
+"""The directories of flows and profiles, and the endings of their files."""
 
 _OWN = ("swarm/config", "swarm/profiles")
-"""Directories by which a project without a file of settings is known."""
+"""Directories that identify a project without a file of settings."""
 
 SHIPPED = (
     "forge",
@@ -52,7 +51,7 @@ class ProjectFiles:
     path: str
     """The file of settings; empty if there is none."""
     root: str
-    """The directory in which flows and profiles are searched."""
+    """The directory with its flows and profiles."""
 
 
 def find(path: str | None) -> ProjectFiles:
@@ -75,7 +74,7 @@ def above(folder: str) -> ProjectFiles:
 
 
 def _upward(folder: str) -> Iterator[str]:
-    """Yield a directory as it is named, and those above it."""
+    """Yield a directory and those above it, up to the end of the search."""
     yield folder
     at, home = os.path.abspath(folder), os.path.expanduser("~")
     while (upper := os.path.dirname(at)) != at and at != home and not os.path.lexists(os.path.join(at, ".git")):
@@ -86,7 +85,7 @@ def _upward(folder: str) -> Iterator[str]:
 
 
 def _is_own(folder: str) -> bool:
-    """Return whether a folder belongs to the user; where folders have no owner, all do."""
+    """Return whether a folder belongs to the user; always true where folders have no owners."""
     try:
         return not hasattr(os, "geteuid") or os.stat(folder).st_uid == os.geteuid()
     except OSError:
@@ -100,7 +99,7 @@ def runtime_file(root: str) -> str | None:
 
 
 def around_flow(path: str) -> ProjectFiles:
-    """Return the project of a flow's file: the nearest one above it, or the directory that it is in."""
+    """Return the project of a flow's file: the nearest one above it, or its directory."""
     found = above(os.path.dirname(path) or ".")
     if found.path:
         return found
@@ -116,10 +115,10 @@ def _in(folder: str) -> str | None:
 
 
 def read(path: str, root: str | None = None, environ: Mapping[str, str] = os.environ) -> Source:
-    """Return the content of a file of settings; a file of a project must be inside `root`, and the user's own.
+    """Return the content of a file of settings; a project's file must be inside `root` and belong to the user.
 
     Raises:
-        SourceError: the file cannot be read, is invalid, is outside the project, or others may write it.
+        SourceError: the file cannot be read, is invalid, is outside the project, or is writable by others.
     """
     if root is not None:
         check_inside(path, root)
@@ -128,7 +127,7 @@ def read(path: str, root: str | None = None, environ: Mapping[str, str] = os.env
 
 
 def check_inside(path: str, root: str) -> None:
-    """Pass if a file is inside the project once links are followed.
+    """Check that a file is inside the project after following links.
 
     Raises:
         SourceError: the file is outside the project.
@@ -136,11 +135,11 @@ def check_inside(path: str, root: str) -> None:
     if not (os.path.islink(path) or os.path.islink(os.path.dirname(path) or ".")):
         return
     if not is_inside(path, root):
-        raise SourceError(path, "a link that leads out of the project; put the file itself there", line=1)
+        raise SourceError(path, "this link leads out of the project; use a file inside it", line=1)
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Return whether a file is inside the project, or the repository that it is in, once links are followed."""
+    """Return whether a file is inside the project or its repository after following links."""
     inside, real = os.path.realpath(root), os.path.realpath(path)
     top = next((each for each in _upward(inside) if os.path.lexists(os.path.join(each, ".git"))), inside)
     return os.path.commonpath([top, real]) == top
@@ -164,7 +163,7 @@ def files_in(root: str, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def name_in(path: str) -> str:
-    """Return the name of the flow or profile in a file, from the name of the file."""
+    """Return the name of the flow or profile in a file, from the file's name."""
     name = os.path.basename(path)
     endings = sorted({ending for places in _FOLDERS.values() for _, ending in places}, key=len, reverse=True)
     return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)

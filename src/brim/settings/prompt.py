@@ -1,8 +1,8 @@
-"""What a fit of settings does besides `brim.fit`: templates, an agent's own budget, shrinking, the log, summaries.
+"""What the settings add to `brim.fit`: templates, an agent's own budget, shrinking, the log, and summaries.
 
-An agent may write budgets on its own page (`prompt.own_budget`). One that cannot read its page cannot correct it. So a
-budget under which the page is not in the prompt, or the required sections do not fit, gives way to the one before it,
-and the last of all to that of the settings.
+An agent may write budgets into its own section (`prompt.own_budget`). It must be able to read that section to correct a
+mistake. So if its budget leaves no room for the section or for what is required, the previous budget there is used, and
+in the end that of the settings.
 """
 
 from __future__ import annotations
@@ -30,54 +30,56 @@ from brim.settings.values import MOST
 from brim.truncate import cut
 
 Sent = tuple[str | None, Sequence[Mapping[str, Any]] | None]
-"""A system prompt and tools that are sent with a prompt."""
+"""The system prompt and the tools that are sent with a prompt."""
 
 OPTIONS = ("policy", "fill", "order", "separator", "template", "show_budget", "direction", "stages", "hard_marker")
-"""The arguments of `brim.fit` that are settings of a prompt."""
+"""The arguments of `brim.fit` that are settings."""
 
 _TEMPLATE = "template"
-"""The name of the section that has the own text of a template."""
+"""The name of the section with the template's own text."""
 _READABLE = 50
-"""Tokens of a page that are enough for its agent to correct it."""
+"""Tokens of its section that an agent needs to correct it."""
 _NOTICE = 400
 """Characters of a notice to an agent."""
 _FIELD = re.compile(r"([^!:]+)(?:!([rsa]))?(?::(.*))?", re.DOTALL)
-"""A place of a template: a field, a conversion, a format."""
+"""A placeholder of a template: a field, a conversion, a format."""
 _BASE_END = re.compile(r"[!:.\[]")
-"""What ends the name of a value in a place."""
+"""The end of the name in a placeholder."""
 _FORMATTER = Formatter()
 DIRECTIVE = (
     "Summarise this history for whoever takes the next step: what was tried, what came of it, what must not be tried"
     " again. Keep names, paths and numbers. At most {limit} tokens."
 )
-"""The instruction of the call that summarises."""
+"""The instruction of the call that writes a summary."""
 
 HISTORIES = ("history", "lessons")
-"""The sections that strategy B summarises: the first of them that a prompt has."""
+"""The names of the section that strategy B summarises; the first that exists is used."""
 
 _SHORTEST = 200
-"""Tokens of a summary that is worth a call."""
-_NO_ROOM = "a budget on this page leaves no room for the page itself or for what is required; {other} counts instead"
+"""The least tokens for a summary."""
+_NO_ROOM = (
+    "a budget in this section leaves no room for the section itself or for required ones; {other} is used instead"
+)
 
 
 def overrides(sections: Sequence[Section], page: str | None) -> tuple[BudgetOverride, ...]:
-    """Return the budgets on the page of an agent, the last on the page first."""
+    """Return the budgets in an agent's own section, the last one first."""
     found = next((section for section in sections if section.name == page and section.enabled), None)
     return () if found is None else WorkingMemory(found.text).overrides
 
 
 def attempts(overrides: Sequence[BudgetOverride]) -> Iterator[tuple[BudgetOverride, str]]:
-    """Yield the budgets in the order in which they are tried, that of the settings last, each with a notice."""
+    """Yield the budgets to try, each with a notice for the agent; the budget of the settings is last."""
     notice = ""
     for override in overrides:
         yield override, "; ".join(filter(None, (notice, override.warning)))
         last = override is overrides[-1]
-        notice = _NO_ROOM.format(other="that of the settings" if last else "the one before it")
+        notice = _NO_ROOM.format(other="the budget of the settings" if last else "the one before it")
     yield BudgetOverride(), notice
 
 
 def noticed(sections: Sequence[Section], page: str | None, notice: str) -> list[Section]:
-    """Return the sections, with a notice to the agent as the first line of its page."""
+    """Return the sections, with a notice to the agent as the first line of its section."""
     if not notice:
         return list(sections)
     line = cut(f"[context_budget: {' '.join(notice.split())}]", _NOTICE, "chars", marker="…]").text
@@ -90,7 +92,7 @@ def noticed(sections: Sequence[Section], page: str | None, notice: str) -> list[
 
 
 def is_readable(prompt: Prompt, page: str | None) -> bool:
-    """Return whether enough of the agent's page is in a prompt."""
+    """Return whether enough of the agent's section is in a prompt."""
     part = next((part for part in prompt.receipt.parts if part.name == page), None)
     if part is None or part.state in ("whole", "empty"):
         return True
@@ -98,10 +100,10 @@ def is_readable(prompt: Prompt, page: str | None) -> bool:
 
 
 def remaining(budget: int, meter: BaseMeter, sent: Sent) -> int:
-    """Return the budget without the tokens of the system prompt, the tools, and the message that has the prompt.
+    """Return the budget less the tokens of the system prompt, the tools, and the framing of the prompt's message.
 
     Raises:
-        DoesNotFit: they alone are over the budget.
+        DoesNotFit: these alone exceed the budget.
     """
     system, tools = sent
     if not system and not tools:
@@ -120,7 +122,7 @@ def remaining(budget: int, meter: BaseMeter, sent: Sent) -> int:
 
 
 def log_overflow(sections: Sequence[Section], prompt: Prompt, agent: str | None, options: Mapping[str, Any]) -> None:
-    """Log a warning if the sections alone are over the budget, with the stages that were applied."""
+    """Log a warning if the sections exceed the budget, and the stages that were applied."""
     log, receipt = logging.getLogger("brim"), prompt.receipt
     free = {**options, "budget": MOST, "stages": (), "hard_marker": None, "show_budget": False}
     size = fit([replace(section, ceiling=None) for section in sections], **free).receipt.used
@@ -148,10 +150,10 @@ def log_overflow(sections: Sequence[Section], prompt: Prompt, agent: str | None,
 def with_template(
     sections: Sequence[Section], template: str, missing: str, *, shows_budget: bool
 ) -> tuple[list[Section], str]:
-    """Return the sections and a template that go together, whatever the template names.
+    """Return sections and a template that match each other.
 
-    A place without a section has the text `missing`, a section without a place is not enabled, and a section with
-    several places is in each of them.
+    A placeholder without a section gets the text `missing`, a section without a placeholder is disabled, and a section
+    with several placeholders is inserted at each.
     """
     places = placed(template)
     made = [section if section.name in places else replace(section, enabled=False) for section in sections]
@@ -164,10 +166,10 @@ def with_template(
 def template_contents(
     contents: Mapping[str, Any], template: str | None, missing: str
 ) -> tuple[dict[str, Any], str | None]:
-    """Return contents of any type as texts, and the template without the formats of its places.
+    """Return contents of any type as strings, and the template without formats in its placeholders.
 
-    A place may have what `str.format` reads: a conversion, a format, an item or an attribute. Its text is that of its
-    value then, under the name of the whole place. A value of `None` is the text `missing`.
+    A placeholder may have whatever `str.format` accepts: a conversion, a format, an item or an attribute. Its formatted
+    value becomes a section with the name of the whole placeholder. `None` becomes the text `missing`.
     """
     made = {name: _content(value, missing) for name, value in contents.items()}
     if template is None:
@@ -188,7 +190,7 @@ def template_contents(
             text = format(_FORMATTER.convert_field(value, conversion), form or "")
             if field == base and isinstance(made[base], list):
                 text = made[base]
-        except (LookupError, AttributeError, ValueError, TypeError):  # What cannot be formatted so is shown as it is.
+        except (LookupError, AttributeError, ValueError, TypeError):  # The format does not suit the value.
             text = made[base] if field == base else missing
         name = base if uses[base] == 1 and field == base else f"{base} ({inner})"
         made[name] = text
@@ -198,7 +200,7 @@ def template_contents(
 
 
 def _content(value: Any, missing: str) -> Any:
-    """Return a content as a text, a list of texts, or a section as it is."""
+    """Return a content as a string or a list of strings; a section is returned as is."""
     if value is None:
         return missing
     if isinstance(value, str | Section):
@@ -209,9 +211,9 @@ def _content(value: Any, missing: str) -> Any:
 
 
 def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
-    """Return a prompt whose required sections come first, truncated, or dropped if not even the marker fits.
+    """Return a prompt in which required sections come first and may be truncated, or dropped if no marker fits.
 
-    If the own text of the template is over the budget, it is truncated too, and stands before the sections.
+    A template whose own text exceeds the budget is truncated too, and placed before the sections.
     """
     try:
         return fit(sections, **options)
@@ -223,7 +225,7 @@ def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
     try:
         made = fit(sections, **options)
         lost = {part.name for part in made.receipt.parts if part.name in needed and part.state == "dropped"}
-        # A few words without the marker tell more than none.
+        # A few words without a marker are better than none.
         return (
             fit([replace(each, marker="") if each.name in lost else each for each in sections], **options)
             if lost
@@ -238,31 +240,31 @@ def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelAnswer:
-    """A prompt, and the answer of a model to it."""
+    """A prompt, and a model's answer to it."""
 
     prompt: Prompt
     reply: Reply
     calls: int
-    """The number of calls: one, or two if the history was summarised."""
+    """The number of calls: 1, or 2 if the history was summarised."""
     summary: str | None = None
     """The text that replaced the history in the prompt."""
     reason: str = ""
-    """Why there is no summary although one was needed."""
+    """Why a summary that was needed is missing."""
 
 
 def left_out(section: Section) -> Sequence[str]:
-    """Return the entries of a section that its `most` leaves out."""
+    """Return the entries of a section that are left out by `most`."""
     left = len(section.content) - len(section.chosen)
     return section.content[:left] if section.keeps_end else section.content[-left:]
 
 
 def summary_of(section: Section, granted: int, model: LanguageModel, window: Window | None, meter: BaseMeter) -> str:
-    """Return a model's summary of as much of a history as its window holds."""
+    """Return a model's summary of as much of a history as fits into its window."""
     limit = max(granted, _SHORTEST)
     sections = [
         Section("directive", DIRECTIVE.format(limit=limit), required=True),
         replace(section, name="history", priority="medium", required=False, ceiling=None, keep="newest", most=None),
     ]
-    # A model of unknown window gets the whole history, and may refuse it.
+    # Without a known window, the whole history is sent and the model may refuse it.
     budget = MOST if window is None else max(window.budget - limit, 0)
     return model.complete(fit(sections, budget, meter=meter).text).text

@@ -1,6 +1,6 @@
 """Reads the settings of one file: flat, checked, each with its line.
 
-A file is read to its end before it is refused, so that one error names every problem in it.
+A file is read to its end before an error is raised, so that one error lists every problem.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from brim.files.source import Keys, Source, place
 from brim.settings.authors import extending
 from brim.settings.budgets import PRESETS
 from brim.settings.keys import ANY, BARE, TREE, Leaf, OwnKey
+from brim.settings.trust import refusal
 from brim.settings.values import Value
 
 _TOPS = ("project", "user")
 """The layers that are whole files."""
 _INNER = ("flow", "step")
-"""The layers that inherit the total of the files."""
+"""The layers that inherit the total of their file."""
 _OPEN = ("flow", "step", "profile")
-"""The layers whose files have an owner with keys of its own."""
-_TYPO = 0.75
-"""How similar a key of them is to a known one if it is a typo."""
+"""The layers whose files another program may share, with its own keys."""
+TYPO = 0.75
+"""The similarity from which an unknown name is a typo of a known one."""
 _SHOWN = 10
-"""Problems that one error lists; the others are counted."""
+"""The most problems that an error lists; the others are counted."""
 _AGENT = "agent"
-"""A group that no typo is taken for: `agents` and the like are keys of the owner of a flow."""
+"""A group that is never suggested for a typo: `agents` and the like belong to other programs."""
 _NONE: Mapping[str, OwnKey] = {}
 
 Entry = tuple[Leaf, str, Any, Keys]
@@ -41,25 +42,27 @@ class Reader:
     source: Source
     problems: list[tuple[int | None, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """Keys that nothing reads, each with its line."""
+    """Unknown keys that are ignored, each with its line."""
+    untrusted: str | None = None
+    """The folder of its project, if the user has not trusted it."""
 
     def refuse(self, problem: str, *keys: str | int) -> None:
         """Record a problem and its line."""
         self.problems.append((self.source.line(*keys), problem))
 
     def refuse_value(self, value: Any, expected: str, *keys: str | int) -> None:
-        """Record that a value is not what is expected at its place."""
+        """Record that a value is not what is expected."""
         self.refuse(f"{place(keys) or 'the file'} must be {expected}, not {shown(value)}", *keys)
 
     def ignore(self, name: str, known: tuple[str, ...], keys: Keys) -> None:
-        """Record a key that nothing reads as a warning; what may be a typo of a known key is a problem."""
-        if name in BARE or not isinstance(name, str) or nearest(name, known, most=1, cutoff=_TYPO):
+        """Record an unknown key as a warning, or as a problem if it may be a typo of a known key."""
+        if name in BARE or not isinstance(name, str) or nearest(name, known, most=1, cutoff=TYPO):
             self.unknown(name, known, keys)
         else:
-            self.warnings.append(f"{self.where(*keys, name)}: brim does not read the key {shown(name)}, and ignores it")
+            self.warnings.append(f"{self.where(*keys, name)}: unknown key {shown(name)}, ignored")
 
     def unknown(self, name: str, known: tuple[str, ...], keys: Keys) -> None:
-        """Record an unknown key, and suggest the nearest known one."""
+        """Record an unknown key as a problem, and suggest the nearest known one."""
         if name in BARE and name not in known:
             advice = f"it belongs under budgets: {BARE[name]}"
         elif near := nearest(name, known, most=1):
@@ -69,10 +72,10 @@ class Reader:
         self.refuse(f"{place(keys) or 'the file'} has no key {shown(name)}; {advice}", *keys, name)
 
     def finish(self) -> None:
-        """Pass if the file has no problem.
+        """Raise the problems that were recorded.
 
         Raises:
-            SourceError: it has some; the message lists each with its line.
+            SourceError: there is a problem; the message lists each with its line.
         """
         if not self.problems:
             return
@@ -89,7 +92,7 @@ class Reader:
         return f"{self.source.path}:{line}" if line else self.source.path
 
     def mapping(self, value: Any, *keys: str | int) -> dict[str, Any]:
-        """Return a value that must be a mapping; `None` is an empty one."""
+        """Return a value that must be a mapping; `None` counts as an empty one."""
         if isinstance(value, dict):
             return value
         if value is not None:
@@ -97,7 +100,7 @@ class Reader:
         return {}
 
     def own(self, value: Any, known: Mapping[str, OwnKey], *keys: str | int) -> dict[str, Any]:
-        """Return those of the known keys that a mapping has; one of the wrong kind is a problem, and left out."""
+        """Return the known keys of a mapping; one with a wrong value is recorded as a problem and left out."""
         found = {}
         for name, each in self.mapping(value, *keys).items():
             if name in known and each is not None:
@@ -117,8 +120,8 @@ class Reader:
     ) -> dict[str, Value]:
         """Return the settings of a mapping; the keys of `other` are read by the caller.
 
-        A mapping with a tree of its own has an owner, like a flow or a profile, and so has a file with the words of an
-        author: keys that nothing reads are ignored.
+        Flows, profiles, mappings with another tree, and files that use the words of an author may belong to another
+        program too, so their unknown keys are ignored.
         """
         flat: dict[str, Value] = {}
         is_open = layer in _OPEN or tree is not TREE or extending(values) is not None
@@ -132,9 +135,10 @@ class Reader:
             elif key in flat:
                 self.refuse(f"{place(at)} sets {key} a second time: keep one", *at)
             else:
-                flat[key] = Value(leaf.read(value), layer, self.where(*at))
+                refused = "" if self.untrusted is None else refusal(key, value, self.untrusted)
+                flat[key] = Value(leaf.read(value), layer, self.where(*at), refused)
         if layer not in _INNER and (group := extending(values)):
-            # Without a total the model's window counts; without a window, the total of the extended profile.
+            # Without a total, the window applies; without a window, the total of the extended profile.
             flat.setdefault("prompt.total", Value(None, layer, self.where(*keys, group)))
         return with_preset(flat)
 
@@ -148,12 +152,12 @@ class Reader:
         is_open: bool = False,
         section: str = "",
     ) -> Iterator[Entry]:
-        """Yield the settings and words of a mapping, and of the mappings in it; record keys that are neither."""
+        """Yield the settings and words of a mapping and its inner mappings; record unknown keys."""
         for name, value in values.items():
             at, child = (*keys, name), node.get(name) or (node.get(ANY) if name else None)
             if isinstance(child, dict):
                 if name in other and isinstance(value, str):
-                    continue  # The `prompt` and the `agent` of a step may be texts.
+                    continue  # The `prompt` and the `agent` of a step may be strings.
                 if name in node and (first := next(each for each in values if node.get(each) is child)) != name:
                     self.refuse(f"{place(at)} and {first} mean the same: keep one", *at)
                     continue
@@ -167,7 +171,7 @@ class Reader:
 
 
 def with_preset(flat: dict[str, Value]) -> dict[str, Value]:
-    """Return the settings of a layer with the budgets of its preset, except for those that it sets on their own."""
+    """Return the settings of a layer with the budgets of its preset; budgets that it sets itself stay."""
     preset = flat.get("budgets.preset")
     if preset is not None and preset.value is not None:
         for name, size in PRESETS[preset.value].items():

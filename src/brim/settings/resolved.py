@@ -1,7 +1,7 @@
-"""The settings of a profile, a flow and a step: their values, and the objects that a program builds from them.
+"""The settings of a profile, a flow and a step: their values, and the prompts, sessions and loops built with them.
 
-A value is looked up in the layers when it is read. If a budget is in characters and the model's window in tokens is
-known too, both hold: a result that fits its characters but not the window is fitted again to fewer characters.
+A value is looked up in the layers when it is read. A budget in characters holds together with a known window in tokens:
+a result that fits the characters but not the window is fitted again to fewer characters.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ from brim.settings.prompt import (
     template_contents,
     with_template,
 )
-from brim.settings.trust import GUARDED, METERS, is_guarded, withheld
 from brim.settings.values import MOST, Value, Values, error_at
 from brim.wire import format_of, wire
 
@@ -69,16 +68,15 @@ Contents = Mapping[str, str | Sequence[str] | Section]
 Result = TypeVar("Result", Prompt, Fitted)
 
 _OUTSIDE = ("env", "flags", "defaults")
-"""Layers that `override_mode: replace` does not replace: single values from outside, and the defaults."""
+"""Layers that `override_mode: replace` does not replace: single values, and the defaults."""
 _WINDOW = ("reserve", "cap", "warn", "limit")
-"""The settings of a window without its size."""
+"""The settings of a window besides its size."""
 _ERROR = "error"
-"""The value of `unknown_model` that refuses a model of an unknown name."""
+"""The value of `unknown_model` for which an unknown model is an error."""
 _UNKNOWN_MARGIN = Fraction(1, 10)
-"""The share of a budget that is left free if the vocabulary of another model counts."""
+"""The share of a budget to leave free when the vocabulary of another model counts."""
 _WIDE = Fraction(1, 2)
-"""A larger share of the window leaves no room for instructions and the answer."""
-
+"""The share of the window from which a budget leaves too little for instructions and the answer."""
 
 _HISTORY = {"select": "selection", **{name: name for name in ("within", "pin_first_user", "pin", "excerpts", "note")}}
 _FIELDS = tuple(
@@ -89,7 +87,7 @@ _TERMS = {
     for argument, part in (("history", "messages"), ("tools", "tools"))
     for term in ("priority", "floor", "ceiling")
 }
-"""The arguments of a request by which messages and tools share its budget, each with its setting."""
+"""The settings of a request's messages and tools by argument."""
 _CLASSES = ("critical", "high", "medium", "low")
 _SESSION = {"summarise": "compaction.summarise", **{name: option.key for name, option in SESSION_OPTIONS.items()}}
 """The settings of a session by argument."""
@@ -102,40 +100,24 @@ _LOOP["tool_limit"] = "session.tool_limit"
 class Resolved:
     """The settings of a profile, a flow and a step."""
 
-    __slots__ = ("_bounded", "_layers", "_logged", "_root", "_withheld", "flow", "profile", "step")
+    __slots__ = ("_bounded", "_layers", "_logged", "flow", "profile", "step")
 
     def __init__(
         self,
         layers: tuple[Values, ...],
         place: tuple[str | None, str | None, str | int | None],
         logged: set[str],
-        untrusted: frozenset[str] = frozenset(),
-        root: str = "",
     ) -> None:
         self._layers = layers
-        self._withheld, self._root = untrusted, root
         self._logged = logged
         self._bounded: BoundedBudgets | None = None
         self.profile, self.flow, self.step = place
 
     def __getitem__(self, key: str) -> Value:
         found = self._at(key)
-        if self.is_withheld(key):
-            raise self._untrusted(key)
+        if found.refusal:
+            raise error_at(found.where, found.refusal)
         return found
-
-    def is_withheld(self, key: str) -> bool:
-        """Return whether a setting does not count, since it is that of a project which the user has not trusted."""
-        found = self._at(key)
-        return found.where.rpartition(":")[0] in self._withheld and is_guarded(key, found.value)
-
-    def withheld(self) -> list[str]:
-        """Return a line for each setting that does not count until the project is trusted."""
-        return [str(self._untrusted(key)) for key in (*GUARDED, *METERS) if self.is_withheld(key)]
-
-    def _untrusted(self, key: str) -> SourceError:
-        path, _, line = self._at(key).where.rpartition(":")
-        return withheld(path, int(line), key, self._root)
 
     def _at(self, key: str) -> Value:
         full = BARE.get(key, key)
@@ -164,35 +146,34 @@ class Resolved:
 
         Raises:
             UnknownName: no setting has that key.
-            SourceError: it is set by a project that the user has not trusted, and names an address, a variable, a store
-                or a file.
+            SourceError: an untrusted project sets it, and it names an address, a variable, a store or a file.
         """
         return self[key].value
 
     def below(self, key: str) -> Value | None:
-        """Return the value without the layer that sets it, or `None` if only the defaults do."""
+        """Return the value that a setting overrides, or `None`."""
         full, first = BARE.get(key, key), self._at(key)
         star = getattr(setting_of(full), "key", full)
         found = [value for each in dict.fromkeys((full, star)) for layer in self._layers if (value := layer.get(each))]
         return next((value for value in found if value.origin != first.origin or value.where != first.where), None)
 
     def is_set(self, key: str) -> bool:
-        """Return whether any layer but the defaults sets it."""
+        """Return whether a setting is set anywhere, rather than a default."""
         return self._at(key).origin != "defaults"
 
     @property
     def preset(self) -> str | None:
-        """The preset whose values the three budgets have, whatever set them."""
+        """The preset with the same values as the three budgets, or `None`."""
         values = self._budgets().values
         return detected(Budgets(values[TOTAL].value, values[RECENT].value, values[OLDER].value))
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the sections that have settings."""
+        """Return the names of the sections with settings."""
         names = (key.removeprefix("sections.").rpartition(".")[0] for key in self._section_keys())
         return tuple(name for name in dict.fromkeys(names) if name != ANY)
 
     def log(self, *warnings: str) -> None:
-        """Log the warnings that were not logged for these files before."""
+        """Log the warnings that were not logged before."""
         for warning in warnings:
             if warning not in self._logged:
                 self._logged.add(warning)
@@ -217,7 +198,7 @@ class Resolved:
         return self._found(setting.key)
 
     def _replacing(self) -> tuple[Values, ...]:
-        """Return the layers that count for budgets: of the files, only the strongest that sets one."""
+        """Return the layers for budgets; with `override_mode: replace`, only the strongest file layer that sets one."""
         mode = next(found for layer in self._layers if (found := layer.get("override_mode")) is not None)
         if mode.value == "merge":
             return self._layers
@@ -242,8 +223,8 @@ class Resolved:
     def window(self) -> Window | None:
         """Return the window, or `None` if neither its size nor a model is set.
 
-        The window of the model bounds that of a profile. A size that the project, a flow, a flag or a variable sets is
-        used as it is: somebody knows of this server.
+        The size in a profile is limited to the model's window. A size in a project, a flow, a flag or a variable is
+        used as is, since someone set it for this server.
 
         Raises:
             SourceError: the settings of the window are invalid.
@@ -251,7 +232,7 @@ class Resolved:
         return self._window_of(None)
 
     def _window_of(self, asked: str | None) -> Window | None:
-        """Return the window, or that of a model which is asked for in place of the one that is set."""
+        """Return the window, or that of another model than the one in the settings."""
         size, model = self["window.size"], asked or self.value("model")
         options = {name: self.value(f"window.{name}") for name in _WINDOW}
         if asked is not None and not self.is_set("window.reserve"):
@@ -275,14 +256,14 @@ class Resolved:
             return None
 
     def _answered_window(self) -> Window | None:
-        """Return the window, with a part of it reserved for the answer if no reserve is set."""
+        """Return the window, with the default reserve for the answer if none is set."""
         window = self.window()
         if window is None or self.is_set("window.reserve"):
             return window
         return replace(window, reserve=answer_room(window.size))
 
     def meter(self) -> BaseMeter:
-        """Return the meter that is set, or that of the model, or the default one.
+        """Return the meter of the settings, that of the model, or the default.
 
         Raises:
             SourceError: no meter or model has that name.
@@ -294,9 +275,9 @@ class Resolved:
             raise self.blame("meter" if named is not None else "model", error) from error
 
     def token_meter(self) -> BaseMeter:
-        """Return the meter that counts the tokens of the model, or that of `unknown_model` if no model has its name.
+        """Return the meter of the model, or that of `unknown_model` if the model is unknown.
 
-        Either counts upper bounds if it is an estimate.
+        An estimating meter counts upper bounds.
         """
         model, other = self.value("model"), self.value("unknown_model")
         try:
@@ -305,11 +286,11 @@ class Resolved:
             if other == _ERROR:
                 raise
         self.log(f"the model {model!r} is not in the catalogue, and is counted with the meter {other!r}")
-        # A rule of thumb is kept as it is: whoever names it wants its figure.
+        # A rule of thumb is used as is: whoever names it wants its figure.
         return meter_named(other) if other in UNITS else meter_for(None, other)
 
     def _is_unknown(self, model: str | None) -> bool:
-        """Return whether no meter is known for a model, and `unknown_model` names one for it."""
+        """Return whether a model is unknown and `unknown_model` names its meter."""
         if model is None or self.value("unknown_model") == _ERROR:
             return False
         try:
@@ -320,19 +301,19 @@ class Resolved:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about budgets that were moved to their bounds, or that are suspicious."""
+        """Warnings about budgets that were moved to their bounds or are suspicious."""
         found = (*self._budgets().warnings, *self._window_warnings())
         self.log(*found)
         return found
 
     def limits_history(self) -> bool:
-        """Return whether the character budgets limit a history: if one is set, or if no window is known."""
+        """Return whether the character budgets limit a history: one is set, or no window is known."""
         return self.window() is None or any(self.is_set(key) for key in (TOTAL, RECENT, OLDER))
 
     def within_margin(self, budget: int, meter: BaseMeter) -> int:
-        """Return a budget without the safety margin, which is left free if the meter estimates.
+        """Return a budget less the safety margin if the meter estimates.
 
-        The vocabulary of another model is an estimate too, so a model that nobody knows has a margin in any case.
+        An unknown model always gets a margin, since the vocabulary of another model is an estimate too.
         """
         margin = fraction("safety_margin", self.value("safety_margin") or "0%")
         if meter.exact and meter.unit == "tokens" and self._is_unknown(self.value("model")):
@@ -356,7 +337,7 @@ class Resolved:
     def _measured(
         self, scale: BaseMeter, total: int | None, window: Window | None, options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the options of a fit, with a meter and a budget if they have none."""
+        """Return the options of a fit, with a meter and a budget."""
         made: dict[str, Any] = {} if options.keys() & {"meter", "model"} else {"meter": scale}
         made |= options
         if made.get("budget") is not None or "model" in options:
@@ -372,7 +353,7 @@ class Resolved:
         return {**made, "budget": self.within_margin(min(bounds), scale)}
 
     def _token_limit(self, window: Window | None, options: Mapping[str, Any]) -> int | None:
-        """Return the tokens that a result may have, if a window is known and the meter does not count its tokens."""
+        """Return the limit in tokens if a window is known and the meter does not count its tokens exactly."""
         scale = options.get("meter")
         if window is None or scale is None:
             return None
@@ -384,7 +365,7 @@ class Resolved:
     def _within_both(
         fit: Callable[..., Result], made: Mapping[str, Any], limit: int | None, tokens: Callable[[Result], int]
     ) -> Result:
-        """Return the result for a budget, or for a smaller one as long as it has more tokens than the limit."""
+        """Return a result for the budget, or for a smaller one that keeps within the limit of tokens."""
         result, budget = fit(**made), made["budget"]
         while limit is not None and (count := tokens(result)) > limit:
             budget = min(budget - 1, result.receipt.used * limit // count)
@@ -392,7 +373,7 @@ class Resolved:
         return result
 
     def sections(self, contents: Contents) -> list[Section]:
-        """Return the sections of contents by name; a `Section` is used as it is.
+        """Return the sections of contents by name; a `Section` is used as is.
 
         Raises:
             UnknownName: a section is not listed, and `prompt.unknown_section` is `error`.
@@ -451,9 +432,9 @@ class Resolved:
 
         Args:
             contents: the sections by name.
-            system: a system prompt that is sent with it; its tokens are taken from the budget.
-            tools: tool definitions that are sent with it; their tokens are taken from the budget.
-            agent: the agent whose prompt it is, for the log and the event.
+            system: a system prompt to send with it, which counts against the budget.
+            tools: tool definitions to send with it, which count against the budget.
+            agent: the agent of the prompt, for the log and the event.
             emit: called with the `prompt_assembled` event.
             about: more fields of that event, such as a `rule_id`.
             options: arguments of `brim.fit`, which override the settings.
@@ -462,7 +443,7 @@ class Resolved:
             DoesNotFit: the required sections are bigger than the budget.
         """
         missing = self.value("prompt.missing")
-        if missing is not None:  # Where nothing may raise, values of any type are texts, as `str.format` makes them.
+        if missing is not None:
             template = options.get("template", self.value("prompt.template"))
             contents, options["template"] = template_contents(contents, template, missing)
         sections, made, prompt = self._fit_sections(self.sections(contents), options, (system, tools))
@@ -475,7 +456,7 @@ class Resolved:
     def _fit_sections(
         self, sections: list[Section], options: dict[str, Any], sent: Sent
     ) -> tuple[list[Section], dict[str, Any], Prompt]:
-        """Return the sections and options of a fit, and the prompt, which fits the budget and the window."""
+        """Return the sections and options of a fit, and the prompt."""
         made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in OPTIONS}
         template, missing = options.get("template", made["template"]), self.value("prompt.missing")
         if template is not None and missing is not None:
@@ -486,7 +467,11 @@ class Resolved:
             made |= {"show_budget": False, "stages": (), "hard_marker": None}
             made |= {"meter": self.meter(), **options, "budget": MOST}
             return sections, made, fit(sections, **made)
-        limit = self._measure_prompt(made, options, sent)
+        window = self.window()
+        made |= self._budgeted(window, options, in_chars=True)
+        limit = self._token_limit(window, made)
+        if limit is not None:
+            limit = remaining(max(limit - self.value("prompt.reserve"), 0), self.token_meter(), sent)
         meter = meter_for(made.get("meter"), made.get("model"))
         page = self.value("prompt.own_budget")
         own, names = overrides(sections, page), self.names()
@@ -510,39 +495,33 @@ class Resolved:
                 break
         return chosen, changed, prompt
 
-    def _measure_prompt(self, made: dict[str, Any], options: Mapping[str, Any], sent: Sent) -> int | None:
-        """Add the meter and the budget of a prompt to its options, and return the limit of tokens if there is one."""
-        window, total, scale = self.window(), self.value("prompt.total"), self.meter()
-        if total is None and window is None and (below := self.below("prompt.total")) is not None:
-            total = below.value
-        if total is None and scale.unit == "chars":
-            total = self.value(TOTAL)
-        elif total is None and window is None:
-            total, scale = self.value(TOTAL), meter_named("chars")
-        made |= {**options, **self._measured(scale, total, window, options)}
-        reserve = self.value("prompt.reserve")
-        if "budget" not in options:
-            self._check_reserve(made["budget"])
-            made["budget"] -= reserve
-        limit = self._token_limit(window, made)
-        return None if limit is None else remaining(max(limit - reserve, 0), self.token_meter(), sent)
+    def _budgeted(self, window: Window | None, options: Mapping[str, Any], *, in_chars: bool = False) -> dict[str, Any]:
+        """Return the options of a fit, with the meter and the budget of the settings if they have none.
 
-    def _check_reserve(self, budget: int) -> None:
-        """Check that `prompt.reserve` leaves something of a budget.
+        Without `prompt.total` and a window, the budget is that of a step's history, in characters; with `in_chars` also
+        if the meter counts characters.
 
         Raises:
-            SourceError: it leaves nothing; a prompt without any content would be no answer to that.
+            SourceError: `prompt.reserve` leaves no tokens for the prompt.
         """
-        reserve = self.value("prompt.reserve")
-        if reserve and reserve >= budget:
-            expected = f"less than the {budget:,} tokens of the prompt and its answer"
+        total, scale, reserve = self.value("prompt.total"), self.meter(), self.value("prompt.reserve")
+        if total is None and window is None and (below := self.below("prompt.total")) is not None:
+            total = below.value
+        if total is None and (window is None or (in_chars and scale.unit == "chars")):
+            total, scale = self.value(TOTAL), scale if scale.unit == "chars" else meter_named("chars")
+        made = self._measured(scale, total, window, options)
+        if "budget" in options:
+            return made
+        if reserve and reserve >= made["budget"]:
+            expected = f"less than the {made['budget']:,} tokens of the prompt and its answer"
             raise self.blame("prompt.reserve", InvalidValue("prompt.reserve", reserve, expected))
+        return {**made, "budget": made["budget"] - reserve}
 
     def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
         """Return a request of sections and messages under one budget.
 
         Args:
-            contents: the sections by name; `sections.*.page` says which are the system prompt's.
+            contents: the sections by name; `sections.*.page` says which are part of the system prompt.
             messages: the conversation.
             options: arguments of `brim.fit_request`, which override the settings.
 
@@ -557,19 +536,12 @@ class Resolved:
         )
 
     def request_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of `brim.fit_request` besides content: the settings, overridden by options."""
-        window, total, scale = self._answered_window(), self.value("prompt.total"), self.meter()
-        if total is None and window is None:
-            total, scale = self.value(TOTAL), scale if scale.unit == "chars" else meter_named("chars")
+        """Return the arguments of `brim.fit_request` except content: the settings, overridden by options."""
         made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in ("policy", "fill", "separator")}
         made |= {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
         made |= {name: self.value(key) for name, key in _TERMS.items()}
         made["keep_tools"] = self.value("prompt.tools.keep")
-        made |= self._measured(scale, total, window, options)
-        if "budget" not in options:
-            self._check_reserve(made["budget"])
-            made["budget"] -= self.value("prompt.reserve")
-        return made
+        return made | self._budgeted(self._answered_window(), options)
 
     def fit_messages(
         self,
@@ -582,11 +554,11 @@ class Resolved:
     ) -> Fitted:
         """Return the fitted history.
 
-        Without a budget and without `window.reserve`, a part of the window is left for the answer.
+        Without a budget and `window.reserve`, part of the window is left for the answer.
 
         Args:
             messages: the history.
-            agent: the agent whose history it is, for the event.
+            agent: the agent of the history, for the event.
             emit: called with the `prompt_assembled` event, in which the turns are the sections.
             about: more fields of that event, such as a `rule_id`.
             options: arguments of `brim.fit_messages`, which override the settings.
@@ -594,37 +566,35 @@ class Resolved:
         Raises:
             DoesNotFit: the messages that must stay are bigger than the budget.
         """
-        fitted = self._fit_messages(messages, options)
-        if emit is not None:
-            emit(fitted.receipt.event(agent, **(about or {})))
-        return fitted
-
-    def _fit_messages(self, messages: Sequence[Any], options: Mapping[str, Any]) -> Fitted:
         window, limited = self._answered_window(), self.limits_history()
         scale = meter_named("chars") if limited and not self.is_set("meter") else self.meter()
         made: dict[str, Any] = {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
         made["stable"] = self.value("history.stable") or None
         made |= self._measured(scale, self.value(TOTAL) if limited else None, window, options)
         if limited and not self.is_set("history.excerpts"):
-            made["excerpts"] = False  # A budget of characters is that of a flow, whose steps stay whole or go.
+            made["excerpts"] = False  # The steps of a flow stay whole or are dropped.
         if limited and not made["stable"]:
             made = {"recent": self.value(RECENT), "older": self.value(OLDER), **made}
         if self.value("history.agents") != "none" or any(self.is_set(f"history.classes.{name}") for name in _CLASSES):
             made = {"classify": self._classify(messages), **made}
-
-        def tokens(result: Fitted) -> int:
-            apart = {name: made.get(name) for name in ("tools", "system", "fields")}
-            return self.token_meter().count_messages(result.messages, **apart)
-
+        extra = {name: made.get(name) for name in ("tools", "system", "fields")}
         try:
-            return self._within_both(partial(fit_messages, messages), made, self._token_limit(window, made), tokens)
+            fitted = self._within_both(
+                partial(fit_messages, messages),
+                made,
+                self._token_limit(window, made),
+                lambda result: self.token_meter().count_messages(result.messages, **extra),
+            )
         except InvalidValue as error:
             if error.place == "select" and "select" not in options:
                 raise self.blame("history.selection", error) from error
             raise
+        if emit is not None:
+            emit(fitted.receipt.event(agent, **(about or {})))
+        return fitted
 
     def classes(self) -> AgentClasses:
-        """Return the classes of steps, with the agents that the settings list.
+        """Return the classes of steps, with the agents in the settings.
 
         Raises:
             SourceError: an agent is listed in two classes.
@@ -649,21 +619,20 @@ class Resolved:
     def exchange(
         self, contents: Contents, model: LanguageModel, *, history: str | None = None, **options: Any
     ) -> ModelAnswer:
-        """Return the answer of a model to the prompt of these settings.
+        """Return a model's answer to the prompt of these settings.
 
-        Strategy A of `history.strategy` truncates a history that is too long. Strategy B has it summarised first, in a
-        call of its own; a history that fits is not summarised. Entries that `most` leaves out do not fit: their
-        summary comes before the entries that are shown.
+        With `history.strategy: A`, a history that is too long is truncated. With `B`, another call summarises it first.
+        Entries left out by `most` are summarised too; the summary comes before the entries that are shown.
 
         Args:
             contents: the sections by name.
             model: the model.
-            history: the section that strategy B summarises; by default `history`, or `lessons` if there is none.
+            history: the section to summarise; by default `history`, or else `lessons`.
             options: arguments of `fit`.
 
         Raises:
             DoesNotFit: the required sections are bigger than the budget.
-            ModelError: the model could not be called; a failed summary is no error.
+            ModelError: the call failed; a failed summary is not an error.
             UnknownName: strategy B is set, and no section has the name of the history.
         """
         summary, reason, calls = None, "", 1
@@ -676,7 +645,7 @@ class Resolved:
             is_cut = part.state not in ("whole", "empty", "disabled")
             if is_cut or len(section.chosen) < len(section.content):
                 calls += 1
-                # What is shown whole is not summarised too.
+                # Entries that are shown whole are not summarised.
                 newest = () if is_cut or isinstance(section.chosen, str) else section.chosen
                 older = replace(section, content=left_out(section) if newest else section.content)
                 try:
@@ -693,7 +662,7 @@ class Resolved:
     def session(self, **options: Any) -> Session:
         """Return a session; the options of `brim.Session` override the settings.
 
-        With `store.url` it is kept in that store, which is opened unless one is given.
+        It is kept in the store of `store.url`, if set.
 
         Raises:
             SourceError: a setting is invalid.
@@ -706,7 +675,7 @@ class Resolved:
     def conversations(self, **options: Any) -> Conversations:
         """Return the conversations of a program; the options of `brim.Conversations` override the settings.
 
-        With `store.url` each conversation is kept in that store. What is not set has the defaults of the class.
+        Each is kept in the store of `store.url`, if set. Other options have the defaults of the class.
 
         Raises:
             SourceError: a setting is invalid.
@@ -719,7 +688,7 @@ class Resolved:
         size = self["window.size"]
         if "window" not in options and size.value is not None and size.origin != "profile":
             made["window"] = self.window()
-        elif "window" not in options:  # The model of the settings says nothing of the other models of a program.
+        elif "window" not in options:  # A program may call other models than the one in the settings.
             limits = {name: self.value(f"window.{name}") for name in _WINDOW}
             made["limits"] = WindowLimits(size=size.value, yields=True, **limits)
         return Conversations(**self._shared(options), **{**made, **options})
@@ -756,12 +725,12 @@ class Resolved:
         return made
 
     def _shared(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of sessions, conversations and loops alike that are not among the options."""
+        """Return the arguments that sessions, conversations and loops share, unless an option sets them."""
         made = {name: self.value(name) for name in ("model", "meter") if name not in options}
         return made if "store" in options else {**made, "store": self._store_url()}
 
     def _store_url(self) -> str | None:
-        """Return the address of the store, which whoever opens it closes; `None` if it is not set."""
+        """Return `store.url`, checked."""
         from brim.store import check_url
 
         url: str | None = self.value("store.url")
@@ -773,7 +742,7 @@ class Resolved:
         return url
 
     def _margined_window(self, options: Mapping[str, Any]) -> Window:
-        """Return the window of the options, of their model or of the settings, without the safety margin."""
+        """Return the window of the options, of their model or of the settings, less the safety margin."""
         model = options.get("model")
         window = options.get("window") or self._window_of(model)
         if window is None and model is None:
@@ -788,13 +757,15 @@ class Resolved:
 
 
 def _known_window(model: str) -> int | None:
-    """Return the window that the catalogue has for a model; `None` if it has none."""
+    """Return the window of a model in the catalogue, or `None`."""
     row = lookup(model)
     return None if row is None else row.window or row.max_input
 
 
 def _over_model(size: Value, model: str, bound: int) -> str:
-    """Return the notice of a window that is larger than that of the model."""
+    """Return a warning that `window.size` is larger than the window of the model."""
     where = size.where or size.origin
-    counts = f"so {bound:,} counts" if size.origin == "profile" else "and it counts: a longer prompt may be refused"
+    counts = (
+        f"so {bound:,} is used" if size.origin == "profile" else "and is used: the provider may refuse a long prompt"
+    )
     return f"{where}: window.size of {size.value:,} is more than the {bound:,} tokens of {model}, {counts}"

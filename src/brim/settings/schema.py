@@ -43,7 +43,7 @@ def _settings(*, top: bool = False) -> dict[str, Any]:
 
 
 def _child(name: str, node: Any) -> dict[str, Any]:
-    """Return the schema of a setting, a word or a group; a group of the top is a reference to its first name."""
+    """Return the schema of a setting, a word or a group; a top-level group is a reference to its first name."""
     if not isinstance(node, dict):
         made: dict[str, Any] = node.schema()
         return made
@@ -54,7 +54,7 @@ def _child(name: str, node: Any) -> dict[str, Any]:
 
 
 def _group(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a group; a star allows any name, and of two names of one thing only one may be used."""
+    """Return the schema of a group; a star allows any name, and two names of one thing exclude each other."""
     if "*" in node:
         return _named(_group(node["*"]))
     twice = [[one, other] for one, other in combinations(node, 2) if node[one] is node[other]]
@@ -63,7 +63,7 @@ def _group(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own(keys: Mapping[str, OwnKey]) -> dict[str, Any]:
-    """Return the properties of keys that are no settings."""
+    """Return the properties of keys that are not settings."""
     return {name: {"description": doc, "anyOf": [kind.schema, {"type": "null"}]} for name, (kind, doc) in keys.items()}
 
 
@@ -78,7 +78,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open(keys: Mapping[str, OwnKey]) -> dict[str, Any]:
-    """Return an object with settings and these keys, whose owner may have keys of its own."""
+    """Return an object with settings, these keys, and any keys of other programs."""
     refused = {name: False for name, node in TREE.items() if isinstance(node, Setting) and node.top}
     return {**_object({**refused, **_settings(), **_own(keys)}), "additionalProperties": True}
 

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from brim.settings.resolved import Resolved
 
 _REQUEST = ("model", "meter", "budget", "separator", "fill", "policy")
-"""The arguments of a request that a file may have."""
+"""The arguments of a request that a file may set."""
 _KEYS = ("model", "meter", "budget", *OPTIONS, "sections", "messages", "tools")
 _TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
-"""What a file says of the messages and the tools of a request."""
+"""The keys for the messages and the tools of a request."""
 _CONTENTS = ("content", "file", "files")
-"""The sources of a section's content, of which it has exactly one."""
+"""The sources of a section's content; exactly one is used."""
 _SECTION_KEYS = (
     "name",
     "page",
@@ -58,12 +58,12 @@ class Spec:
     pages: Mapping[str, str] = field(default_factory=dict)
     """The page of each section in a request, by name: `system` or `user`."""
     terms: Mapping[str, Any] = field(default_factory=dict)
-    """The terms of the messages and tools of a request, as arguments of `brim.fit_request`."""
+    """The arguments of `brim.fit_request` about messages and tools."""
     messages: str | None = None
-    """The file with the messages, or with the body of a request, if it names one."""
+    """The file with the messages or the body of a request, if one is named."""
 
     def fit_request(self, given: RequestBody, settings: Resolved | None = None, **options: Any) -> Request:
-        """Return a request of these sections and of the messages, the tools and the system prompt of a body.
+        """Return a request of these sections and the messages, tools and system prompt of a body.
 
         The file overrides the settings, and options override both.
 
@@ -98,7 +98,7 @@ class Spec:
 
     @property
     def rows(self) -> list[tuple[Section, dict[str, Any]]]:
-        """The sections, each with the options that the file sets for it."""
+        """The sections, each with its options in the file."""
         sections: list[Section] = self.arguments["sections"]
         names = ("name", "page", *_CONTENTS)
         given = (self.source.at("sections", i) for i in range(len(sections)))
@@ -119,8 +119,8 @@ class Spec:
         """Return the fitted prompt.
 
         Args:
-            settings: those of a profile; the file overrides them.
-            options: arguments of `brim.fit`, which override both; `None` stands for one that is not set.
+            settings: the settings of a profile; the file overrides them.
+            options: arguments of `brim.fit`, which override both; `None` means not set.
 
         Raises:
             DoesNotFit: the required sections are bigger than the budget.
@@ -141,13 +141,13 @@ class Spec:
             return fit(self.arguments["sections"], **made)
 
     def _own(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the file besides its sections; a model or meter of the options replaces its own."""
+        """Return the arguments of the file except its sections; a model or meter in the options replaces its own."""
         left = ("sections", *(("model", "meter") if options.keys() & {"model", "meter"} else ()))
         return {key: value for key, value in self.arguments.items() if key not in left}
 
     @contextmanager
     def _lines(self, own: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[None]:
-        """Add the line of the file to an error about one of its own values."""
+        """Add the line of the file to an error about one of its values."""
         try:
             yield
         except (InvalidValue, UnknownName) as error:
@@ -158,7 +158,7 @@ class Spec:
 
 
 def _keys(error: InvalidValue | UnknownName, own: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """Return the path of the value that an error of `brim.fit` is about; empty if it is not in the file."""
+    """Return the path of the invalid value of an error of `brim.fit`; empty if it is not in the file."""
     if isinstance(error, UnknownName):
         return ("meter",) if "meter" in own else ("model",)
     found = _PLACE.match(error.place)
@@ -171,7 +171,7 @@ def _keys(error: InvalidValue | UnknownName, own: Mapping[str, Any]) -> tuple[st
 
 
 def is_spec(path: str, text: str) -> bool:
-    """Return whether a file describes a prompt, rather than being one: it is YAML with `sections:` at its top."""
+    """Return whether a file describes a prompt rather than being one: YAML with `sections:` at the top."""
     return path.endswith((".yaml", ".yml")) and bool(_LOOKS_LIKE_ONE.search(text))
 
 
@@ -180,7 +180,7 @@ def read_spec(path: str, text: str | None = None) -> Spec:
 
     Args:
         path: the file.
-        text: what it holds, if it was read already: a pipe can be read only once.
+        text: its content, if it was read already, such as that of a pipe.
 
     Raises:
         SourceError: the file, or one that it names, cannot be read or is invalid.
@@ -203,10 +203,10 @@ def read_spec(path: str, text: str | None = None) -> Spec:
 
 
 def check_files(path: str, root: str) -> None:
-    """Pass if a file that describes a prompt, and every file that it names, is inside a project.
+    """Check that a file that describes a prompt, and every file that it names, is inside a project.
 
     Raises:
-        SourceError: one is not.
+        SourceError: a file is outside of it.
     """
     if not is_inside(path, root):
         raise SourceError(path, f"outside of the project {root}")
@@ -222,7 +222,7 @@ def check_files(path: str, root: str) -> None:
 
 
 def _terms(source: Source, values: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return the terms of the messages and the tools, and the file with the messages."""
+    """Return the arguments about messages and tools, and the file with the messages."""
     terms: dict[str, Any] = {}
     file = None
     for key, name in (("messages", "history"), ("tools", "tools")):

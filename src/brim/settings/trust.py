@@ -1,9 +1,9 @@
-"""Which files of a project are read, and which of their settings count before the user has trusted the project.
+"""Which files of a project are read, and which of their settings apply before the user trusts the project.
 
-A project's folder may come from anybody: a clone, an archive, a folder above the current one. Its files are read if
-they belong to the user and nobody else may write them. A setting that names an address, a variable with a key, a store
-or a file counts once the user has run `brim config trust`, or has named the file: otherwise a clone could have `brim`
-send a key anywhere. What is trusted is kept in the user's own folder, by path and owner of the files.
+A project may be a clone or an archive from anyone. Its files are read if they belong to the user and only the user may
+write them. Settings that name an address, a variable with a key, a store or a file apply after `brim config trust`, or
+if the user names the settings file; otherwise a clone could make `brim` send a key anywhere. The user's configuration
+folder lists what is trusted, by path and owner.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.files.writer import put
 from brim.meter import is_file
 
 VARIABLE = "BRIM_TRUST"
-"""The variable with folders that are trusted with all that is in them, for machines without a user: as in `PATH`."""
+"""The variable with trusted folders, separated as in `PATH`, for machines without a user."""
 NAME = "trusted.json"
 
 GUARDED = (
@@ -36,42 +36,37 @@ GUARDED = (
 )
 """Settings that name an address, a variable, a store or a file."""
 METERS = ("meter", "unknown_model", "model")
-"""Settings that may name the file of a tokenizer."""
+"""Settings that may name a tokenizer file."""
 
 
-def is_guarded(key: str, value: object) -> bool:
-    """Return whether a project may set this only after it was trusted."""
-    if key in METERS:
-        return isinstance(value, str) and is_file(value)
-    return key in GUARDED and value is not None
+def refusal(key: str, value: object, root: str) -> str:
+    """Return why an untrusted project may not set this; empty if it may."""
+    guarded = isinstance(value, str) and is_file(value) if key in METERS else key in GUARDED and value is not None
+    if not guarded:
+        return ""
+    return f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by a flag or a variable"
 
 
 def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
-    """Pass if a file of a project may be read: it is the user's, and nobody else may write it; or it is trusted.
+    """Check that a file of a project is trusted, or belongs to the user and is writable only by the user.
 
     Raises:
-        SourceError: it is not, or it is no regular file.
+        SourceError: it is neither, or it is not a regular file.
     """
     try:
         found = os.stat(path)
     except OSError as error:
         raise SourceError(path, (error.strerror or str(error)).lower()) from error
     if S_ISDIR(found.st_mode):
-        return  # The reader refuses it.
+        return  # Reading it raises an error.
     if not S_ISREG(found.st_mode):
         raise SourceError(path, "not a regular file")
     if not hasattr(os, "getuid") or is_trusted(path, root, environ):
         return
     if found.st_uid not in _own_users(environ):
-        raise SourceError(path, f"it belongs to another user, so it is not read; {_advice(root)}")
+        raise SourceError(path, f"not read, since it belongs to another user; {_advice(root)}")
     if found.st_mode & S_IWOTH or (found.st_mode & S_IWGRP and not _is_private(found.st_gid, found.st_uid)):
-        raise SourceError(path, f"others may write it, so it is not read; chmod go-w it, or {_advice(root)}")
-
-
-def withheld(path: str, line: int | None, key: str, root: str) -> SourceError:
-    """Return the error of a setting that does not count yet."""
-    problem = f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by a flag or a variable"
-    return SourceError(path, problem, line=line)
+        raise SourceError(path, f"not read, since others may write it; run chmod go-w, or {_advice(root)}")
 
 
 def is_trusted(path: str, root: str, environ: Mapping[str, str]) -> bool:
@@ -92,7 +87,7 @@ def trust(path: str, environ: Mapping[str, str]) -> str:
     """Trust a file of settings or the folder of a project, and return its path.
 
     Raises:
-        SourceError: it does not exist, or there is no folder for the user's own settings.
+        SourceError: it does not exist, or the user has no configuration folder.
     """
     place = os.path.realpath(path)
     try:
@@ -101,7 +96,7 @@ def trust(path: str, environ: Mapping[str, str]) -> str:
         raise SourceError(path, (error.strerror or str(error)).lower()) from error
     kept = folder(environ)
     if kept is None:
-        raise SourceError(path, f"no folder for your settings: set HOME, or {VARIABLE}={place}")
+        raise SourceError(path, f"there is no folder for your settings: set HOME, or {VARIABLE}={place}")
     rows = [row for row in _rows(environ) if row["path"] != place] + [{"path": place, "owner": owner}]
     os.makedirs(kept, mode=0o700, exist_ok=True)
     put(os.path.join(kept, NAME), (json.dumps({"trusted": rows}, indent=1) + "\n").encode())
@@ -109,7 +104,7 @@ def trust(path: str, environ: Mapping[str, str]) -> str:
 
 
 def folder(environ: Mapping[str, str]) -> str | None:
-    """Return the folder of the user's own settings; `None` if there is none."""
+    """Return the user's configuration folder for brim, or `None`."""
     home = environ.get("HOME") or environ.get("USERPROFILE")  # Windows has the second only.
     above = environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
     return os.path.join(above, "brim") if above else None
@@ -130,13 +125,13 @@ def _advice(root: str) -> str:
 
 
 def _own_users(environ: Mapping[str, str]) -> set[int]:
-    """Return the ids of the user; under sudo, also of the one who has called it."""
+    """Return the id of the user, and under sudo also that of the caller."""
     caller = environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {os.geteuid(), *([int(caller)] if caller.isdigit() else [])}
 
 
 def _is_private(group: int, user: int) -> bool:
-    """Return whether a group is the user's own, as many systems make one for each: its members are nobody else."""
+    """Return whether a group has no member but the user, as on systems with a group for each user."""
     import grp
     import pwd
 

@@ -1,7 +1,7 @@
 """The values of settings: their origin, and their kinds.
 
-A kind says what is accepted, in words and as JSON Schema. It only checks a value and never converts it, so that an
-error shows the value as it was written.
+A kind says what is accepted, in words and as JSON Schema. It checks a value without converting it, so that an error
+shows the value as it was written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.sections.stages import WAYS, staged
 MOST = 10**12
 """The largest accepted integer, and a budget that no prompt reaches."""
 POLICIES = ("fit", "native", "warn", "refuse", "pass")
-"""What the gateway does with a request that is too long: fit it, only report it, refuse it, or pass it on."""
+"""What the gateway does with a request that is too long."""
 
 _PERCENT = {"type": "string", "pattern": r"^\s*(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)\s*%\s*$"}
 _PRIORITIES = tuple(name.lower() for name in Priority.__members__)
@@ -33,11 +33,17 @@ class Value:
     """The layer: defaults, user, project, profile, flow, step, env or flags."""
     where: str = ""
     """The file and line, the environment variable or the flag; empty for defaults."""
+    refusal: str = ""
+    """Why it must not be used: the user has not trusted the project that sets it."""
 
     @property
     def is_override(self) -> bool:
         """Whether it comes from a layer above the files of the project and the user."""
         return self.origin in ("profile", "flow", "step", "env", "flags")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value and its origin as JSON values."""
+        return {"value": self.value, "origin": self.origin, "where": self.where}
 
 
 Values = Mapping[str, Value]
@@ -45,7 +51,7 @@ Values = Mapping[str, Value]
 
 
 def error_at(where: str, problem: str) -> SourceError:
-    """Return the error about a problem at a place: a file and line, an environment variable or a flag."""
+    """Return an error about a file and line, an environment variable or a flag."""
     path, _, line = where.rpartition(":")
     return SourceError(path, problem, line=int(line)) if path and line.isdigit() else SourceError(where, problem)
 
@@ -63,7 +69,7 @@ class Kind:
     names: tuple[str, ...] = ()
     """The accepted names, for suggestions."""
     reads_text: bool = False
-    """Whether a value from the environment is used as it is, rather than parsed as YAML."""
+    """Whether a string from the environment is used as is, rather than parsed as YAML."""
     percent: bool = False
     """Whether a whole number above 1 means percent."""
 
@@ -185,7 +191,7 @@ PRIORITY = Kind(
 
 
 def stages() -> Kind:
-    """Return the kind of a list of stages, each with its section and what is left of it."""
+    """Return the kind of a list of stages, each with a section and what to keep of it."""
 
     def takes(value: Any) -> bool:
         try:
@@ -201,7 +207,7 @@ def stages() -> Kind:
     item = {"type": "object", "properties": fields, "required": ["section"], "additionalProperties": False}
     one = [{"required": [name]} for name in WAYS]
     return Kind(
-        f"a list of stages, each with its section and one of {', '.join(WAYS)}",
+        f"a list of stages, each with a section and one of {', '.join(WAYS)}",
         takes,
         {"type": "array", "items": {**item, "oneOf": one}},
     )
@@ -227,7 +233,7 @@ _RULE: dict[str, Kind] = {
     "recall": FLAG,
     "sections": text(),
 }
-"""The fields of one rule of the gateway: which requests it matches, and the settings of those requests."""
+"""The fields of a rule of the gateway: which requests it matches, and their settings."""
 
 
 def rules() -> Kind:

@@ -1,7 +1,7 @@
-"""An editor that changes or removes one value of a YAML text and leaves every other byte as it was.
+"""Changes or removes one value of a YAML text and keeps every other byte.
 
-The marks of the parser give the position of the value, and only that is rewritten. The new text is parsed again and
-compared with the expected values, so an edit is right or refused.
+The parser's marks give the position of the value, and only that part is rewritten. The new text is parsed and compared
+with the expected values, so an edit is correct or raises an error.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _STEP = 2
 
 
 def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_000) -> str:
-    """Return the text with another value at `keys`; missing mappings are added.
+    """Return the text with a new value at `keys`; missing mappings are added.
 
     Raises:
-        SourceError: the text is not plain YAML, or the value cannot be changed alone.
+        SourceError: the text is not plain YAML, or the edit would change other values.
     """
     before = parse(text, path, most)
     wanted = _with(before.values, path, keys, value)
@@ -35,10 +35,10 @@ def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_0
 def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1_000_000) -> str:
     """Return the text without the value at `keys`, and without the mappings that become empty.
 
-    The first `kept` keys always stay. A comment on a line of the value is removed with it.
+    The mappings of the first `kept` keys stay. A comment on a line of the value is removed with it.
 
     Raises:
-        SourceError: there is no such value, or it cannot be removed alone.
+        SourceError: there is no such value, or the edit would change other values.
     """
     before = parse(text, path, most)
     wanted = _without(before.values, keys, kept)
@@ -50,7 +50,7 @@ def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1
 def _edited(  # noqa: PLR0917 - the parts of one edit
     before: Source, text: str, keys: Keys, wanted: Any, verb: str, edit: Callable[[_Edit], str], most: int
 ) -> str:
-    """Return the edited text if it has the wanted values."""
+    """Return the edited text, and check that it has the expected values."""
     marked = text.removeprefix("\ufeff")
     try:
         after = text[: len(text) - len(marked)] + edit(_Edit(marked, before.path))
@@ -79,7 +79,7 @@ def _without(values: Any, keys: Keys, kept: int) -> Any:
 
 
 def _with(values: Any, path: str, keys: Keys, value: Any, depth: int = 0) -> Any:
-    """Return a copy of values with another one at `keys`."""
+    """Return a copy of values with a new one at `keys`."""
     if depth == len(keys):
         return list(value) if isinstance(value, tuple) else value
     key = keys[depth]
@@ -125,7 +125,7 @@ class _Edit:
         raise SourceError(self._path, "the key is empty")
 
     def removed(self, keys: Keys, kept: int) -> str:
-        """Return the text without a value; a mapping that would become empty is removed as a whole."""
+        """Return the text without a value, and without mappings that would become empty."""
         way: list[tuple[Any, Any, Any]] = []
         node: Any = self._root
         for key in keys:
@@ -144,7 +144,7 @@ class _Edit:
             end = self._line_end(end)
             found = _BREAK.match(self._text, end)
             return self._text[:line] + self._text[found.end() if found else end :]
-        if after:  # Between braces, or the first key of a list item: the next one moves up.
+        if after:  # In braces, or the first key of a list item: the next one moves up.
             following = self._at(after[0][0].start_mark)
             if not node.flow_style and "#" in self._text[end:following]:
                 return self._refuse("it shares its line with another value; edit it by hand", name)
@@ -164,7 +164,7 @@ class _Edit:
         return next(((name, child) for name, child in node.value if name.value == key), None)
 
     def _replaced(self, node: Any, name: Any, child: Any, keys: Keys, value: Any) -> str:
-        """Return the text with another value of an existing key; what is below keys is new."""
+        """Return the text with a new value of an existing key, below `keys` if there are any."""
         start, end = self._at(child.start_mark), self._end(None, child)
         is_block = isinstance(child, self._yaml.CollectionNode) and not child.flow_style
         style = child.style if isinstance(child, self._yaml.ScalarNode) and not keys else None
@@ -199,7 +199,7 @@ class _Edit:
         return self._text + gap + lines
 
     def _block(self, keys: Keys, value: Any, column: int) -> str:
-        """Return the lines of a new value, each key a level deeper."""
+        """Return the lines of a new value, with each key one level deeper."""
         lines = []
         for depth, key in enumerate(keys):
             last = f" {written(value)}" if depth == len(keys) - 1 else ""
@@ -207,7 +207,7 @@ class _Edit:
         return "".join(lines)
 
     def _end(self, name: Any, node: Any) -> int:
-        """Return the end of an entry or a value, without the blanks and comments after it."""
+        """Return the end of an entry or a value, before any blanks and comments."""
         start, end = self._at(node.start_mark), self._at(node.end_mark)
         if isinstance(node, self._yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
@@ -247,7 +247,7 @@ def _flow(keys: Keys, value: Any) -> str:
 
 
 def written(value: Any, style: str | None = None) -> str:
-    """Return a value as YAML on one line; a string keeps the style of its quotes, or is quoted if it must be."""
+    """Return a value as YAML on one line; a string keeps its style of quotes, and gets quotes if it needs them."""
     if isinstance(value, list | tuple):
         return "[" + ", ".join(written(item) for item in value) + "]"
     if not isinstance(value, str):
@@ -260,7 +260,7 @@ def written(value: Any, style: str | None = None) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a string needs no quotes in any position."""
+    """Return whether a string needs no quotes anywhere."""
     try:
         read = [parse(f"{{x: {text}}}\n", "").values, parse(f"x: {text} # c\n", "").values]
     except SourceError:
