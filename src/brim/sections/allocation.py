@@ -1,9 +1,9 @@
 """Divides a budget among claims: required claims first, floors before wants, nothing over.
 
-The claims are served in order of importance. Floors of less important claims are reserved against the wants before
-them as long as those keep at least as much as they yield; what is being saved for the next floor goes only to claims
-behind it. So a bigger budget never takes from the more important: see docs/design/allocation.md, and
-tests/sections/allocation_reference.py for the same rules written slowly.
+The claims are served in order of importance. The floors of less important claims are reserved before the wants of more
+important ones, as long as these keep at least as much as they yield; what is saved up for the next floor goes only to
+later claims. So a bigger budget never takes from the more important: see docs/design/allocation.md, and
+tests/sections/allocation_reference.py for the same rules in simple code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from brim.receipts.receipt import Fill, Policy
 
 Spend = Callable[[int, int], int]
-"""Gets a claim's index and the tokens that it may have, and returns how many it takes; the rest goes to the others."""
+"""Takes a claim's index and the tokens that it may use, and returns how many it uses; the others get the rest."""
 
 
 class Claim(NamedTuple):
@@ -27,17 +27,17 @@ class Claim(NamedTuple):
     least: int = 1
     """The smallest grant that it can use."""
     reserved: int | Fraction = 0
-    """Tokens reserved for it against more important claims. A share of the budget is kept as the exact fraction."""
+    """Tokens reserved for it, before more important claims; a share of the budget is an exact fraction."""
     rank: int = 0
     """Its priority: lower is more essential."""
     required: bool = False
     """Whether it must be present."""
     weight: int | Fraction = 1
-    """Its weight in fair shares, against the others of its rank."""
+    """Its weight in fair shares, relative to the others of its rank."""
     toll: int = 0
     """Extra tokens that its presence costs, such as a separator."""
     elastic: bool = False
-    """Whether it takes less under every policy: turns and tools are left out one by one."""
+    """Whether it can take less under any policy: turns and tools are left out one by one."""
 
     @property
     def need(self) -> int | Fraction:
@@ -46,7 +46,7 @@ class Claim(NamedTuple):
 
     @property
     def full(self) -> int:
-        """The most that it could take, toll included."""
+        """The maximum that it can take, toll included."""
         return self.wanted + self.toll if self.wanted else 0
 
 
@@ -64,8 +64,8 @@ def allocate(
 ) -> list[int]:
     """Return the grant of each claim, in the order of the claims.
 
-    The grants and the tolls of those that are not zero add up to at most `budget`, provided that `essential`
-    is not more. What `spend` does not take goes to the claims behind.
+    The grants, with the tolls of those above zero, add up to at most `budget`, provided that `essential` does. Tokens
+    that `spend` does not use go to the claims after it.
     """
     if policy != "truncate_then_continue":
         claims = [claim if claim.required else _under(policy, claim) for claim in claims]
@@ -88,18 +88,18 @@ def allocate(
 
 
 def essential(claims: Sequence[Claim]) -> int:
-    """Return the fewest tokens that the required claims take."""
+    """Return the minimum tokens of the required claims."""
     return sum([claim.least + claim.toll for claim in claims if claim.required and claim.wanted])
 
 
 def _under(policy: Policy, claim: Claim) -> Claim:
-    """Return the claim under another policy than the default: no floor is reserved, `skip` and `stop` cut nothing."""
+    """Return the claim under a policy other than the default: no floor is reserved, `skip` and `stop` cut nothing."""
     cuts = policy.startswith("truncate") or claim.elastic
     return claim._replace(reserved=0, least=claim.least if cuts else claim.wanted)
 
 
 def _classes(claims: Sequence[Claim]) -> list[list[int]]:
-    """Return the claims' indices by class, the most essential class first, in the order given inside each."""
+    """Return the indices of the claims by class, the most essential class first, in order within each."""
     classes: dict[tuple[bool, int], list[int]] = {}
     for i, claim in enumerate(claims):
         classes.setdefault((not claim.required, claim.rank), []).append(i)
@@ -107,7 +107,7 @@ def _classes(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fraction]:
-    """Return, for each class, how many tokens it and all the classes before it may spend."""
+    """Return, for each class, the tokens that it and all classes before it may spend together."""
     gates: list[tuple[int | Fraction, int | Fraction]] = []
     gate: int | Fraction = 0
     before = 0
@@ -130,9 +130,9 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fractio
 def _in_order(
     claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, *, stops: bool
 ) -> tuple[int, bool]:
-    """Serve a class one by one, with seats for its floors; return the tokens spent, and whether one fell short.
+    """Serve a class claim by claim, reserving its floors; return the tokens spent, and whether a claim fell short.
 
-    A seat that its claim cannot use is given up, and the class is served again without it.
+    If a claim cannot use its floor, the class is served again without reserving it.
     """
     seats = _seats(claims, members, money)
     while True:
@@ -157,10 +157,10 @@ def _in_order(
 def _in_shares(
     claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend
 ) -> tuple[int, bool]:
-    """Serve a class together, in fair shares; return the tokens spent, and whether one fell short.
+    """Serve the claims of a class in fair shares; return the tokens spent, and whether one fell short.
 
-    A claim that cannot use its share leaves it to the others, the later half of them first. A claim that uses a part
-    keeps that, and the others share the rest.
+    Claims that cannot use their shares leave them to the others, the later half of these claims first. A claim that
+    uses part of its share keeps that part, and the others share the rest.
     """
     active = list(members)
     offers: dict[int, int] = {}
@@ -181,7 +181,7 @@ def _in_shares(
 
 
 def _seats(claims: Sequence[Claim], members: Sequence[int], money: int) -> dict[int, int]:
-    """Return the members of a class whose floors can be met, in order, each with its cost."""
+    """Return the cost of the floor of each member of a class, in order, as long as the money suffices."""
     seats = {}
     for i in members:
         cost = claims[i].least + claims[i].toll
@@ -192,7 +192,7 @@ def _seats(claims: Sequence[Claim], members: Sequence[int], money: int) -> dict[
 
 
 def _shares(claims: Sequence[Claim], money: int) -> list[int]:
-    """Return the grants of claims that are served together: floors first, in order, then fair shares."""
+    """Return the grants of a class: floors first, in order, then fair shares."""
     seated = _seats(claims, range(len(claims)), money)
     money -= sum(seated.values())
     for i, claim in enumerate(claims):
@@ -206,7 +206,7 @@ def _shares(claims: Sequence[Claim], money: int) -> list[int]:
 
 
 def _pour(claims: Sequence[Claim], money: int) -> list[int]:
-    """Return each claim's least raised by `money` in all, token by token to the one with the least for its weight."""
+    """Return grants that start at each claim's least and add `money`, each token to the lowest grant for its weight."""
     starts = [claim.least for claim in claims]
     gaps = [claim.wanted - claim.least for claim in claims]
     if sum(gaps) <= money:
@@ -216,7 +216,7 @@ def _pour(claims: Sequence[Claim], money: int) -> list[int]:
     steps = [scale // weight.numerator * weight.denominator for weight in weights]
 
     def below(level: int) -> list[int]:
-        """Return how many tokens each takes whose price, tokens times step, is under `level`."""
+        """Return the tokens that each claim takes as long as its grant times its step is under `level`."""
         return [
             min(gap, max(0, -(-level // step) - start)) for gap, step, start in zip(gaps, steps, starts, strict=True)
         ]

@@ -221,7 +221,7 @@ def test_stages_keep_the_indexes_of_entries():
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"scores": [1]}, "scores must be 2, one for each entry"),
+        ({"scores": [1]}, "scores must be a list of 2, one for each entry"),
         ({"scores": ["a", "b"]}, "scores[0] must be a finite number"),
         ({"scores": [1, float("nan")]}, "scores[1] must be a finite number"),
         ({"ids": ["a", "a"]}, "ids must be different"),
@@ -331,11 +331,11 @@ def test_a_model_without_a_budget_leaves_room_for_the_answer():
 def test_a_history_of_one_model_is_not_fitted_for_another():
     history = brim.History(model="gpt-4o")
     history.extend(chat(turns=3))
-    with pytest.raises(brim.InvalidValue, match="model must be 'gpt-4o', or left out"):
+    with pytest.raises(brim.InvalidValue, match="model must be 'gpt-4o', or omitted"):
         brim.fit_request(messages=history, model="claude-sonnet-4-5", budget=2_500)
     assert brim.fit_request(messages=history, budget=2_500).body["model"] == "gpt-4o"
     counted = brim.History(meter="o200k_base")
-    with pytest.raises(brim.InvalidValue, match="given to the History"):
+    with pytest.raises(brim.InvalidValue, match="passed to the History"):
         brim.fit_request(messages=counted, model="gpt-4o", budget=2_500)
 
 
