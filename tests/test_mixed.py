@@ -13,7 +13,7 @@ from checkout import ROOT
 from mixed import SCENES, Diary, check, digest, documented
 from talk import user
 
-CALLS = 300
+CALLS = 200
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="only POSIX forks")

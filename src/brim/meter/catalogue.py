@@ -133,16 +133,11 @@ def find(name: str, overrides: Overrides | None = None) -> Model:
         SourceError: a file of declarations is invalid.
         InvalidType: the name is not a string.
     """
-    if not isinstance(name, str):
-        raise InvalidType("model", name, "a str")
     own = declared() if overrides is None else overrides
-    plain = name.strip().removesuffix(LONG)
-    found = next(_found(spellings(plain), own), None)
-    if found is None:
+    model = _find(name, own)
+    if model is None:
         raise UnknownName("model", name, known_names(own), ADVICE)
-    if plain != name.strip() and found.id in _LONG_MODELS:
-        return replace(found, window=_LONG_WINDOW, max_input=_LONG_WINDOW)
-    return found
+    return model
 
 
 def with_long_window(model: str, betas: str) -> str:
@@ -155,11 +150,19 @@ def lookup(name: str | None) -> Model | None:
 
     Raises:
         SourceError: a file of declarations is invalid.
+        InvalidType: the name is not a string.
     """
-    try:
-        return None if name is None else find(name)
-    except UnknownName:
-        return None
+    return None if name is None else _find(name, declared())
+
+
+def _find(name: str, own: Overrides) -> Model | None:
+    if not isinstance(name, str):
+        raise InvalidType("model", name, "a str")
+    plain = name.strip().removesuffix(LONG)
+    found = next(_found(spellings(plain), own), None)
+    if found is not None and plain != name.strip() and found.id in _LONG_MODELS:
+        return replace(found, window=_LONG_WINDOW, max_input=_LONG_WINDOW)
+    return found
 
 
 def models(overrides: Overrides | None = None) -> list[Model]:

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 from typing import Any, Protocol
 from unicodedata import normalize
@@ -141,7 +142,7 @@ class SplintrEngine:
         self._markup = _MARKUP.get(vocabulary)
         self._boundary = _BOUNDARIES.get(vocabulary, _BEFORE_WORD)
         self._longest = _LONGEST if vocabulary in _BOUNDARIES else None
-        self._tokenizer = Tokenizer.from_pretrained(_SPLINTR_NAMES.get(vocabulary, vocabulary))
+        self._tokenizer = _pretrained(Tokenizer, _SPLINTR_NAMES.get(vocabulary, vocabulary))
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text without lone surrogates."""
@@ -150,6 +151,12 @@ class SplintrEngine:
         spans = self._markup.split(text) if self._markup else [text]
         blocks = [block for span in spans for block in _blocks(span, self._boundary, self._longest)]
         return len(spans) - 1 + sum(len(self._tokenizer.encode_ordinary(block)) + extra for block, extra in blocks)
+
+
+@cache
+def _pretrained(library: Any, name: str) -> Any:
+    """Return a tokenizer of splintr; vocabularies that share one load it once."""
+    return library.from_pretrained(name)
 
 
 def _blocks(text: str, boundary: re.Pattern[str], longest: int | None) -> Iterator[tuple[str, int]]:
