@@ -6,7 +6,7 @@ import pytest
 
 import brim
 from brim.errors import InvalidValue, MeterError
-from brim.meter.adapters import Upper
+from brim.meter.adapters import UpperBound
 from brim.meter.base import BaseMeter, Meter
 
 
@@ -21,7 +21,7 @@ def test_a_bound_that_wastes_room_says_once_how_to_get_an_exact_count(waste, tol
         def upper_load(self, text):
             return len(text) * (100 + waste) // 100
 
-    bound = Upper(Estimate(f"llama {waste}"))
+    bound = UpperBound(Estimate(f"llama {waste}"))
     for at in range(12):
         assert bound.count(f"{at:02}" + "x" * 98) == 100 + waste
     assert len(caplog.messages) == told

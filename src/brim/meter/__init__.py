@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from brim.errors import InvalidType, UnknownName
-from brim.meter.adapters import Foreign, Tuned, Upper
+from brim.meter.adapters import CallerMeter, ModelMeter, UpperBound
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.units import UNITS
@@ -38,7 +38,7 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
         return _named(name)
     # The `count` of a list does not count text.
     if not isinstance(name, Sequence) and (callable(getattr(name, "count", None)) or callable(name)):
-        return Foreign(name)
+        return CallerMeter(name)
     raise InvalidType("meter", name, "the name of a model, vocabulary or unit, a meter, or a function")
 
 
@@ -56,7 +56,7 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
     if given is not None and given != OTHER:
         return meter(given)
     chosen = meter(given or DEFAULT) if model is None else _of_model(model) or meter(model)
-    return chosen if chosen.exact else _upper(chosen)
+    return chosen if chosen.exact else _upper_bound(chosen)
 
 
 def name_of(given: object) -> str | None:
@@ -71,9 +71,9 @@ def name_of(given: object) -> str | None:
 
 
 @cache
-def _upper(inner: BaseMeter) -> BaseMeter:
-    made = Upper(inner)
-    made.source = (_upper, (inner,))
+def _upper_bound(inner: BaseMeter) -> BaseMeter:
+    made = UpperBound(inner)
+    made.source = (_upper_bound, (inner,))
     return made
 
 
@@ -110,11 +110,11 @@ def _of_model(name: str) -> BaseMeter | None:
 
     model = catalogue.lookup(name)
     known = family_vocabulary(name) if model is None else model.vocabulary or OTHER
-    return None if known is None else _tuned(known, name)
+    return None if known is None else _for_model(known, name)
 
 
 @cache
-def _tuned(vocabulary: str, model: str) -> BaseMeter:
-    made = Tuned(_named(vocabulary), model)
-    made.source = (_tuned, (vocabulary, model))
+def _for_model(vocabulary: str, model: str) -> BaseMeter:
+    made = ModelMeter(_named(vocabulary), model)
+    made.source = (_for_model, (vocabulary, model))
     return made

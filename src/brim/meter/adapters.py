@@ -18,7 +18,7 @@ _WASTE = 20
 """Percent by which a bound may exceed the estimate without advice."""
 
 
-class Foreign(BaseMeter):
+class CallerMeter(BaseMeter):
     """A caller's own meter or counting function, with brim's caching and cutting.
 
     If it estimates, brim knows no bound for it and trusts its counts.
@@ -57,7 +57,7 @@ class Foreign(BaseMeter):
         return size
 
 
-class Tuned(BaseMeter):
+class ModelMeter(BaseMeter):
     """The meter of one model: another meter, which models share, counts texts; the model's rules count requests."""
 
     def __init__(self, inner: BaseMeter, model: str) -> None:
@@ -84,7 +84,7 @@ class Tuned(BaseMeter):
         return self._inner.measure(text)
 
 
-class Upper(BaseMeter):
+class UpperBound(BaseMeter):
     """Another meter's upper bound, so that a prompt stays within its budget although the count is an estimate.
 
     The bounds of parts add up; the slack is added once, as the overhead of the whole prompt.

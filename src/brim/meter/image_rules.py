@@ -18,7 +18,7 @@ from brim.errors import InvalidType
 from brim.meter.catalogue import fold, spellings
 
 
-class Pictured(NamedTuple):
+class MediaCount(NamedTuple):
     """The tokens of an image, a recording or a document."""
 
     units: int
@@ -42,7 +42,7 @@ class ImageRule(ABC):
         """Return the tokens of an image of that size; for `None`, the maximum over all accepted images."""
 
 
-def checked(detail: str | None) -> str | None:
+def detail_level(detail: str | None) -> str | None:
     """Return a level of detail in lower case, without Gemini's prefix; `None` for the default.
 
     Raises:
@@ -236,7 +236,7 @@ _RULES = {name: rule for names, rule in _GROUPS for name in names.split()}
 _VERSION = re.compile(r"-(\d{1,2})(?:-(\d{1,2}))?(?![0-9])")
 
 
-def family_of(model: str | None) -> ImageRule:
+def image_rule(model: str | None) -> ImageRule:
     """Return the rule of a model, or of a provider.
 
     `None` has the rule of gpt-4o. The name of a model that is not listed is matched by the longest listed name that it

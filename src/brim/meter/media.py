@@ -14,7 +14,7 @@ from binascii import a2b_base64
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from brim.meter.image_rules import Crops, Levels, Pictured, Size, checked, family_of
+from brim.meter.image_rules import Crops, Levels, MediaCount, Size, detail_level, image_rule
 
 _HEAD = 192 * 1024
 """Bytes that are decoded first for the size of an image: cameras write a preview and a color profile before it."""
@@ -57,7 +57,7 @@ def count_media(
     *,
     model: str | None = None,
     provider: str | None = None,
-) -> Pictured:
+) -> MediaCount:
     """Return the tokens of an `image`, a recording (`audio`) or a document (`file`), by the model's or provider's rule.
 
     `source` is base64, a data URL, or bytes; for anything else, such as an address, the maximum is returned. `detail`
@@ -66,17 +66,17 @@ def count_media(
     Raises:
         InvalidType: the model or the detail is not a string.
     """
-    level, rule, data = checked(detail), family_of(provider if model is None else model), _data_of(source)
+    level, rule, data = detail_level(detail), image_rule(provider if model is None else model), _data_of(source)
     if kind == "audio":
         seconds = -(-data.size // _rate(data.head())) if data else _UNHEARD_SECONDS
-        return Pictured(seconds * _GEMINI_PER_SECOND.get(type(rule), _PER_SECOND), exact=False)
+        return MediaCount(seconds * _GEMINI_PER_SECOND.get(type(rule), _PER_SECOND), exact=False)
     size = _image_size(data) if data else None
     if kind == "image" or size is not None:
-        return Pictured(rule.units(size, level), exact=rule.published and size is not None)
+        return MediaCount(rule.units(size, level), exact=rule.published and size is not None)
     if data and not data.head(8).startswith(b"%PDF-") and "pdf" not in data.media:
-        return Pictured(-(-data.size // _BYTES_PER_TOKEN), exact=False)
+        return MediaCount(-(-data.size // _BYTES_PER_TOKEN), exact=False)
     page = _PAGE_TEXT + rule.units(_PAGE_SIZE, "high")
-    return Pictured((pages(data.whole()) if data else _UNSEEN_PAGES) * page, exact=False)
+    return MediaCount((pages(data.whole()) if data else _UNSEEN_PAGES) * page, exact=False)
 
 
 @dataclass(frozen=True, slots=True)

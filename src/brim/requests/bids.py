@@ -18,7 +18,7 @@ from brim.history.options import Options
 from brim.requests.request import RequestTerms
 from brim.requests.tool_relevance import OfferedTools
 from brim.sections.allocation import Claim
-from brim.sections.course import Proposal, Proposals
+from brim.sections.bidding import Proposal, Proposals
 
 _TRIES = 3
 """Fits of the history with the cost of the tools that its kept turns call; after that, with all tools it ever calls."""

@@ -22,7 +22,7 @@ from brim.receipts.section import Section
 from brim.requests.bids import Bids
 from brim.requests.request import Request, RequestTerms
 from brim.requests.tool_relevance import OfferedTools, functions_of, relevant_order
-from brim.sections.course import Bidder, Course, Fit, Proposals
+from brim.sections.bidding import Bidder, Bidding, Fit, Proposals
 from brim.sections.draft import Draft, Summaries
 from brim.sections.prompt_fit import far_over, kept_texts, stable_units
 from brim.wire import definitions
@@ -89,11 +89,11 @@ class RequestFit(Fit):
         if self.terms.keep_tools == "relevant" and self.tools:
             self.bids = self._bids(relevant=True)
         tops_up = bool(self._live()) and not self._is_prompt
-        course = Course(whole=self, bidders=self._bidders(), toll=self.toll, tops_up=tops_up)
+        bidding = Bidding(whole=self, bidders=self._bidders(), toll=self.toll, tops_up=tops_up)
         must = sum([draft.wanted + self.toll for draft in self._live() if draft.required])
         self.bids.pinned.tight = must + self.bids.pinned.size > self.room()
-        used = course.run()
-        return course.proposals, used
+        used = bidding.run()
+        return bidding.proposals, used
 
     def _live(self, *pages: str) -> list[Draft]:
         """Return the sections that have content, of some pages or of all."""

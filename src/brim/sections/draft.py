@@ -17,7 +17,7 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part, State, handle
 from brim.receipts.section import Section, Summarise
 from brim.sections.allocation import Claim
-from brim.sections.course import Proposal, Proposals
+from brim.sections.bidding import Proposal, Proposals
 from brim.truncate import truncator
 from brim.truncate.base import filled, shrink
 

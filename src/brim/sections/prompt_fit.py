@@ -9,7 +9,7 @@ from brim.receipts.capture import Capture
 from brim.receipts.receipt import Part, Receipt, losses
 from brim.receipts.section import Section
 from brim.sections import budget_section
-from brim.sections.course import Course, Fit, Proposal, Proposals
+from brim.sections.bidding import Bidding, Fit, Proposal, Proposals
 from brim.sections.draft import Draft, SectionProposal, Summaries
 from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
@@ -88,9 +88,9 @@ class PromptFit(Fit):
         whole = self._all_whole() or self._by_stages()
         if whole is not None:
             return whole, self.count(whole)
-        course = Course(whole=self, bidders=self.live, toll=self._toll, tops_up=False)
-        used = course.run()
-        return course.proposals, used
+        bidding = Bidding(whole=self, bidders=self.live, toll=self._toll, tops_up=False)
+        used = bidding.run()
+        return bidding.proposals, used
 
     @property
     def _toll(self) -> int:

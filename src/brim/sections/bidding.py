@@ -1,4 +1,4 @@
-"""The course of a fit: bidders claim, the allocator grants, each bidder proposes what it keeps, the whole is counted.
+"""How bidders share a budget: they claim, the allocator grants, they propose what they keep, the whole is counted.
 
 Counts are not additive where texts meet, so the sum is a plan, and the count of the whole decides: any excess is taken
 back from the least essential bidders, and tokens that are left over are offered to those that were cut.
@@ -129,7 +129,7 @@ class Fit(ABC):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Course:
+class Bidding:
     """The negotiation of one fit with its bidders."""
 
     whole: Fit

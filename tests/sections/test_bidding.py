@@ -1,4 +1,4 @@
-"""The course of a fit, with scripted bidders."""
+"""Bidding for a budget, with scripted bidders."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ import pytest
 
 from brim import DoesNotFit
 from brim.sections.allocation import Claim
-from brim.sections.course import Course, Fit, Proposal
+from brim.sections.bidding import Bidding, Fit, Proposal
 from brim.testing import CharMeter
 
 
@@ -61,17 +61,17 @@ class Sum(Fit):
         return self.budget
 
 
-def course(bidders, budget, *, join=0, tops_up=True):
+def bidding(bidders, budget, *, join=0, tops_up=True):
     options = {"fill": "order", "policy": "truncate_then_continue"}
     given = {"meter": CharMeter(), "model": None, "options": options, "captured": False, "advises": False}
     whole = Sum(bidders=bidders, budget=budget, join=join, **given)
-    return Course(whole=whole, bidders=bidders, toll=0, tops_up=tops_up)
+    return Bidding(whole=whole, bidders=bidders, toll=0, tops_up=tops_up)
 
 
 def reserved_and_unused(first, **options):
     """Fit a bidder beside one that reserves 40 tokens and uses 10 of them; return what the first one keeps."""
     beside = Scripted("beside", {10: 10, 11: 10, 60: 10}, rank=2, reserved=40)
-    run = course([first, beside], 100, **options)
+    run = bidding([first, beside], 100, **options)
     used = run.run()
     assert used == run.proposals[first].load + 10
     return run.proposals[first].load
@@ -96,7 +96,7 @@ def test_nothing_is_offered_again_if_sections_stand_alone():
 
 def test_joins_that_count_more_are_taken_from_the_least_essential():
     first, second = Scripted("first", {10: 10}, rank=0), Scripted("second", {5: 5, 10: 10}, rank=1)
-    run = course([first, second], 20, join=3)
+    run = bidding([first, second], 20, join=3)
     assert run.run() == 18
     assert [each.load for each in run.proposals.values()] == [10, 5]
     assert "the joined prompt counted more" in run.proposals[second].reason
@@ -104,4 +104,4 @@ def test_joins_that_count_more_are_taken_from_the_least_essential():
 
 def test_a_required_bidder_that_proposes_nothing_is_refused():
     with pytest.raises(DoesNotFit, match="required parts need"):
-        course([Scripted("task", {5: 0, 100: 100}, required=True, rank=0)], 50).run()
+        bidding([Scripted("task", {5: 0, 100: 100}, required=True, rank=0)], 50).run()
