@@ -23,10 +23,8 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 MILLION = 1_000_000
 _REMEMBERED = 16
 """Recent ratios of which the bound uses the highest."""
-_UNKNOWN = 300_000
-"""Margin in millionths before the first answer."""
 _FIRST, _LEAST = 250_000, 30_000
-"""Margin in millionths after one answer, falling with the square root of their number, and its minimum."""
+"""Margin in millionths up to the first answer, falling with the square root of their number, and its minimum."""
 _SHORTEST = 512
 """Estimated tokens of the shortest request whose ratio is used as it is. A shorter one is padded to this length with
 tokens that were estimated right: otherwise a few tokens of structure could raise all later counts by a third."""
@@ -81,7 +79,7 @@ class Calibration:
     @property
     def margin(self) -> int:
         """Millionths that the bound adds to the highest recent ratio."""
-        return max(_LEAST, _FIRST * 1_000 // isqrt(MILLION * self.calls)) if self.calls else _UNKNOWN
+        return max(_LEAST, _FIRST * 1_000 // isqrt(MILLION * max(1, self.calls)))
 
     @property
     def rate(self) -> int:

@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import islice
 from typing import Any, Protocol
 from unicodedata import normalize
 
@@ -185,9 +184,6 @@ _MOST_BYTES = 256 * 1024 * 1024
 _MOST_TIMES = 64
 """Characters that a normaliser may write for one; published ones write up to three."""
 
-_PIECES = 16
-"""Entries of the vocabulary that are counted to find out whether a file counts nothing at all."""
-
 _PLACE = re.compile(r" at line (\d+) column \d+$")
 
 
@@ -220,8 +216,8 @@ class FileEngine:
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
 
     def pieces(self) -> Iterator[str]:
-        """Yield a few entries of the vocabulary."""
-        yield from islice(self._tokenizer.get_vocab(), _PIECES)
+        """Yield the entries of the vocabulary."""
+        yield from self._tokenizer.get_vocab()
 
 
 def _parsed(path: str, text: str) -> Any:

@@ -20,8 +20,6 @@ _HEAD = 192 * 1024
 """Bytes that are decoded first for the size of an image: cameras write a preview and a color profile before it."""
 _PIECE = 1 << 20
 """Characters of base64 that are decoded in one call, which blocks other threads."""
-_LONGEST_PREFIX = 512
-"""Characters within which the comma of a data URL must be."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 _PER_SECOND, _GEMINI_PER_SECOND = 10, {Crops: 32, Levels: 25}
@@ -122,7 +120,7 @@ def _data_of(source: str | bytes | None) -> _Data | None:
     if not source:
         return None
     if source[:5].lower() == "data:":
-        comma = source.find(",", 5, _LONGEST_PREFIX)
+        comma = source.find(",")
         prefix = source[5:comma].lower() if comma > 0 else ""
         if "base64" not in prefix.split(";"):
             return None

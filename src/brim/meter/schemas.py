@@ -67,8 +67,6 @@ _BUILT_INS = {"bash": 245, "text": 700, "computer": 735}
 _CLIENT_RUN = (*_BUILT_INS, "memory", "local", "shell", "apply", "cachePoint")
 """First words of the types of tools that a provider defines and the client runs."""
 
-_MOST_UNITS = 1_000_000_000
-"""Maximum count of a definition that refers to other definitions."""
 _MOST_LEVELS = 100
 """Maximum depth of references between definitions: OpenAI allows a nesting of 10."""
 
@@ -286,7 +284,7 @@ def _referred(schema: Mapping[str, Any], count: Count, place: str) -> int:
         if name not in units and name in defined:
             units[name] = 0  # A definition inside itself is not expanded again.
             inner = sum(add(other, level + 1) for other in _references(defined[name]))
-            units[name] = min(_MOST_UNITS, inner + count(json_of(defined[name], place)))
+            units[name] = inner + count(json_of(defined[name], place))
         return units.get(name, 0)
 
     rest = {key: each for key, each in schema.items() if key not in _DEFINED} if defined else None

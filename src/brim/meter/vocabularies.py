@@ -23,8 +23,6 @@ from brim.meter.engines import (
 )
 from brim.meter.grapheme import boundary_before
 
-_STEPS = 8
-"""Graphemes that are removed from the end of an engine's cut before the cut is searched for."""
 _WORST = 11
 """The worst observed undercount of an estimate from character classes: the count was 11 quarters of the estimate."""
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
@@ -130,20 +128,16 @@ class Vocabulary(BaseMeter):
                         self._failures.append(f"{engine.name} failed with {type(error).__name__}")
 
     def _within(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return the longest prefix or suffix found; a prefix starts from the engine's own cut, if it has one."""
+        """Return the longest prefix or suffix found: the engine's own cut of a prefix if it is within the limit."""
         prefix = None if at_end else getattr(self._working(), "prefix", None)
-        end = -1
         try:
-            end = -1 if prefix is None else prefix(text, limit)
+            head = None if prefix is None else text[: boundary_before(text, prefix(text, limit))]
         except _STOPS:
             raise
         except BaseException:
-            pass  # The search below counts, which selects the next engine if this one fails.
-        for _ in range(_STEPS if end >= 0 else 0):
-            end = boundary_before(text, end)
-            if self.measure(text[:end]) <= limit:
-                return text[:end]
-            end -= 1
+            head = None  # The search counts, which selects the next engine if this one fails.
+        if head is not None and self.measure(head) <= limit:
+            return head
         return super()._within(text, limit, at_end=at_end)
 
     def _working(self) -> Engine:

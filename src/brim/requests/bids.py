@@ -20,9 +20,6 @@ from brim.requests.tool_relevance import OfferedTools
 from brim.sections.allocation import Claim
 from brim.sections.bidding import Proposal, Proposals
 
-_TRIES = 3
-"""Fits of the history with the cost of the tools that its kept turns call; after that, with all tools it ever calls."""
-
 
 @dataclass(frozen=True, slots=True)
 class TurnsProposal(Proposal):
@@ -80,8 +77,7 @@ class Bids:
         if self.terms.history_ceiling is not None:
             ceiling = of_budget(units_or_share("history_ceiling", self.terms.history_ceiling), self.budget)
             self.ceiling = max(0, int(ceiling) - system)
-        if self.tools is not None:
-            self.tools_of_pinned = self.tools.indexes(self.history.called(self.always))
+        self.tools_of_pinned = self._called(self.always)
         self.pinned, self.others = PinnedTurns(self), OtherTurns(self, self.terms.history_rank)
         self.offered = ToolsBidder(self, self.terms.tools_rank)
 
@@ -106,10 +102,7 @@ class Bids:
     @property
     def calls(self) -> int:
         """Tokens of the tools that only the other turns call."""
-        if self.tools is None:
-            return 0
-        called = self.tools.indexes(self.history.called(range(len(self.history.turns.starts))))
-        return self.tools.cost(called - self.tools_of_pinned)
+        return self._cost(self._called(range(len(self.history.turns.starts))))
 
     def least(self) -> int:
         """Return the minimum tokens of the turns that always stay, after cuts."""
@@ -169,22 +162,24 @@ class Bids:
         return self.history.plan(budget, self.extra, self.options, self.history.stable, shares=self.alone)
 
     def _within(self, room: int, paid: frozenset[int]) -> TurnsProposal:
-        cost = 0
-        for attempt in range(_TRIES + 1):
-            fit = self._plan(self.fixed + max(0, room - cost))
-            called, units = self._called(fit.kept_turns(), paid)
-            used = fit.used - self.fixed + units
+        reserved = frozenset[int]()
+        while True:
+            fit = self._plan(self.fixed + max(0, room - self._cost(reserved - paid)))
+            called = self._called(fit.kept_turns())
+            used = fit.used - self.fixed + self._cost(called - paid)
             if used <= room:
                 return TurnsProposal(used, used, fit=fit, called=called)
-            cost = units if attempt < _TRIES - 1 else self._called(range(len(fit.weights)), paid)[1]
-        raise DoesNotFit("the tools that the history calls do not fit", needed=used, available=room)
+            if called <= reserved:
+                raise DoesNotFit("the tools that the history calls do not fit", needed=used, available=room)
+            reserved |= called  # Fewer turns may call other tools, so those of all fits so far are paid for.
 
-    def _called(self, turns: Iterable[int], paid: frozenset[int]) -> tuple[frozenset[int], int]:
-        """Return the tools that some turns call, and the tokens of those that are not paid for otherwise."""
-        if self.tools is None:
-            return frozenset(), 0
-        called = self.tools.indexes(self.history.called(turns))
-        return called, self.tools.cost(called - self.tools_of_pinned - paid)
+    def _called(self, turns: Iterable[int]) -> frozenset[int]:
+        """Return the tools that some turns call."""
+        return frozenset() if self.tools is None else self.tools.indexes(self.history.called(turns))
+
+    def _cost(self, tools: frozenset[int]) -> int:
+        """Return the tokens of some tools, without those that the turns that always stay call."""
+        return 0 if self.tools is None else self.tools.cost(tools - self.tools_of_pinned)
 
 
 @dataclass(slots=True, eq=False)

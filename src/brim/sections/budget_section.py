@@ -14,8 +14,6 @@ NAME = "context_budget"
 _NEAR = 90
 """Percentage of its limit above which a section is marked."""
 
-_TRIES = 12
-
 
 class BudgetLine(NamedTuple):
     """The use and the limit of one section."""
@@ -40,14 +38,9 @@ def consistent(write: Callable[[int], str], count: Callable[[str], int], first: 
 
     If there is no such text, it states the smallest number found that is not below the count.
     """
-    stated = first
-    best: tuple[int, str] | None = None
-    for _ in range(_TRIES):
-        text = write(stated)
-        total = count(text)
-        if total == stated:
-            return text
-        if total < stated and (best is None or stated < best[0]):
-            best = (stated, text)
-        stated = total if total > stated or best is None else stated - 1
-    return best[1] if best else write(stated)
+    stated, counts = first, dict[int, int]()
+    while stated not in counts:
+        counts[stated] = total = count(write(stated))
+        stated = total if total >= stated else stated - 1
+    agreed = counts[stated] == stated
+    return write(stated if agreed else min(number for number, total in counts.items() if total < number))
