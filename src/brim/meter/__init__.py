@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from brim.errors import InvalidType, UnknownName
-from brim.meter.adapters import CallerMeter, ModelMeter, UpperBound
+from brim.meter.adapters import CallerMeter, TunedMeter, UpperBound
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.units import UNITS
@@ -115,6 +115,6 @@ def _of_model(name: str) -> BaseMeter | None:
 
 @cache
 def _for_model(vocabulary: str, model: str) -> BaseMeter:
-    made = ModelMeter(_named(vocabulary), model)
+    made = TunedMeter(_named(vocabulary), model)
     made.source = (_for_model, (vocabulary, model))
     return made

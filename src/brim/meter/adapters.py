@@ -57,7 +57,7 @@ class CallerMeter(BaseMeter):
         return size
 
 
-class ModelMeter(BaseMeter):
+class TunedMeter(BaseMeter):
     """The meter of one model: another meter, which models share, counts texts; the model's rules count requests."""
 
     def __init__(self, inner: BaseMeter, model: str) -> None:
