@@ -76,11 +76,11 @@ def allocate(
     spent = 0
     for members, cap in zip(classes, caps, strict=True):
         stopping = stops and not claims[members[0]].required
-        money = floor(cap) - spent
+        room = floor(cap) - spent
         if fill == "order":
-            taken, short = _in_order(claims, members, money, grants, spend, stops=stopping)
+            taken, short = _in_order(claims, members, room, grants, spend, stops=stopping)
         else:
-            taken, short = _in_shares(claims, members, money, grants, spend)
+            taken, short = _in_shares(claims, members, room, grants, spend)
         spent += taken
         if stopping and short:
             break
@@ -128,34 +128,34 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fractio
 
 
 def _in_order(
-    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, *, stops: bool
+    claims: Sequence[Claim], members: Sequence[int], room: int, grants: list[int], spend: Spend, *, stops: bool
 ) -> tuple[int, bool]:
     """Serve a class claim by claim, reserving its floors; return the tokens spent, and whether a claim fell short.
 
     If a claim cannot use its floor, the class is served again without reserving it.
     """
-    seats = _seats(claims, members, money)
+    floors = _affordable_floors(claims, members, room)
     while True:
-        reserved = sum(seats.values())
+        reserved = sum(floors.values())
         spent, short = 0, False
         for i in members:
             claim = claims[i]
-            reserved -= seats.get(i, 0)
-            offer = min(claim.wanted, money - spent - reserved - claim.toll)
+            reserved -= floors.get(i, 0)
+            offer = min(claim.wanted, room - spent - reserved - claim.toll)
             grants[i] = min(spend(i, offer), offer) if 0 < claim.least <= offer else 0
             spent += grants[i] + claim.toll if grants[i] else 0
             short = short or offer < claim.wanted
             if stops and short:
                 break
-        useless = [i for i in seats if not grants[i]]
+        useless = [i for i in floors if not grants[i]]
         if not useless:
             return spent, short
         for i in useless:
-            del seats[i]
+            del floors[i]
 
 
 def _in_shares(
-    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend
+    claims: Sequence[Claim], members: Sequence[int], room: int, grants: list[int], spend: Spend
 ) -> tuple[int, bool]:
     """Serve the claims of a class in fair shares; return the tokens spent, and whether one fell short.
 
@@ -166,7 +166,7 @@ def _in_shares(
     offers: dict[int, int] = {}
     spent = 0
     while active:
-        offers |= dict(zip(active, _shares([claims[i] for i in active], money - spent), strict=True))
+        offers |= dict(zip(active, _shares([claims[i] for i in active], room - spent), strict=True))
         for i in active:
             grants[i] = min(spend(i, offers[i]), offers[i]) if offers[i] else 0
         useless = [i for i in active if offers[i] and not grants[i]]
@@ -180,36 +180,36 @@ def _in_shares(
     return spent, any(offers[i] < claims[i].wanted for i in members)
 
 
-def _seats(claims: Sequence[Claim], members: Sequence[int], money: int) -> dict[int, int]:
-    """Return the cost of the floor of each member of a class, in order, as long as the money suffices."""
-    seats = {}
+def _affordable_floors(claims: Sequence[Claim], members: Sequence[int], room: int) -> dict[int, int]:
+    """Return the cost of the floor of each member of a class, in order, as long as there is room."""
+    floors = {}
     for i in members:
         cost = claims[i].least + claims[i].toll
-        if claims[i].reserved and claims[i].wanted and cost <= money:
-            seats[i] = cost
-            money -= cost
-    return seats
+        if claims[i].reserved and claims[i].wanted and cost <= room:
+            floors[i] = cost
+            room -= cost
+    return floors
 
 
-def _shares(claims: Sequence[Claim], money: int) -> list[int]:
+def _shares(claims: Sequence[Claim], room: int) -> list[int]:
     """Return the grants of a class: floors first, in order, then fair shares."""
-    seated = _seats(claims, range(len(claims)), money)
-    money -= sum(seated.values())
+    minimums = _affordable_floors(claims, range(len(claims)), room)
+    room -= sum(minimums.values())
     for i, claim in enumerate(claims):
-        if i not in seated and claim.wanted and money >= claim.least + claim.toll:
-            seated[i] = claim.least + claim.toll
-            money -= seated[i]
+        if i not in minimums and claim.wanted and room >= claim.least + claim.toll:
+            minimums[i] = claim.least + claim.toll
+            room -= minimums[i]
     grants = [0] * len(claims)
-    for i, grant in zip(sorted(seated), _pour([claims[i] for i in sorted(seated)], money), strict=True):
+    for i, grant in zip(sorted(minimums), _fill_evenly([claims[i] for i in sorted(minimums)], room), strict=True):
         grants[i] = grant
     return grants
 
 
-def _pour(claims: Sequence[Claim], money: int) -> list[int]:
-    """Return grants that start at each claim's least and add `money`, each token to the lowest grant for its weight."""
+def _fill_evenly(claims: Sequence[Claim], room: int) -> list[int]:
+    """Return grants that start at each claim's least and add `room`, each token to the lowest grant for its weight."""
     starts = [claim.least for claim in claims]
     gaps = [claim.wanted - claim.least for claim in claims]
-    if sum(gaps) <= money:
+    if sum(gaps) <= room:
         return [claim.wanted for claim in claims]
     weights = [Fraction(claim.weight) for claim in claims]
     scale = lcm(*(weight.numerator for weight in weights))
@@ -224,12 +224,12 @@ def _pour(claims: Sequence[Claim], money: int) -> list[int]:
     low, high = 0, max(claim.wanted * step for claim, step in zip(claims, steps, strict=True)) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if sum(below(middle)) <= money:
+        if sum(below(middle)) <= room:
             low = middle
         else:
             high = middle
     taken = below(low)
-    left = money - sum(taken)
+    left = room - sum(taken)
     for i, (had, upto) in enumerate(zip(below(low), below(low + 1), strict=True)):
         if left and upto > had:
             taken[i] += 1
