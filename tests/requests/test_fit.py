@@ -210,12 +210,13 @@ def test_an_entry_that_is_too_long_is_reported_as_shortened():
     assert [entry.index for entry in part.kept] == [0, 1, 2]
 
 
-def test_stages_keep_the_indexes_of_entries():
+@pytest.mark.parametrize(("budget", "kept"), [(340, ["e3", "e4", "e5", "e6", "e7"]), (200, ["e3", "e4", "e5"])])
+def test_stages_keep_the_indexes_of_entries(budget, kept):
     entries = [f"entry {i} " * 20 for i in range(8)]
     section = brim.Section("log", entries, keep="newest", ids=[f"e{i}" for i in range(8)])
-    stages = [{"section": "log", "last": 5}]
-    part = brim.fit([section], 340, meter=M, stages=stages).receipt.part("log")
-    assert [entry.id for entry in part.kept] == ["e3", "e4", "e5", "e6", "e7"]
+    stages = [{"section": "log", "last": 5}, {"section": "log", "first": 3}]
+    part = brim.fit([section], budget, meter=M, stages=stages).receipt.part("log")
+    assert [entry.id for entry in part.kept] == kept
 
 
 @pytest.mark.parametrize(

@@ -79,9 +79,7 @@ def replay(
         return _again(recorded, tokens, meter, functions or {}, captured=captured)
     assert isinstance(found, Receipt)
     if found.history:
-        raise InvalidType(
-            "receipt.capture", None, "set (fit with capture=True): messages cannot be replayed from sizes"
-        )
+        raise InvalidType("receipt.capture", None, "the messages of the fit (fit with capture=True)")
     return Prompt("", _planned(found, tokens))
 
 
