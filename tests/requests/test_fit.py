@@ -8,6 +8,8 @@ import pytest
 import brim
 import joint_requests
 import traffic
+from brim.meter.adapters import UpperBound
+from brim.meter.estimate import SLACK
 
 M = brim.meter("o200k_base")
 CHATS = {
@@ -473,6 +475,18 @@ def test_a_misspelt_option_names_the_nearest():
         brim.fit_request(messages=chat(turns=2), budget=400, selct="priority")
     with pytest.raises(TypeError, match=r"fit_messages\(\) .* 'querry'; did you mean 'query'"):
         brim.fit_messages(chat(turns=2), 400, querry="why")
+
+
+def test_the_upper_bound_in_the_receipt_is_that_of_the_messages_as_sent():
+    """The bound was that of the sections alone: 355 tokens of a request whose messages could have 365."""
+    meter = brim.meter("claude-4.5")
+    request = brim.fit_request(
+        system="Be brief.", messages=chat(turns=2), user="Why? " * 80, tools=TOOLS, budget=900, meter=meter
+    )
+    bound = UpperBound(meter).count_messages(request.messages, request.tools)
+    assert request.receipt.upper == bound > request.used + SLACK
+    by_model = brim.fit_request(messages=chat(turns=2), budget=900, model="claude-sonnet-4-5")
+    assert by_model.receipt.upper == by_model.used
 
 
 def test_a_history_with_calls_is_an_estimate_for_a_model():

@@ -6,8 +6,9 @@ and counted as a whole, as the provider counts it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from brim.amounts import of_budget, units_or_share
@@ -15,6 +16,7 @@ from brim.errors import BrimError
 from brim.history.history import History
 from brim.history.options import Options
 from brim.history.result import Fitted
+from brim.meter.chat import RequestCounter, request_counts
 from brim.meter.schemas import ToolCounts
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt, losses
@@ -193,8 +195,12 @@ class RequestFit(Fit):
 
     def count(self, proposals: Proposals) -> int:
         """Return the tokens of the request, counted in the form in which it would be sent."""
+        return self._counted(proposals, self.meter.counter)
+
+    def _counted(self, proposals: Proposals, counter: Callable[[str], RequestCounter]) -> int:
         body, wire = self._body(proposals), self.history.turns.wire
-        return self.meter.count_messages(
+        return request_counts(
+            counter,
             body[wire.list_key],
             value_at(body, wire.tools_at),
             system=body.get(wire.system_key) if wire.system_key else None,
@@ -295,17 +301,16 @@ class RequestFit(Fit):
             tools = [bids.tools.part(bids.kept_tools(proposals), written, dropped)]
         system, user = ([draft.part(proposals.get(draft)) for draft in drafts] for drafts in self.pages.values())
         parts = (*system, *tools, *turns, *user)
-        more = 0
-        if not self.meter.exact:
-            texts = kept_texts(proposals).values()
-            more = sum(self.meter.upper_load(text) - self.meter.load(text) for text in texts)
-            more += self.meter.slack - self.meter.overhead
+        upper = used
+        if not (self.meter.exact or self.meter.overhead):  # With an overhead, counts are upper bounds already.
+            bound = partial(self.meter.counter, count=self.meter.upper_load)
+            upper = max(used, self._counted(proposals, bound) + self.meter.slack)
         history = {**messages.history, "granted": bids.granted(proposals)} if len(self.history.turns.source) else {}
         return replace(
             messages,
             budget=self.budget,
             used=used,
-            upper=used + more,
+            upper=upper,
             joins=used - sum(part.used for part in parts),
             parts=parts,
             losses=losses(parts),
