@@ -46,9 +46,9 @@ def _twice(holder, key):
         holder[f"{key}s"] = holder[key]
 
 
-def corrupted(values):
+def corrupted(values, wrong=WRONG):
     """Yield the JSON with each value in turn changed to each wrong one, left out, and doubled."""
     for way in leaves(values):
-        yield from (changed(values, way, value) for value in WRONG)
+        yield from (changed(values, way, value) for value in wrong)
         yield without(values, way)
         yield doubled(values, way)

@@ -316,7 +316,7 @@ def _check_policy(case: Case, prompt: brim.Prompt) -> None:
             if stopped not in (None, level):
                 assert not part.granted, f"{part.name} was served after the stop"
             short = part.wanted and part.state != "whole" and "its ceiling is" not in part.reason
-            short = short and "joined than apart" not in part.reason
+            short = short and "the joined prompt counted more" not in part.reason
             if stopped is None and not section.required and short:
                 stopped = level
 

@@ -1,30 +1,13 @@
-"""A sample of `make prove-mixed`: threads, tasks, forks and processes at every door, on one file."""
+"""What `make prove-mixed` takes for an error, and that it finds each: CI runs it with 600 calls."""
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 
 import pytest
 
 import brim
-from checkout import ROOT
 from mixed import SCENES, Diary, check, digest, documented
 from talk import user
-
-CALLS = 300
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="only POSIX forks")
-def test_mixed_calls_raise_what_is_documented_lose_nothing_and_leave_nothing_open():
-    command = [sys.executable, str(ROOT / "scripts" / "mixed_calls.py"), "--calls", str(CALLS)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    told = done.stdout.splitlines()
-    assert " 0 failures" in told[-1]
-    assert int(told[-1].partition(" calls")[0].replace(",", "")) >= CALLS
-    assert {each.partition(":")[0] for each in told[:-1]} > {"Session.add", "Conversations.request", "wrap", "Loop.run"}
 
 
 @pytest.fixture

@@ -4,14 +4,12 @@ import pytest
 
 import traffic
 
-_HISTORIES, _GROWING, _BLOCKS = 300, 100, 10
-_NEW = 60
+_HISTORIES, _GROWING, _BLOCKS = 160, 60, 5
+_NEW = 32
 """Histories of Gemini and Bedrock, of which each fourth grows too."""
-
 
 _BROKEN = (54579, 58639, 60977, 63189, 62629, 120129)
 """Seeds of histories that once got less of a newer turn in a bigger budget, or were illegal."""
-
 
 _BROKEN_NEW = (33750, 48802)
 """The same of Gemini and Bedrock: a long task that a bigger budget cut, a superseded result without a mark."""

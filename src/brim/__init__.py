@@ -106,9 +106,8 @@ __all__ = [
 _MODULES = {
     "amounts": ("Shares",),
     "errors": (
-        *("BrimError", "Conflict", "DoesNotFit", "InvalidType", "InvalidValue"),
-        *("MeterError", "ModelError", "NoProgress", "SessionPurged", "SourceError", "StoreError"),
-        "UnknownName",
+        *("BrimError", "Conflict", "DoesNotFit", "InvalidType", "InvalidValue", "MeterError", "ModelError"),
+        *("NoProgress", "SessionPurged", "SourceError", "StoreError", "UnknownName"),
     ),
     "flows.curator": ("Curator",),
     "flows.pack": ("Pack",),
@@ -136,12 +135,12 @@ _MODULES = {
     "truncate.base": ("Cut", "Truncator"),
     "wire.overflow": ("Overflow", "is_overflow"),
 }
-"""The module of each public name. It is imported when the name is first used, so that `import brim` costs little."""
+"""The public names by module. A module is imported when a name of it is first used, so that `import brim` is fast."""
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 class _Package(_ModuleType):
-    """The package: `brim.meter` is a function, although a module of this name is imported."""
+    """The package; it keeps `brim.meter` a function when the module of that name is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, _ModuleType) and name in _MODULES and name in _PLACES:

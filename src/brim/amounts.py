@@ -1,4 +1,4 @@
-"""Amounts in tokens or percent, and a total divided by named shares.
+"""Amounts in tokens or percent, and a total divided into named shares.
 
 Shares are exact fractions, so that 29 % of 100 is 29 and not 28.
 """
@@ -24,7 +24,7 @@ def units(place: str, value: object, *, least: int = 0) -> int:
     """Return `value` as a whole number of tokens.
 
     Raises:
-        InvalidValue: it is not a whole number, or is less than `least`.
+        InvalidValue: it is not a whole number of at least `least`.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value
@@ -48,11 +48,11 @@ def units_or_share(place: str, value: object) -> int | Fraction:
         return units(place, value)
     share = _share(value)
     if share is None:
-        raise InvalidValue(place, value, 'units (400) or a percentage from 0 to 100 ("20%")')
+        raise InvalidValue(place, value, 'a number of tokens (400) or a percentage from 0 to 100 ("20%")')
     return share
 
 
-@lru_cache(256)  # The same few are read many times in each fit.
+@lru_cache(256)  # A fit reads the same few values many times.
 def _share(written: str) -> Fraction | None:
     match = _PERCENT.fullmatch(written)
     share = Fraction(match[1]) / 100 if match else None
@@ -60,10 +60,10 @@ def _share(written: str) -> Fraction | None:
 
 
 def check_bounds(place: str, floor: Amount, ceiling: Amount | None) -> None:
-    """Check a floor and a ceiling; one in tokens and the other a share of the budget can only be compared in a fit.
+    """Check a floor and a ceiling; tokens and a share of the budget cannot be compared before the budget is known.
 
     Raises:
-        InvalidValue: one is no amount, or the floor is above the ceiling.
+        InvalidValue: one is not an amount, or the floor is above the ceiling.
     """
     least = units_or_share(f"{place}floor", floor) if floor or type(floor) is not int else 0
     most = None if ceiling is None else units_or_share(f"{place}ceiling", ceiling)
@@ -89,18 +89,18 @@ def fraction(place: str, value: object) -> Fraction:
     return _as_written(value)
 
 
-@lru_cache(256, typed=True)  # A float equals a fraction with another text.
+@lru_cache(256, typed=True)  # A float may equal a fraction that is written differently.
 def _as_written(value: float | Fraction) -> Fraction:
     return Fraction(str(value))
 
 
 def part_of(share: Fraction, total: int) -> int:
-    """Return the whole tokens of a share of a total."""
+    """Return a share of a total in whole tokens, rounded down."""
     return share.numerator * total // share.denominator
 
 
 def of_budget(amount: int | Fraction, budget: int) -> int | Fraction:
-    """Return the tokens of an amount for a budget; those of a share are exact: a fraction if they are not whole."""
+    """Return an amount in tokens for a budget; a share is exact, so it may be a fraction of a token."""
     if not isinstance(amount, Fraction):
         return amount
     whole, rest = divmod(amount.numerator * budget, amount.denominator)
@@ -112,13 +112,13 @@ _TOLERANCE = Fraction(1, 1000)
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """A total, divided by named shares."""
+    """A total, divided into named shares."""
 
     total: int
     shares: Mapping[str, float | str]
-    """Shares by name: 0.4 or "40%". Together they are one, within a thousandth."""
+    """Shares by name: 0.4 or "40%". They add up to one, within a thousandth."""
     rest: str = "reserve"
-    """The share that gets the remainder of rounding, and that a name without a share has."""
+    """The share that gets the remainder of rounding, and is used for unknown names."""
 
     def __post_init__(self) -> None:
         units("Shares total", self.total)
@@ -130,7 +130,7 @@ class Shares:
             raise InvalidValue("rest", self.rest, f"one of the shares: {', '.join(self.shares)}")
 
     def of(self, name: str) -> int:
-        """Return the tokens of a share; a name without a share has those of `rest`."""
+        """Return the tokens of a share; for an unknown name, those of `rest`."""
         if name in self.shares and name != self.rest:
             return self._rounded(name)
         return self.total - sum(self._rounded(other) for other in self.shares if other != self.rest)

@@ -25,7 +25,7 @@ from typing import Any
 class BrimError(Exception):
     """The base class of all errors of brim.
 
-    `args` are the arguments of the constructor. So whatever sends errors as JSON, as Celery does, restores the numbers.
+    `args` are the arguments of the constructor, so that whatever sends errors as JSON, such as Celery, restores them.
     """
 
     def __init__(self, message: str, *arguments: object) -> None:
@@ -40,7 +40,7 @@ class BrimError(Exception):
         return f"{type(self).__name__}({self.message!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Without a call of the constructor, which has other arguments in a subclass of a user.
+        # The constructor is not called: a user's subclass may have other arguments.
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -94,15 +94,15 @@ class NoProgress(BrimError):
 
 
 class UnknownName(InvalidValue, LookupError):
-    """There is no model, session, section or setting of that name."""
+    """No model, session, section or setting has that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = "") -> None:
         self.place, self.value, self.expected = kind, name, "a known name"
         self.name = name
         self.nearest = nearest(name, known)
         """The most similar known names."""
-        told = f"; the nearest known are {', '.join(self.nearest)}" if self.nearest else ""
-        message = f"no {kind} is called {shown(name)}{told}" + (f". {advice}" if advice else "")
+        similar = f"; the nearest known are {', '.join(self.nearest)}" if self.nearest else ""
+        message = f"no {kind} is called {shown(name)}{similar}" + (f". {advice}" if advice else "")
         BrimError.__init__(self, message, kind, name, self.nearest, advice)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -127,9 +127,9 @@ class ModelError(BrimError):
     def __init__(self, problem: str, status: int | None = None, excerpt: str = "") -> None:
         self.problem = problem
         self.status = status
-        """The HTTP status of the answer; `None` without an answer."""
+        """The HTTP status; `None` if the server did not answer."""
         self.excerpt = excerpt
-        """The start of the answer, without the key."""
+        """The start of the answer, with the API key removed."""
         super().__init__(f"{problem}: {excerpt}" if excerpt else problem, problem, status, excerpt)
 
 
@@ -140,9 +140,9 @@ class MeterError(BrimError):
         self.meter = meter
         """The name of the meter."""
         self.length = length
-        """Characters of the text that it was to count."""
+        """Characters of the text."""
         self.problem = problem
-        message = f"the meter {meter!r} did not count a text of {length:,} characters: {problem}"
+        message = f"the meter {meter!r} failed on a text of {length:,} characters: {problem}"
         super().__init__(message, meter, length, problem)
 
 
@@ -164,13 +164,15 @@ class Conflict(StoreError):
         """The version that the writer had read."""
         self.found = found
         """The version in the store."""
-        seen = f"{what} is at {found:,}, not at {expected:,}"
-        super().__init__(place, f"{seen}: somebody else wrote in the meantime; read it again, then try again")
+        problem = (
+            f"{what} is at version {found:,}, not {expected:,}: another process wrote first; read it again, then retry"
+        )
+        super().__init__(place, problem)
         self.args = (place, what, expected, found)
 
 
 class SessionPurged(StoreError):
-    """The session was purged while it was open: nothing of it is written again."""
+    """The session was purged while it was open; it is no longer written."""
 
 
 def nearest(name: str, known: Iterable[str], most: int = 5, cutoff: float = 0.5) -> list[str]:
@@ -191,17 +193,17 @@ def check_choice(place: str, value: object, choices: Sequence[str]) -> None:
         raise InvalidType(place, value, f"one of {', '.join(choices)}")
     if value not in choices:
         likely = nearest(value, choices, most=1)
-        told = f"one of {', '.join(choices)}" + (f" (did you mean {likely[0]!r}?)" if likely else "")
-        raise InvalidValue(place, value, told)
+        hint = f" (did you mean {likely[0]!r}?)" if likely else ""
+        raise InvalidValue(place, value, f"one of {', '.join(choices)}{hint}")
 
 
 def picklable(value: object) -> bool:
-    """Return whether a value of the caller can be pickled; a lambda, a lock or a client cannot."""
+    """Return whether a caller's value can be pickled; a lambda, a lock or a client cannot."""
     import pickle
 
     try:
         pickle.dumps(value)
-    except Exception:  # Each type refuses with an error of its own.
+    except Exception:  # Each type raises another error.
         return False
     return True
 
@@ -213,14 +215,12 @@ def _restored(kind: type[BrimError], arguments: tuple[Any, ...], state: Mapping[
 
 
 class _Hidden:
-    """Stands for a value that may be a secret."""
-
     def __repr__(self) -> str:
-        return "what was given (not shown: it may be a secret)"
+        return "the value that was set (not shown: it may be a secret)"
 
 
 HIDDEN = _Hidden()
-"""Given to an error in place of a value that may be a secret."""
+"""Replaces a value in an error message if it may be a secret."""
 
 
 def shown(value: object, width: int = 60) -> str:

@@ -1,7 +1,7 @@
 """Test doubles that brim ships: meters with predictable counts, a scripted model, a store in memory.
 
-A truncator or an allocator that is correct with both meters is correct with a real vocabulary: one counts characters,
-the other is as irregular as byte pairs are, and neither needs a file. The model needs no network.
+Code that is correct with both meters is correct with a real vocabulary: one counts characters, the other is as
+irregular as byte-pair encoding, and neither needs a file. The model needs no network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Answer", "CharMeter", "MemoryStore", "PieceMeter", "Scripted"]
 _PIECES = re.compile(r"\w+|[^\w\s]+\s*|\s+")
 _PER_UNIT = 5
 _KNOWN = 7
-"""A piece whose length is a multiple of this counts less, so that one more character can reduce the count."""
+"""Pieces of a multiple of this length count less, so that one more character can reduce the count."""
 
 
 class CharMeter(BaseMeter):
@@ -37,10 +37,10 @@ class CharMeter(BaseMeter):
 
 
 class PieceMeter(BaseMeter):
-    """Counts pieces of words, punctuation and space, neither additive nor monotone.
+    """Counts pieces of words, punctuation and space; counts are neither additive nor monotone.
 
-    Two texts can count less or more together than apart, and a longer text less than its own start: thirteen letters
-    count 3, fourteen 2, and fifteen 3 again.
+    Two texts can count more or less joined than apart, and a longer text less than its own start: 13 letters count 3,
+    14 count 2, and 15 count 3 again.
     """
 
     unit = "pieces"
@@ -68,7 +68,7 @@ class Scripted:
     def __init__(self, answers: Sequence[Answer] | Callable[[str], Answer]) -> None:
         self._answers = answers if callable(answers) else list(answers)
         self.asked: list[str] = []
-        """The prompts, the texts of one call joined."""
+        """The prompt of each call, its messages joined."""
 
     def complete(self, messages: Messages, system: str | None = None) -> Reply:
         """Return the next answer.
@@ -92,6 +92,5 @@ class Scripted:
         if callable(self._answers):
             return self._answers(text)
         if len(self.asked) > len(self._answers):
-            had = len(self._answers)
-            raise ModelError(f"the script has {had:,} answers and there was one more call: add an answer")
+            raise ModelError(f"the script has {len(self._answers):,} answers and was called once more: add an answer")
         return self._answers[len(self.asked) - 1]

@@ -61,7 +61,7 @@ def test_nothing_is_written_where_nothing_fits(brim):
     Path("prompt.txt").write_text("the old one")
     told = brim("fit", "spec.yaml", "--budget", "3", "--out", "prompt.txt", "--receipt", "receipt.json")
     assert (told.code, told.out) == (1, "")
-    assert told.err.startswith("brim: the prompt does not fit: its essential parts need 8 chars and the budget is 3")
+    assert told.err.startswith("brim: the prompt does not fit: its required parts need 8 chars and the budget is 3")
     assert told.err.count("\n") == 1
     assert Path("prompt.txt").read_text() == "the old one"
     assert not Path("receipt.json").exists()

@@ -123,7 +123,7 @@ def test_only_a_capture_writes_what_the_messages_say(capture):
 
 def test_sizes_alone_are_no_messages():
     stored = Receipt.from_json(fit(CHAT).receipt.to_json())
-    with pytest.raises(InvalidType, match="receipt.capture must be the messages of the fit, kept by capture=True"):
+    with pytest.raises(InvalidType, match="receipt.capture must be the messages of the fit .fit with capture=True"):
         replay(stored, budget=9000)
 
 
@@ -165,7 +165,7 @@ def test_a_model_s_meter_and_the_model_use_the_same_units(name, budget):
 def test_a_meter_of_the_callers_own_is_in_memory_only():
     fitted = fit(CHAT, meter=CharMeter(), capture=True)
     assert equal(replay(fitted), fitted)
-    with pytest.raises(InvalidType, match="meter must be passed: the fit had a meter of the caller's"):
+    with pytest.raises(InvalidType, match="meter must be passed: the fit used a meter of your own"):
         replay(fitted.receipt.to_json())
     assert equal(replay(fitted.receipt.to_json(), meter=CharMeter()), fitted)
 
@@ -187,7 +187,7 @@ def test_a_function_of_the_callers_own_is_in_memory_only(name):
     assert equal(replay(fitted, budget=1500), fit(CHAT, 1500, capture=True, **asked))
     stored = fitted.receipt.to_json()
     assert json.loads(stored)["capture"]["functions"] == [name]
-    with pytest.raises(InvalidType, match=f"functions: {name} must be passed: the fit had one"):
+    with pytest.raises(InvalidType, match=f"functions: {name} must be passed: the fit used one"):
         replay(stored)
     assert equal(replay(stored, functions={name: FUNCTIONS[name]}), fitted)
 

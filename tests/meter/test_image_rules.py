@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from brim.errors import InvalidType
 from brim.meter import media
-from brim.meter.image_rules import OTHER, Pictured, checked, family_of
+from brim.meter.image_rules import OTHER, MediaCount, detail_level, image_rule
 from brim.meter.media import count_media
 from properties import examples
 
@@ -40,7 +40,7 @@ def count_image(model, source, detail=None, *, provider=None):
 
 
 def image_units(rule, width, height, detail=None):
-    return rule.units((width, height), checked(detail))
+    return rule.units((width, height), detail_level(detail))
 
 
 def png(width, height):
@@ -146,7 +146,7 @@ UNSEEN = [
 
 @pytest.mark.parametrize("model", MODELS)
 def test_an_image_that_cannot_be_seen_costs_the_most_and_is_an_estimate(model):
-    most = Pictured(family_of(model).units(None, None), exact=False)
+    most = MediaCount(image_rule(model).units(None, None), exact=False)
     assert [source for source in UNSEEN if count_image(model, source) != most] == []
 
 
@@ -222,7 +222,7 @@ PUBLISHED = [
 def test_an_image_costs_what_is_published():
     wrong = []
     for model, width, height, detail, units in PUBLISHED:
-        rule = family_of(model)
+        rule = image_rule(model)
         found = [image_units(rule, width, height, detail), image_units(rule, height, width, detail)]
         counted = count_image(model, png(width, height), detail)
         if found != [units, units] or counted != (units, not model.startswith("gemini")):
@@ -243,7 +243,7 @@ def test_patches_are_scaled_down_as_the_guide_says():
 @examples(30)
 @given(width=st.integers(1, 70_000), height=st.integers(1, 70_000), detail=st.sampled_from(DETAILS))
 def test_no_image_costs_nothing_or_more_than_the_most(model, width, height, detail):
-    rule = family_of(model)
+    rule = image_rule(model)
     units = image_units(rule, width, height, detail)
     assert 0 < units <= count_image(model, None, detail).units
     assert units == image_units(rule, height, width, detail)
@@ -253,12 +253,12 @@ def test_no_image_costs_nothing_or_more_than_the_most(model, width, height, deta
 @examples(20)
 @given(side=st.integers(1, 2**31), detail=st.sampled_from(DETAILS))
 def test_a_line_costs_no_more_than_the_most(model, side, detail):
-    assert 0 < count_image(model, png(side, 1), detail).units <= family_of(model).units(None, checked(detail))
+    assert 0 < count_image(model, png(side, 1), detail).units <= image_rule(model).units(None, detail_level(detail))
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-5.2", "gpt-5.4", "gpt-5.5", "claude-opus-5", "gemini-2.5-pro"])
 def test_the_most_is_reached_by_some_image(model):
-    rule = family_of(model)
+    rule = image_rule(model)
     grid = [(long, short) for long in (1568, 2048, 2576, 3072, 3200, 6000) for short in range(32, long + 1, 8)]
     assert max(rule.units(size, None) for size in grid) == rule.units(None, None)
 
@@ -277,7 +277,7 @@ def blocks_by_trial(width, height, edge, most):
 @given(width=st.integers(1, 6_000), height=st.integers(1, 6_000), fine=st.booleans())
 def test_claude_sees_the_largest_size_that_fits(width, height, fine):
     model, edge, most = ("claude-opus-5", 2576, 4784) if fine else ("claude-opus-4-6", 1568, 1568)
-    assert image_units(family_of(model), width, height) == blocks_by_trial(width, height, edge, most)
+    assert image_units(image_rule(model), width, height) == blocks_by_trial(width, height, edge, most)
 
 
 RELATIVES = [
@@ -315,7 +315,7 @@ def test_a_name_leads_to_its_rule_or_to_that_of_its_nearest_relative():
     sizes = [(100, 90), (1000, 800), (1920, 1080), (2500, 2500), (6000, 9000)]
     wrong = []
     for name, like, published in RELATIVES:
-        rule, same = family_of(name), family_of(like)
+        rule, same = image_rule(name), image_rule(like)
         alike = [rule.units(size, "high") for size in sizes] == [same.units(size, "high") for size in sizes]
         if not alike or rule.published is not published or count_image(name, png(100, 90)).exact is not published:
             wrong.append((name, like, published))
@@ -323,7 +323,7 @@ def test_a_name_leads_to_its_rule_or_to_that_of_its_nearest_relative():
 
 
 def test_a_model_of_which_nothing_is_known_is_counted_on_the_finest_grid():
-    assert family_of("some-vision-8b") is OTHER
+    assert image_rule("some-vision-8b") is OTHER
     assert count_image("some-vision-8b", png(2800, 2800)) == (10_000, False)
 
 

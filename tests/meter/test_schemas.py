@@ -171,7 +171,7 @@ def doubling(levels):
 
 
 def test_definitions_that_double_do_not_run_away():
-    assert 10**9 <= count([chat(doubling(90))])[0] < 2 * 10**9
+    assert count([chat(doubling(90))])[0] > 2**89
     with pytest.raises(InvalidValue, match=r"tools\[0\] must be a tool with at most 100 definitions in a chain"):
         count([chat(doubling(5_000))])
 

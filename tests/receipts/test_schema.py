@@ -50,10 +50,9 @@ def passes(values):
     return True
 
 
-@pytest.mark.parametrize("capture", [False, True])
-def test_what_is_refused_is_what_the_schema_refuses(capture):
+def test_the_checker_rejects_what_a_library_rejects():
     oracle = jsonschema.Draft202012Validator(RULE)
-    for values in corrupted(receipt(capture=capture)):
+    for values in corrupted(receipt(capture=True), [None, True, -1, 3.5, "wrong", [1], {"a": 1}]):
         assert passes(values) == oracle.is_valid(values), values
 
 

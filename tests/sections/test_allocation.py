@@ -26,7 +26,7 @@ def claim(wanted, floor=0, *, rank=1, required=False, weight=1, toll=0, whole=Fa
 
 @st.composite
 def asks(draw):
-    """What sections ask for, small enough that floors, tolls and ends of money often meet."""
+    """What sections ask for, small enough that floors, tolls and limits of the budget often meet."""
     return draw(
         st.lists(
             st.fixed_dictionaries(
@@ -184,7 +184,7 @@ def test_the_rules_one_by_one(budget, claims, options, expected):
             [claim(100, rank=1), claim(100, rank=2)], {0: 30}, {"fill": "fair"}, [30, 70], id="from a share to the next"
         ),
         pytest.param([claim(100), claim(100)], {0: 30}, {"fill": "fair"}, [30, 70], id="from a share to the others"),
-        pytest.param([claim(100), claim(50, 40)], {1: 0}, {}, [100, 0], id="from a useless seat back to the first"),
+        pytest.param([claim(100), claim(50, 40)], {1: 0}, {}, [100, 0], id="from an unusable floor back to the first"),
         pytest.param(
             [claim(100), claim(100)], {1: 0}, {"fill": "fair"}, [100, 0], id="from a useless share to the others"
         ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from brim.sections.budget_section import BudgetLine, longest, settled, written
+from brim.sections.budget_section import BudgetLine, consistent, written
 
 
 @pytest.mark.parametrize(
@@ -23,21 +23,13 @@ def test_the_share_of_the_budget_is_rounded_down():
     assert written([], 0, 0, "tokens").endswith("(0%)")
 
 
-def test_no_text_is_longer_than_the_longest():
-    most = longest(["a", "b"], [70, 1000], 1000, "chars")
-    for used in range(0, 1001, 50):
-        assert len(
-            written([BudgetLine("a", min(used, 70), 70), BudgetLine("b", used, 1000)], used, 1000, "chars")
-        ) <= len(most)
-
-
 def test_the_total_that_is_stated_is_the_count():
     """The text's own length is in the total: 98 with two digits, 99 with three, until both agree."""
     for fixed in range(200):
-        text = settled(lambda used: f"Using {used}", lambda text, fixed=fixed: fixed + len(text), 0)
+        text = consistent(lambda used: f"Using {used}", lambda text, fixed=fixed: fixed + len(text), 0)
         assert text == f"Using {fixed + len(text)}"
 
 
-def test_where_no_number_agrees_with_itself_the_next_above_is_stated():
+def test_if_no_number_agrees_with_itself_the_next_higher_one_is_stated():
     """Stating 9 makes 10, and stating 10 makes 9."""
-    assert settled(str, lambda text: 10 if int(text) < 10 else 9, 5) == "10"
+    assert consistent(str, lambda text: 10 if int(text) < 10 else 9, 5) == "10"

@@ -181,7 +181,7 @@ def test_what_is_left_must_hold_the_marker_and_one_more():
     for budget, used in ((86, 0), (87, 0), (88, 6), (89, 7)):
         part = fit(*sections, budget=budget).receipt.part("b")
         assert (part.granted, part.used) == (used, used)
-    assert "fewer than the 6 chars that it needs" in fit(*sections, budget=87).receipt.why("b")
+    assert "it needs at least 6 chars" in fit(*sections, budget=87).receipt.why("b")
 
 
 def test_many_cuts_are_each_held_to_what_they_are_planned_with():
@@ -212,7 +212,7 @@ def test_why_and_diff_tell_what_happened():
     small, big = fit(*sections, budget=130), fit(*sections, budget=500)
     assert small.receipt.why("a") == "a is whole: it fits whole (size 80, wanted 80, granted 80, used 80 chars)."
     assert "were left for its 80" in small.receipt.why("b")
-    assert "fewer than the 80 chars" in small.receipt.why("c")
+    assert "it needs at least 80 chars, and fewer were left" in small.receipt.why("c")
     assert [str(change) for change in small.receipt.diff(big.receipt)] == [
         "b: cut 48 -> whole 80",
         "c: dropped 0 -> whole 80",
@@ -261,7 +261,9 @@ def test_by_default_the_receipt_holds_hashes_and_no_text():
         ),
         pytest.param(lambda: brim.fit([], 5, meter=3.5), "meter must be the name", id="meter"),
         pytest.param(
-            lambda: fit(Section("context_budget", "x"), show_budget=True), "show_budget adds it", id="taken name"
+            lambda: fit(Section("context_budget", "x"), show_budget=True),
+            "show_budget adds this section",
+            id="taken name",
         ),
         pytest.param(lambda: Section("", "x"), "section name must be a non-empty string", id="no name"),
         pytest.param(
@@ -277,7 +279,7 @@ def test_by_default_the_receipt_holds_hashes_and_no_text():
         ),
         pytest.param(
             lambda: Section("a", "x", floor="101%"),
-            "section 'a': floor must be units .* not '101%'",
+            "section 'a': floor must be a number of tokens .* not '101%'",
             id="over 100 percent",
         ),
         pytest.param(
@@ -340,8 +342,8 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
     assert (error.needed, error.available, error.short) == (132, 100, 32)
     assert error.parts == {"system": 80, "rules": 50, "separators": 2}
     assert str(error) == (
-        "the prompt does not fit: its essential parts need 132 chars and the budget is 100, 32 short (system 80, rules 50, "
-        "separators 2). Raise the budget to 132, or let 'rules' be cut by giving it a floor of 18 or less."
+        "the prompt does not fit: its required parts need 132 chars and the budget is 100, 32 too few (system 80, rules 50, "
+        "separators 2). Raise the budget to 132, or let 'rules' be cut: give it a floor of 18 or less."
     )
     assert fit(*sections, budget=132).receipt.used == 132
     relaxed = [sections[0], Section("rules", "r" * 50, required=True, floor=18, marker="")]
@@ -358,7 +360,7 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
         ),
         pytest.param(
             Section("a", ["x" * 80, "y" * 90], required=True, floor=10, marker="m" * 59),
-            "its essential parts need 62 chars and the budget is 60, 2 short (a 60). Raise the budget to 62, or",
+            "its required parts need 62 chars and the budget is 60, 2 too few (a 60). Raise the budget to 62, or",
             id="entries beside whose marker nothing fits",
         ),
     ],
@@ -393,7 +395,7 @@ def test_the_bytes_are_the_same_under_any_hash_seed():
             text=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "42")
+        for seed in ("0", "42")
     }
     assert len(told) == 1
 

@@ -40,7 +40,7 @@ def keep(store, session, *texts):
 
 def test_a_writer_that_has_not_seen_the_last_entry_is_refused_and_writes_nothing(store, second):
     store.append("a", [("message", {"n": 1})], after=0)
-    with pytest.raises(Conflict, match=r"session 'a' is at 1, not at 0: somebody else wrote") as refused:
+    with pytest.raises(Conflict, match=r"session 'a' is at version 1, not 0: another process wrote first") as refused:
         second.append("a", [("message", {"n": 2})], after=0, meta={"x": 1})
     assert (refused.value.expected, refused.value.found) == (0, 1)
     assert second.append("a", [("message", {"n": 2})], after=1) == 2
@@ -296,7 +296,7 @@ def test_a_document_is_saved_only_over_the_version_that_was_seen(store, second, 
     clock.pass_(2)
     assert second.save("loop", "1", {"n": 2}, version=1) == 2
     for stale in (0, 1, 3):
-        with pytest.raises(Conflict, match=rf"the loop '1' is at 2, not at {stale}"):
+        with pytest.raises(Conflict, match=rf"the loop '1' is at version 2, not {stale}"):
             store.save("loop", "1", {"n": 9}, version=stale)
     assert store.load("loop", "1") == ("loop", "1", 2, 1_000_002.0, {"n": 2})
     with pytest.raises(Conflict):

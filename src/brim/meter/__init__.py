@@ -1,6 +1,6 @@
 """Meters by name: a model, a vocabulary, a unit, or a tokenizer file.
 
-A name gives the same meter each time, so that all parts of a program share its cached counts.
+The same name returns the same meter each time, so that all parts of a program share its cached counts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from brim.errors import InvalidType, UnknownName
-from brim.meter.adapters import Foreign, Tuned, Upper
+from brim.meter.adapters import CallerMeter, TunedMeter, UpperBound
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.units import UNITS
@@ -36,14 +36,14 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
         return name
     if isinstance(name, str):
         return _named(name)
-    # A list has a `count`, which is not that of a text.
+    # The `count` of a list does not count text.
     if not isinstance(name, Sequence) and (callable(getattr(name, "count", None)) or callable(name)):
-        return Foreign(name)
+        return CallerMeter(name)
     raise InvalidType("meter", name, "the name of a model, vocabulary or unit, a meter, or a function")
 
 
 def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> BaseMeter:
-    """Return the meter of a fit: `given`, or the model's meter, with upper bounds for counts if it is an estimate.
+    """Return the meter of a fit: `given`, or the model's meter; if that is an estimate, it counts upper bounds.
 
     The meter `other` is that of an unknown model, so it counts upper bounds too.
 
@@ -56,11 +56,11 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
     if given is not None and given != OTHER:
         return meter(given)
     chosen = meter(given or DEFAULT) if model is None else _of_model(model) or meter(model)
-    return chosen if chosen.exact else _upper(chosen)
+    return chosen if chosen.exact else _upper_bound(chosen)
 
 
 def name_of(given: object) -> str | None:
-    """Return the name from which this meter can be made again, or `None` for a caller's own meter."""
+    """Return the name for which `meter` returns this meter, or `None` for a caller's own meter."""
     if isinstance(given, str):
         return given
     if not isinstance(given, BaseMeter):
@@ -71,9 +71,9 @@ def name_of(given: object) -> str | None:
 
 
 @cache
-def _upper(inner: BaseMeter) -> BaseMeter:
-    made = Upper(inner)
-    made.source = (_upper, (inner,))
+def _upper_bound(inner: BaseMeter) -> BaseMeter:
+    made = UpperBound(inner)
+    made.source = (_upper_bound, (inner,))
     return made
 
 
@@ -87,7 +87,7 @@ def _built_in(name: str) -> BaseMeter | None:
 
 
 def is_file(name: str) -> bool:
-    """Return whether the name of a meter is that of a tokenizer's file; other files are never opened."""
+    """Return whether the name of a meter is the path of a tokenizer file; other files are never opened."""
     return name.endswith(".json")
 
 
@@ -96,8 +96,8 @@ def _named(name: str) -> BaseMeter:
         return built_in
     if is_file(name):
         return file_vocabulary(name)
-    if own := _of_model(name):
-        return own
+    if of_model := _of_model(name):
+        return of_model
     from brim.meter import catalogue
 
     known = [*UNITS, *VOCABULARIES, *FAMILIES, *catalogue.known_names()]
@@ -105,18 +105,16 @@ def _named(name: str) -> BaseMeter:
 
 
 def _of_model(name: str) -> BaseMeter | None:
-    """Return the meter of a model, or `None` if neither the catalogue nor Ollama has one of that name."""
+    """Return the meter of a model, or `None` if the name is neither in the catalogue nor a known name of Ollama."""
     from brim.meter import catalogue
 
     model = catalogue.lookup(name)
-    if model is None:
-        own = family_vocabulary(name)
-        return None if own is None else _tuned(own, name)
-    return _tuned(model.vocabulary or OTHER, name)
+    known = family_vocabulary(name) if model is None else model.vocabulary or OTHER
+    return None if known is None else _for_model(known, name)
 
 
 @cache
-def _tuned(vocabulary: str, model: str) -> BaseMeter:
-    made = Tuned(_named(vocabulary), model)
-    made.source = (_tuned, (vocabulary, model))
+def _for_model(vocabulary: str, model: str) -> BaseMeter:
+    made = TunedMeter(_named(vocabulary), model)
+    made.source = (_for_model, (vocabulary, model))
     return made

@@ -10,18 +10,18 @@ from typing import Any
 from brim.errors import MeterError, shown
 from brim.meter.base import BaseMeter, Meter, check_counts
 
-_TELLING = 400
-"""Tokens after which a bound is judged."""
+_SAMPLE = 400
+"""Estimated tokens after which a bound is compared with the estimate."""
 _ADVISED = set[str]()
-"""The models that the log has advice for, once in a process."""
+"""The models for which advice was logged: once in a process."""
 _WASTE = 20
-"""Percent that a bound may be above the estimate before anything is said."""
+"""Percent by which a bound may exceed the estimate without advice."""
 
 
-class Foreign(BaseMeter):
+class CallerMeter(BaseMeter):
     """A caller's own meter or counting function, with brim's caching and cutting.
 
-    An estimate of a caller has no bound that brim knows, so it is taken at its word.
+    If it estimates, brim knows no bound for it and trusts its counts.
 
     Raises:
         InvalidValue: it counts nothing.
@@ -29,16 +29,16 @@ class Foreign(BaseMeter):
     """
 
     def __init__(self, source: Meter | Callable[[str], int]) -> None:
-        counts: Any = getattr(source, "count", source)
         super().__init__(str(getattr(source, "name", getattr(source, "__name__", type(source).__name__))))
         self.unit = str(getattr(source, "unit", "units"))
-        self._count: Callable[[str], int] = counts
+        count: Any = getattr(source, "count", source)
+        self._count: Callable[[str], int] = count
         self._exact = bool(getattr(source, "exact", False))
         check_counts(self)
 
     @property
     def exact(self) -> bool:
-        """The `exact` of the caller's meter; a bare function is an estimate."""
+        """The `exact` of the caller's meter; a function is an estimate."""
         return self._exact
 
     def measure(self, text: str) -> int:
@@ -49,7 +49,7 @@ class Foreign(BaseMeter):
         """
         try:
             size = self._count(text)
-        except Exception as error:  # Code of the caller may raise anything.
+        except Exception as error:  # The caller's code may raise anything.
             raise MeterError(self._name, len(text), f"it raised {type(error).__name__}: {error}") from error
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             problem = f"it returned {shown(size)} instead of a whole number of at least 0"
@@ -57,8 +57,8 @@ class Foreign(BaseMeter):
         return size
 
 
-class Tuned(BaseMeter):
-    """The meter of one model: a shared meter counts texts, the model's rules count requests."""
+class TunedMeter(BaseMeter):
+    """The meter of one model: another meter, which models share, counts texts; the model's rules count requests."""
 
     def __init__(self, inner: BaseMeter, model: str) -> None:
         self.model = model
@@ -84,10 +84,10 @@ class Tuned(BaseMeter):
         return self._inner.measure(text)
 
 
-class Upper(BaseMeter):
-    """Another meter's upper bound, so that a budget holds although the count is an estimate.
+class UpperBound(BaseMeter):
+    """Another meter's upper bound, so that a prompt stays within its budget although the count is an estimate.
 
-    Counts add up, as those of parts have to; the slack of the bound is the overhead of a whole prompt.
+    The bounds of parts add up; the slack is added once, as the overhead of the whole prompt.
     """
 
     def __init__(self, inner: BaseMeter) -> None:
@@ -97,17 +97,17 @@ class Upper(BaseMeter):
         self.slack = self.overhead = inner.slack
         self._inner = inner
         self._seen: tuple[int, int] | None = (0, 0)
-        """The estimate and the bound of the first texts; `None` once it is known whether the bound wastes room."""
+        """The estimate and the bound of the first texts; `None` after they were compared."""
 
     def measure(self, text: str) -> int:
-        """Return an upper bound on the true count; if that of the first texts wastes room, it is logged what to do."""
+        """Return an upper bound on the true count; if that of the first texts is loose, advice is logged."""
         bound = self._inner.upper_load(text)
         if self._seen is not None:
-            self._advise(self._seen[0] + self._inner.load(text), self._seen[1] + bound)
+            self._compare(self._seen[0] + self._inner.load(text), self._seen[1] + bound)
         return bound
 
-    def _advise(self, estimate: int, bound: int) -> None:
-        self._seen = (estimate, bound) if estimate < _TELLING else None
+    def _compare(self, estimate: int, bound: int) -> None:
+        self._seen = (estimate, bound) if estimate < _SAMPLE else None
         name = self.model or self._inner.name
         if self._seen is None and (advice := exact_count_advice(estimate, bound, name)) and name not in _ADVISED:
             _ADVISED.add(name)
@@ -115,20 +115,20 @@ class Upper(BaseMeter):
 
 
 def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
-    """Return how to get an exact count, if a bound is so far above the estimate that a fit wastes room.
+    """Return how to get an exact count if a bound is so loose that a fit wastes room, or `None`.
 
     Args:
         estimate: the estimated tokens of a text.
-        bound: the most that it may have.
+        bound: the upper bound of its tokens.
         name: the model or the meter.
     """
     if bound * 100 <= estimate * (100 + _WASTE):
         return None
-    own = "pip install 'brim[open]', or pass "
-    if "claude" in name:  # Its vocabulary has no package for Python 3.11.
-        own = "pip install 'brim[claude]', or pass " if sys.version_info >= (3, 12) else "pass "
+    install = "pip install 'brim[open]', or pass "
+    if "claude" in name:  # The package with its vocabulary needs Python 3.12.
+        install = "pip install 'brim[claude]', or pass " if sys.version_info >= (3, 12) else "pass "
     more = (bound - estimate) * 100 // max(1, estimate)
     return (
-        f"The bound is {more} % above the estimate, and a fit keeps to the bound. For an exact count, {own}"
+        f"The bound is {more} % above the estimate, and a fit keeps to the bound. For an exact count, {install}"
         "the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the bound."
     )

@@ -22,7 +22,7 @@ _WINDOW = 6
 """Characters per token of the limit that a search looks at first: English has about four."""
 
 PROBE = "The quick brown fox: 1,234 times, 漢字, слова, 😀.\n"
-"""A text that every meter counts, whatever it counts."""
+"""A text for which any meter returns more than 0."""
 
 
 @runtime_checkable
@@ -55,14 +55,14 @@ class BaseMeter(ABC):
     model: str | None = None
     """The model whose rules for framing, tools and images apply; `None` if the meter belongs to no model."""
     template: Framing | None = None
-    """The overhead of the model's chat template, if the meter is a tokenizer file, which does not have it."""
+    """The assumed overhead of the chat template, if the meter is a tokenizer file, which does not contain it."""
     slack: int = 0
     """Tokens that `upper` adds once to a text, whatever its length."""
     overhead: int = 0
-    """Tokens that a whole prompt counts more than its texts: the slack, if the counts are upper bounds."""
+    """Tokens that a whole prompt has in addition to its texts: the slack, if the counts are upper bounds."""
 
     source: tuple[Callable[..., BaseMeter], tuple[Any, ...]] | None = None
-    """The function and the arguments that return this meter; a pickle holds them in place of a vocabulary."""
+    """The function and the arguments that return this meter; a pickle contains them instead of a vocabulary."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -191,17 +191,17 @@ class BaseMeter(ABC):
 
 
 def check_counts(meter: BaseMeter, others: Iterable[str] = ()) -> None:
-    """Check that a meter counts text: with one that does not, everything would fit.
+    """Check that a meter counts text: if it returned 0, everything would fit.
 
     Raises:
-        InvalidValue: it counts nothing in the probe, nor in the other texts.
+        InvalidValue: it returns 0 for the probe and for all other texts.
     """
     if not any(meter.count(text) for text in chain((PROBE,), others)):
         raise InvalidValue("meter", meter.name, f"one that counts text: {PROBE!r} counts 0")
 
 
 def measured(meter: str, *, exact: bool) -> str:
-    """Return the name of a meter, and whether its counts are exact."""
+    """Return the name of a meter, followed by whether its counts are exact."""
     return f"{meter}, exact" if exact else f"{meter}, an estimate" if "estimate" not in meter else meter
 
 
@@ -221,9 +221,9 @@ def _at_least(text: str, length: int, *, at_end: bool) -> int:
 
 
 def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:
-    """Return the next length to try: in proportion to the last count, an eighth inside the open interval.
+    """Return the next length to try: in proportion to the last count, but an eighth away from the ends of the interval.
 
-    The eighth keeps the number of steps small for a text of uneven density.
+    The eighth limits the number of steps if the density of tokens varies within the text.
     """
     scaled = at * (limit + 1) // size if size else high
     margin = (high - low) // 8

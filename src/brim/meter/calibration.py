@@ -1,9 +1,8 @@
 """An estimate corrected by the usage that a provider reports.
 
-Each answer gives one ratio: reported tokens over estimated tokens. The bound is the highest recent ratio with a margin
-that shrinks as answers come in; one ratio far above all others counts once another confirms it. A fit over 21
-properties of the text was tried and was no better; the figures are in docs/design/counting.md. All arithmetic is on
-whole numbers, so every machine learns the same.
+Each answer gives one ratio: reported tokens over estimated tokens. The bound is the highest recent ratio plus a margin
+that shrinks with the number of answers; a ratio far above all others counts only after a second one confirms it.
+docs/design/counting.md has the figures. All arithmetic is on whole numbers, so that every machine gets the same result.
 """
 
 from __future__ import annotations
@@ -23,19 +22,17 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 
 MILLION = 1_000_000
 _REMEMBERED = 16
-"""Ratios that the bound looks at."""
-_UNKNOWN = 300_000
-"""Margin in millionths before the first answer."""
+"""Recent ratios of which the bound uses the highest."""
 _FIRST, _LEAST = 250_000, 30_000
-"""Margin in millionths after one answer, falling with the square root of their number, and its minimum."""
+"""Margin in millionths up to the first answer, falling with the square root of their number, and its minimum."""
 _SHORTEST = 512
-"""Tokens of a prompt from which on its ratio is that of texts: a shorter one is recorded as if the rest of so many had
-been estimated right, since a few tokens of its structure would count as a third of all texts to come."""
+"""Estimated tokens of the shortest request whose ratio is used as it is. A shorter one is padded to this length with
+tokens that were estimated right: otherwise a few tokens of structure could raise all later counts by a third."""
 _OUTLIER = 1_500_000
-"""A ratio that is so many millionths of every other one waits for a second like it. With less, another language would
-wait too; with double, one text that nobody counted would triple all counts."""
+"""Millionths of the second highest ratio above which the highest is ignored. With less, a change of language would be
+ignored too; with double, one uncounted text would triple all counts."""
 _LOWEST, _HIGHEST = MILLION // 10, 10 * MILLION
-"""Ratios outside these bounds come from something other than text and are clipped."""
+"""Ratios outside these bounds are not caused by text, and are clipped."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +44,7 @@ class CallSize:
     fixed: int = 0
     """Tokens that do not depend on text: framing and media."""
     whole: bool = True
-    """Whether all of its parts can be counted; others teach nothing: a document by its address, a search."""
+    """Whether brim can count all of its parts. If not (a document at an address, a search), it is not recorded."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,10 +56,10 @@ class Calibration:
     calls: int = 0
     """Answers that were recorded."""
     ratios: tuple[int, ...] = ()
-    """Reported over estimated tokens of the last answers, in millionths, the newest last."""
+    """Reported divided by estimated tokens of the last answers, in millionths, the newest last."""
 
     def record(self, size: CallSize | int, actual: int) -> Calibration:
-        """Return the calibration after one more answer; one without text changes nothing, nor one not to be counted.
+        """Return the calibration after one more answer; a request without text, or with uncounted parts, is ignored.
 
         Args:
             size: the size of the request by `Calibrated.size_of`, or its estimated tokens.
@@ -82,11 +79,11 @@ class Calibration:
     @property
     def margin(self) -> int:
         """Millionths that the bound adds to the highest recent ratio."""
-        return max(_LEAST, _FIRST * 1_000 // isqrt(MILLION * self.calls)) if self.calls else _UNKNOWN
+        return max(_LEAST, _FIRST * 1_000 // isqrt(MILLION * max(1, self.calls)))
 
     @property
     def rate(self) -> int:
-        """Millionths of a token to count for each estimated token, so that the count is an upper bound."""
+        """Millionths of a token to count per estimated token, so that the count is an upper bound."""
         return self._highest * (MILLION + self.margin) // MILLION
 
     @property
@@ -125,26 +122,26 @@ class Calibration:
 
 
 class Calibrated(BaseMeter):
-    """A meter over another's estimate: a count is an upper bound by all answers recorded so far.
+    """An estimating meter with its counts corrected to upper bounds by all recorded answers.
 
-    It does not change: one more answer makes another meter, `Calibrated(inner, calibration)`. A quarter of the
-    characters is a poor estimate of a script that was not seen before, so character classes take its place.
+    It is immutable: after another answer, make a new `Calibrated(inner, calibration)`. A quarter of the characters is a
+    poor estimate for a new script, so character classes are used instead.
     """
 
     def __init__(self, inner: BaseMeter, calibration: Calibration | None = None) -> None:
         self.calibration = Calibration(model=inner.model) if calibration is None else calibration
-        """What is known of the model."""
+        """The recorded ratios of the model."""
         super().__init__(f"{inner.name}, calibrated by {self.calibration.calls:,} calls")
         self.unit = inner.unit
         self.model = inner.model
         self.inner = inner
-        """The estimate that is corrected."""
+        """The meter that is corrected."""
         self.overhead = 0 if self.calibration.calls else inner.slack
         self._estimate = vocabulary(CLASSES).count if inner.name in UNITS else inner.count
         self._rate = self.calibration.rate
 
     def measure(self, text: str) -> int:
-        """Return the tokens that a text should not exceed; before the first answer, the estimate's own bound."""
+        """Return an upper bound; before the first answer, that of the corrected meter."""
         if not text:
             return 0
         if not self.calibration.calls:
@@ -160,7 +157,7 @@ class Calibrated(BaseMeter):
         fields: Mapping[str, Any] | None = None,
         format: str | None = None,
     ) -> CallSize:
-        """Return the size of a request, counted as `count_messages` counts it; `Calibration.record` takes it.
+        """Return the size of a request for `Calibration.record`, counted as by `count_messages`.
 
         `system` is a system prompt that is not one of the messages, `fields` are the other fields of the body.
 
@@ -168,17 +165,17 @@ class Calibrated(BaseMeter):
             InvalidValue: a message or a tool is invalid.
         """
         count = partial(request_counts, messages=messages, tools=tools, system=system, fields=fields, format=format)
-        made: list[RequestCounter] = []
+        counters: list[RequestCounter] = []
 
-        def bare(provider: str) -> RequestCounter:
-            made.append(self.counter(provider, count=lambda _: 0))
-            return made[0]
+        def without_text(provider: str) -> RequestCounter:
+            counters.append(self.counter(provider, count=lambda _: 0))
+            return counters[0]
 
-        fixed = count(bare)
+        fixed = count(without_text)
         estimate = count(partial(self.counter, count=self._estimate)) - fixed
-        return CallSize(estimate=estimate, fixed=fixed, whole=not made[0].uncounted)
+        return CallSize(estimate=estimate, fixed=fixed, whole=not counters[0].uncounted)
 
 
 def _times(estimate: int, rate: int) -> int:
-    """Return an estimate at a rate in millionths, to the nearest token, so that many short texts add up right."""
+    """Return an estimate times a rate in millionths, to the nearest token, so that many short texts add up right."""
     return (estimate * rate + MILLION // 2) // MILLION

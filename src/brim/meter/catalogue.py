@@ -1,8 +1,8 @@
 """The catalogue of models: window, vocabulary, prices and cache rules by name.
 
 The shipped table has a source and a date for each model. A project or a user corrects it, or adds a model, in a small
-YAML file, which is read when a model is looked up, and again after it changes. A name finds its row by fixed rules and
-never by similarity: a new model taken for an old one would overflow silently.
+YAML file, which is read when a model is looked up, and again after it changes. Names are matched by fixed rules and
+never by similarity: a new model mistaken for an old one would overflow silently.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ADVICE = f"Declare it in {PROJECT_FILE}: models: {{name: {{window: 32768}}}}, wi
 
 _LONGEST_NAME = 512
 _LONGEST_CHAIN = 16
-"""Models that a chain of `like` may pass through."""
+"""Models in a chain of `like`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,11 +34,11 @@ class Framing:
     """The overhead of the chat format, as the provider published it."""
 
     per_message: int
-    """Tokens for each message, in addition to its role and text."""
+    """Tokens per message, in addition to its role and text."""
     per_name: int
-    """Tokens for each name, in addition to its text."""
+    """Tokens per name, in addition to its text."""
     reply: int
-    """Tokens that start the answer, once for each prompt."""
+    """Tokens that start the answer, once per prompt."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,32 +50,32 @@ class Cache:
     read: float | None = None
     """Price of a cached token, as a factor on the price of input."""
     write: float | None = None
-    """Price of caching a token for the shortest time, as a factor on the price of input."""
+    """Price of caching a token for the shortest lifetime, as a factor on the price of input."""
     ttl: tuple[int, ...] = ()
     """Lifetimes that a request may choose, in seconds, the shortest first; empty if none are published."""
     breakpoints: int | None = None
-    """Cache breakpoints that a request may have; 0 if the provider has none."""
+    """Maximum cache breakpoints in a request; 0 if the provider has none."""
     automatic: bool | None = None
-    """Whether prompts are cached without a request for it."""
+    """Whether prompts are cached without being requested."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prices:
-    """US dollars for a million tokens by the provider's list: resellers and fine-tuned copies may differ."""
+    """US dollars per million tokens by the provider's list: resellers and fine-tuned copies may differ."""
 
     input: float | None = None
     output: float | None = None
     cached_read: float | None = None
     """Input read from the cache."""
     cache_write: float | None = None
-    """Input written to the cache for the shortest time."""
+    """Input written to the cache for the shortest lifetime."""
     tiers: tuple[tuple[int, Prices], ...] = ()
-    """Prices of the whole request if its input exceeds so many tokens, in ascending order."""
+    """Pairs of a threshold and the prices of a whole request with more input tokens, in ascending order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Model:
-    """One model. Whatever is not known is `None`, never zero."""
+    """One model. Unknown values are `None`, never zero."""
 
     id: str
     """The name of the model, in lower case if shipped, as written if a file declares it."""
@@ -84,13 +84,13 @@ class Model:
     window: int | None = None
     """Tokens of the context window."""
     max_input: int | None = None
-    """Maximum tokens of a prompt, however short the answer."""
+    """Maximum tokens of a prompt, even if the answer is short."""
     max_output: int | None = None
     """Maximum tokens of an answer; also `None` if only the window limits it."""
     shared: bool | None = None
     """Whether prompt and answer share the window; if not, `max_input` alone limits the prompt."""
     vocabulary: str | None = None
-    """The vocabulary of its tokens, or the nearest public one."""
+    """Its vocabulary, or the nearest public one."""
     framing: Framing | None = None
     """The overhead of the chat format; `None` if it is not published."""
     cache: Cache | None = None
@@ -98,11 +98,11 @@ class Model:
     prices: Prices | None = None
     """The provider's prices; `None` if they depend on who serves the model."""
     source: str = ""
-    """The source of the facts: packages with their versions, or the files that declare them."""
+    """The source of the values: packages with their versions, or the files that declare them."""
     date: str | None = None
-    """The date of the facts; `None` if a file declares any of them."""
+    """The date of the values; `None` if a file declares any of them."""
     guessed: bool = False
-    """Whether the window is a guess, which only a file can state."""
+    """Whether the window is a guess; only a file can say so."""
     aliases: tuple[str, ...] = ()
     """Other names of the same model."""
 
@@ -115,38 +115,33 @@ class Model:
 
 
 LONG = "[1m]"
-"""The end of a model's name that asks for the window of a million tokens, as Claude Code writes it."""
+"""The suffix with which Claude Code requests the window of a million tokens."""
 LONG_BETA = "context-1m-2025-08-07"
-"""The beta of Anthropic that does the same."""
+"""Anthropic's beta header that does the same."""
 _LONG_MODELS = ("claude-sonnet-4", "claude-sonnet-4-5")
-"""Models that have that window only if it is asked for."""
+"""Models that have that window only on request."""
 _LONG_WINDOW = 1_000_000
 
 
 def find(name: str, overrides: Overrides | None = None) -> Model:
     """Return the model of that name, from the shipped table and the declarations.
 
-    `overrides` are declarations; `None` reads those of the project and the user, `{}` leaves the shipped table alone.
+    `overrides` are declarations; `None` reads those of the project and the user, `{}` uses only the shipped table.
 
     Raises:
         UnknownName: there is no such model.
         SourceError: a file of declarations is invalid.
         InvalidType: the name is not a string.
     """
-    if not isinstance(name, str):
-        raise InvalidType("model", name, "a str")
     own = declared() if overrides is None else overrides
-    plain = name.strip().removesuffix(LONG)
-    found = next(_found(spellings(plain), own), None)
-    if found is None:
+    model = _find(name, own)
+    if model is None:
         raise UnknownName("model", name, known_names(own), ADVICE)
-    if plain != name.strip() and found.id in _LONG_MODELS:
-        return replace(found, window=_LONG_WINDOW, max_input=_LONG_WINDOW)
-    return found
+    return model
 
 
 def with_long_window(model: str, betas: str) -> str:
-    """Return the name of a model with the long window, if the betas of a request ask for that."""
+    """Return the name of the model with the long window, if the beta header of a request asks for it."""
     return model if LONG_BETA not in betas or model.endswith(LONG) else f"{model}{LONG}"
 
 
@@ -155,11 +150,19 @@ def lookup(name: str | None) -> Model | None:
 
     Raises:
         SourceError: a file of declarations is invalid.
+        InvalidType: the name is not a string.
     """
-    try:
-        return None if name is None else find(name)
-    except UnknownName:
-        return None
+    return None if name is None else _find(name, declared())
+
+
+def _find(name: str, own: Overrides) -> Model | None:
+    if not isinstance(name, str):
+        raise InvalidType("model", name, "a str")
+    plain = name.strip().removesuffix(LONG)
+    found = next(_found(spellings(plain), own), None)
+    if found is not None and plain != name.strip() and found.id in _LONG_MODELS:
+        return replace(found, window=_LONG_WINDOW, max_input=_LONG_WINDOW)
+    return found
 
 
 def models(overrides: Overrides | None = None) -> list[Model]:
@@ -187,7 +190,7 @@ def known_names(overrides: Overrides | None = None) -> list[str]:
 
 @cache
 def _shipped() -> dict[str, Model]:
-    """Return the rows of the table by each of their folded names."""
+    """Return the rows of the table by the folded forms of all their names."""
     import json
     from importlib.resources import files
 
@@ -208,7 +211,7 @@ def _row(raw: dict[str, Any], date: str) -> Model:
 
 
 def _found(names: Iterator[str], own: Overrides, seen: tuple[str, ...] = ()) -> Iterator[Model]:
-    """Yield the models of the names, in their order."""
+    """Yield the models found under the names, in order."""
     for name in names:
         key = fold(name)
         row = _shipped().get(key)
@@ -225,7 +228,8 @@ def _built(declaration: Declaration, row: Model | None, own: Overrides, seen: tu
     key = fold(declaration.name)
     like = declaration.fields.get("like")
     if key in seen or len(seen) > _LONGEST_CHAIN:
-        raise _refusal(declaration, "like", "`like` must not lead in a circle, nor through more than 16 models")
+        problem = f"`like` must not lead back to the same model, or through more than {_LONGEST_CHAIN} models"
+        raise _refusal(declaration, "like", problem)
     if like is not None:
         base = next(_found(spellings(like), own, (*seen, key)), None)
         if base is None:
@@ -239,30 +243,30 @@ def _built(declaration: Declaration, row: Model | None, own: Overrides, seen: tu
 
 
 def _merged(declaration: Declaration, base: Model, name: str, aliases: tuple[str, ...]) -> Model:
-    given = dict(declaration.fields)
-    given.pop("like", None)
-    guessed = given.pop("guess", base.guessed and "window" not in given)
+    fields = dict(declaration.fields)
+    fields.pop("like", None)
+    guessed = fields.pop("guess", base.guessed and "window" not in fields)
     for key, kind in (("framing", Framing), ("cache", Cache), ("prices", Prices)):
-        if given.get(key) is None:
+        if fields.get(key) is None:
             continue
         old = getattr(base, key)
-        if key == "framing" and old is None and len(given[key]) < 3:
+        if key == "framing" and old is None and len(fields[key]) < 3:
             raise _refusal(declaration, key, "framing must have all of per_message, per_name and reply")
         # The prices of long prompts are unknown if the ordinary price was changed.
-        values = {**given[key], "tiers": ()} if key == "prices" else given[key]
-        given[key] = replace(old, **values) if old else kind(**values)
-    window = given.get("window", base.window)
+        values = {**fields[key], "tiers": ()} if key == "prices" else fields[key]
+        fields[key] = replace(old, **values) if old else kind(**values)
+    window = fields.get("window", base.window)
     for key in ("max_input", "max_output"):
-        size = given.get(key, getattr(base, key))
+        size = fields.get(key, getattr(base, key))
         if window is not None and size is not None and size > window:
-            if key in given:
+            if key in fields:
                 raise _refusal(declaration, key, f"{key} must be at most the window of {window:,}, not {size:,}")
-            given[key] = None
+            fields[key] = None
             if key == "max_input" and base.shared is False:
-                given.setdefault("shared", None)
+                fields.setdefault("shared", None)
     paths = "; ".join(dict.fromkeys(path for path, _ in declaration.places.values()))
     source = f"{paths}, over {base.source}" if base.source else paths
-    return replace(base, **given, id=name, aliases=aliases, guessed=guessed, source=source, date=None)
+    return replace(base, **fields, id=name, aliases=aliases, guessed=guessed, source=source, date=None)
 
 
 def _refusal(declaration: Declaration, key: str, problem: str) -> SourceError:
@@ -287,7 +291,7 @@ class Declaration:
         for key, value in self.fields.items():
             old = fields.get(key)
             fields[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
-        # The first mapping sets the order, the last one the values.
+        # The first mapping determines the order, the last one the values.
         places = {**self.places, **other.places, **self.places}
         return Declaration(name=self.name, fields=fields, places=places)
 
@@ -296,7 +300,7 @@ Overrides = Mapping[str, Declaration]
 
 
 def declared(project: str | None = None, user: str | None = None) -> Overrides:
-    """Return the declarations of two files, the project's fields over the user's; a missing file has none.
+    """Return the declarations of both files; the project's fields replace the user's, and a missing file has none.
 
     The paths default to `PROJECT_FILE` and `USER_FILE`.
 
@@ -341,7 +345,7 @@ _NEVER_NULL = {"like", "guess", "ttl", "per_message", "per_name", "reply"}
 
 
 def _read(path: str) -> Mapping[str, Declaration]:
-    """Return the declarations of a file under their folded names, parsed again once the file changes."""
+    """Return the declarations of a file by folded name; the file is parsed again after it changes."""
     try:
         stat = os.stat(path)
         path = os.path.abspath(path)
@@ -359,7 +363,7 @@ def _parsed(path: str, _mtime_ns: int, _size: int) -> Mapping[str, Declaration]:
     named = _mapping(source, (), "models") if _mapping(source, ("models",)) else {}
     for name in named:
         if not name.strip():
-            raise source.error(f"models has no key {shown(name)}; a model has a name", "models", name)
+            raise source.error(f"a key of models must be the name of a model, not {shown(name)}", "models", name)
         if first := found.get(fold(name)):
             raise source.error(f"models.{name} is declared twice, first as {first.name}", "models", name)
         keys = ("models", name)
@@ -371,7 +375,7 @@ def _parsed(path: str, _mtime_ns: int, _size: int) -> Mapping[str, Declaration]:
 
 
 def _mapping(source: Source, known: tuple[str, ...], *keys: str) -> dict[str, Any]:
-    """Return the mapping at `keys`; null is an empty one."""
+    """Return the mapping at `keys`; null counts as an empty one."""
     return {} if source.at(*keys) is None else source.mapping(known, *keys)
 
 
@@ -401,7 +405,7 @@ _HOST = re.compile(
 )
 """Hosts, publishers and regions that may precede a name with a slash or a colon."""
 
-_ROADS = re.compile(
+_PATHS = re.compile(
     r"(?:arn:aws[\w-]*:bedrock:[\w-]*:\d*:(?:foundation-model|inference-profile)/"
     r"|(?:projects/[^/]+/locations/[^/]+/)?publishers/[\w-]+/models/|accounts/fireworks/models/)(.+)"
     r"|ft:([^:]+)(?::.*)?",
@@ -417,11 +421,11 @@ _TAG = re.compile(
     r"|-latest|-maas|@(?:default|latest|\d{3}))\Z",
     re.ASCII,
 )
-_FRONT = re.compile("([/:])")
+_SEPARATOR = re.compile("([/:])")
 
 
 def spellings(name: str) -> Iterator[str]:
-    """Yield the names under which `name` is looked up, `name` itself first.
+    """Yield the names by which `name` is looked up, `name` itself first.
 
     Removed from the front: a known host, publisher or region up to `/` or `:`; the path of a Bedrock ARN, of a Vertex
     publisher or of a Fireworks account; Bedrock's `region.vendor.`; `ft:` and, after it, the id of the copy.
@@ -430,23 +434,23 @@ def spellings(name: str) -> Iterator[str]:
     """
     if len(name) > _LONGEST_NAME:
         return
-    front: str | None = normalize("NFKC", name).strip().casefold()
-    while front:
-        yield front
-        rest = front
-        while tag := _TAG.search(rest):
-            rest = rest[: tag.start()]
-            yield rest
-        front = _without_front(front)
+    rest: str | None = normalize("NFKC", name).strip().casefold()
+    while rest:
+        yield rest
+        untagged = rest
+        while tag := _TAG.search(untagged):
+            untagged = untagged[: tag.start()]
+            yield untagged
+        rest = _without_prefix(rest)
 
 
-def _without_front(name: str) -> str | None:
+def _without_prefix(name: str) -> str | None:
     """Return `name` without its first prefix, or `None` if it has none."""
-    if road := _ROADS.fullmatch(name):
-        return road[1] or road[2]
-    head, mark, rest = _FRONT.split(name, maxsplit=1) if _FRONT.search(name) else (name, "", "")
-    if mark and _HOST.fullmatch(fold(head)):
-        return rest
+    if path := _PATHS.fullmatch(name):
+        return path[1] or path[2]
+    host, *rest = _SEPARATOR.split(name, maxsplit=1)
+    if rest and _HOST.fullmatch(fold(host)):
+        return rest[-1]
     bedrock = _BEDROCK.fullmatch(name)
     return bedrock[1] if bedrock else None
 

@@ -1,8 +1,8 @@
 """The tokens of a whole request: framing, names, calls, schemas, images and the start of the reply.
 
-Providers publish the overhead of the chat format for some models only. For the others the same numbers are an estimate,
-and ids count as text, because some templates write them into the prompt. A meter that belongs to no model counts the
-parts that every format has: each message, its texts, names and calls.
+Providers publish the overhead of the chat format only for some models. For the others the same numbers are an estimate,
+and ids count as text, because some templates write them into the prompt. A meter that belongs to no model counts what
+every format has: messages, texts, names and calls.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from brim.wire.values import json_of
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
 """OpenAI's published overhead; a role counts as text. For other providers it is an estimate."""
 PLAIN = Framing(per_message=3, per_name=1, reply=0)
-"""For tokens of no model: roles, calls and the start of the reply have no overhead."""
+"""For a meter without a model: roles, calls and the start of the reply have no overhead."""
 TEMPLATE = Framing(per_message=4, per_name=1, reply=4)
-"""For the tokenizer file of a local model: two marks and two line breaks for each message besides its role, as the
-templates ChatML, Llama 3 and Gemma have them, and a token that begins the text."""
+"""For the tokenizer file of a local model: two special tokens and two line breaks per message besides its role, as in
+the templates ChatML, Llama 3 and Gemma, and a token that begins the text."""
 BARE = Framing(per_message=0, per_name=0, reply=0)
-"""For units other than tokens: the texts alone."""
+"""For units other than tokens: only the texts."""
 
 _BARE_UNITS = ("chars", "bytes")
 _CALL = 3
-"""Tokens for each call, in addition to its id, name and arguments."""
+"""Tokens per call, in addition to its id, name and arguments."""
 _SEALED = {"thinking": 4, "compaction": 3}
-"""Characters for each token of what is encrypted. Eight compactions of pi-openai-server-compaction, with many ids and
+"""Characters per token of encrypted content. Eight compactions of pi-openai-server-compaction, with many ids and
 checksums, had 2.9 by the reported usage; prose has more."""
 
 Count = Callable[[str], int]
@@ -59,21 +59,21 @@ class RequestCounter:
         self.provider = provider
         plain = template or framing or (PLAIN if model is None else FRAMING)
         self.framing = replace(plain, reply=plain.reply + overhead) if overhead else plain
-        """The overhead of the chat format; that of the meter counts once, with the start of the reply."""
+        """The overhead of the chat format; the meter's own overhead counts once, with the start of the reply."""
         self.model = model
         self.maker = "other" if template else provider if model is None else find(model).provider or "other"
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
         self._tuned = (model is not None or template is not None) and self.framing.per_message > 0
         self.call = _CALL if self._tuned else 0
         self.ids = self._tuned and self.maker != "openai"
-        """Whether ids count: only OpenAI's format is known to leave them out."""
+        """Whether ids count: only OpenAI is known not to show them to the model."""
         self.estimated = framing is None or template is not None
-        """Whether any count so far, the framing included, is an estimate."""
+        """Whether any count so far, including the framing, is an estimate."""
         self.uncounted = False
-        """Whether any part so far takes tokens that only the provider knows, as a document by its address."""
+        """Whether the tokens of any part so far are known only to the provider, such as a document at an address."""
 
     def fresh(self) -> RequestCounter:
-        """Return a copy that tracks `estimated` on its own."""
+        """Return a copy with its own `estimated` and `uncounted`."""
         return copy(self)
 
     def units(self, message: Message) -> int:
@@ -82,7 +82,7 @@ class RequestCounter:
         return total + self.text(message.name) + self.framing.per_name if message.name else total
 
     def frame(self, role: str) -> int:
-        """Return the tokens of an empty message; for a model, its role counts too."""
+        """Return the tokens of an empty message; with a model, its role counts too."""
         return self.framing.per_message + (self.text(role) if self._tuned else 0)
 
     def piece(self, piece: Piece) -> int:
@@ -90,17 +90,17 @@ class RequestCounter:
         kind, count = piece.kind, self.text
         if kind in ("text", "output"):
             return count(piece.text)
-        # No provider has published how calls and results are framed, nor whether their ids are part of the prompt.
+        # No provider publishes how calls and results are framed, or whether their ids are part of the prompt.
         self.estimated |= self._tuned and kind in ("call", "result")
         if kind == "call":
             return count(piece.text) + count(piece.name) + self.call + self._id(piece.id)
         if kind == "result":
             return count(piece.name) + self._id(piece.id)
         if kind in MEDIA:
-            told = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
-            self.estimated |= not told.exact
-            self.uncounted |= not told.exact
-            return told.units
+            media = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
+            self.estimated |= not media.exact
+            self.uncounted |= not media.exact
+            return media.units
         if kind == "unread":
             return 0
         sealed = kind in _SEALED and piece.name == "sealed"
@@ -109,7 +109,7 @@ class RequestCounter:
         return -(-len(piece.text) // _SEALED[kind]) if sealed else count(piece.text)
 
     def _id(self, id_: str) -> int:
-        """Return the tokens of the id of a call: no id is longer than a label, so a longer one is a text."""
+        """Return the tokens of the id of a call; one that is longer than any label counts as text."""
         return self.text(id_) if self.ids or len(id_) > LABEL else 0
 
     def fields(self, fields: Mapping[str, Any] | None) -> tuple[int, bool]:
@@ -127,7 +127,7 @@ class RequestCounter:
     ) -> tuple[int, bool]:
         """Return the tokens of the tools of a request, and whether the number is exact.
 
-        `system` says whether the request has a system message, to which some providers add the tools; `loaded` are the
+        `system` says whether the request has a system message, to which some providers add the tools; `loaded` has the
         names of the deferred tools that were loaded.
 
         Raises:
@@ -168,9 +168,9 @@ def request_counts(
     fields: Mapping[str, Any] | None = None,
     format: str | None = None,
 ) -> int:
-    """Return the tokens of a request: its messages, the tools that it offers, and the start of the reply.
+    """Return the tokens of a request: its messages, its tools, and the start of the reply.
 
-    `counter` makes the counter of a provider's messages. `system` is a system prompt that is not one of the messages,
+    `counter` returns the counter of a provider's messages. `system` is a system prompt that is not one of the messages,
     `fields` are the other fields of the body.
 
     Raises:

@@ -1,7 +1,7 @@
 """The tokenizer libraries, each behind the same interface.
 
-An engine counts a text and says whether the count is exact. It may raise any exception, panics included: the
-vocabulary that owns it moves on to its next engine.
+An engine counts a text and says whether the count is exact. It may raise any exception, including a panic: its
+vocabulary then uses the next engine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from itertools import islice
+from functools import cache
 from typing import Any, Protocol
 from unicodedata import normalize
 
@@ -32,15 +32,15 @@ class Engine(Protocol):
         """Whether the counts are those of the vocabulary itself."""
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of a text, which holds no lone surrogates."""
+        """Return the number of tokens of a text without lone surrogates."""
 
 
 _THREADED = 1_000_000
-"""Characters from which on a text is counted in a thread that ends: toktok keeps in each thread as much working memory
-as its longest text took, some bytes for each character."""
+"""Characters above which a text is counted in a thread that then ends: each thread keeps the working memory that toktok
+used for its longest text, some bytes per character."""
 _APART = ("qwen3.5",)
-"""Vocabularies of which all texts are counted so: toktok keeps working memory for two vocabularies in each thread; a
-third one makes it allocate at every call, slowly and without bound."""
+"""Vocabularies whose texts are all counted so: toktok keeps working memory for two vocabularies per thread; a third one
+makes it allocate at every call, slowly and without bound."""
 
 
 class ToktokEngine:
@@ -57,15 +57,15 @@ class ToktokEngine:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
-        # Unlike `batch_count`, this call copies no text, so that other threads run however long the text is.
+        # Unlike `batch_count`, this call does not copy the text, so a long text does not block other threads.
         return self._truncated(text, sys.maxsize)[1]
 
     def prefix(self, text: str, limit: int) -> int:
-        """Return how many characters the first `limit` tokens of `text` cover."""
+        """Return the length of the first `limit` tokens of `text` in characters."""
         return len(self._truncated(text, limit)[0])
 
     def _truncated(self, text: str, limit: int) -> tuple[str, int]:
-        """Return the first `limit` tokens of a text, and how many it has; a long text in a thread of its own."""
+        """Return the first `limit` tokens of a text, and their number; a long text is counted in another thread."""
         if len(text) <= _THREADED and self._vocabulary not in _APART:
             return self._truncate(text, limit, self._vocabulary)
         from concurrent.futures import ThreadPoolExecutor
@@ -74,30 +74,14 @@ class ToktokEngine:
             return own.submit(self._truncate, text, limit, self._vocabulary).result()
 
 
-class TiktokenEngine:
-    """Counts by tiktoken, which downloads a vocabulary on first use."""
-
-    name = "tiktoken"
-    exact = True
-
-    def __init__(self, vocabulary: str) -> None:
-        import tiktoken
-
-        self._encoding = tiktoken.get_encoding(vocabulary)
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of a text."""
-        return len(self._encoding.encode_ordinary(text))
-
-
 _SPLINTR_NAMES = {"tekken": "mistral_v3", "gemma3": "gemma4"}
 """Vocabularies that splintr has under another name.
 
-gemma3 has the pieces and merges of gemma4, and tags in addition (see `_MARKUP`): 27,000 texts have the same ids. As
-gemma4, splintr counts it eight times as fast, in time that grows linearly with the text."""
+gemma3 has the pieces and merges of gemma4, and additional tags (see `_MARKUP`): 27,000 texts have the same ids. As
+gemma4, splintr counts it eight times as fast, in linear time."""
 
 _COMPOSED = frozenset({"qwen3"})
-"""Vocabularies whose tokenizer normalizes the text first (NFC); splintr leaves that to the caller."""
+"""Vocabularies whose tokenizer first normalizes the text (NFC); splintr leaves that to the caller."""
 
 _TAGS = "table|caption|thead|tbody|tfoot|tr|th|td|h[1-6]|blockquote|strong|em|b|i|u|s|sub|sup|code"
 _MORE_TAGS = "a|html|body|img|span|bbox|ul|li|div|iframe|footer"
@@ -108,7 +92,7 @@ _MARKUP = {
 """Tags that are one token each and split the text around them; they are not control strings."""
 
 _BEFORE_WORD = re.compile(r"(?<=\S)(?= )")
-"""Where every vocabulary with word patterns begins a new word: a text may be split there."""
+"""Where every vocabulary with word patterns begins a new word, so that a text can be split there."""
 _AFTER_WORD = re.compile(r"(?<=[^\s▁]) (?=\S)")
 _BEFORE_SPACE = re.compile(r"(?<=\n)(?=[^\n])|(?<=[^\s▁>])(?= )")
 _BOUNDARIES = {
@@ -120,26 +104,26 @@ _BOUNDARIES = {
     "gemma3": _BEFORE_SPACE,
     "gemma4": _BEFORE_SPACE,
 }
-"""Positions at which a text of a vocabulary without word patterns may be split; the match belongs to neither side.
+"""Positions at which a text can be split for a vocabulary without word patterns; the match belongs to neither side.
 
-The first four put a space before every text, which stands for the one that the boundary took. In gemma no piece
-holds a newline beside anything else, and only one holds a space after something else: `> </`."""
+The first four put a space before every text, which replaces the one at the boundary. In gemma no piece has a newline
+next to anything else, and only one has a space after something else: `> </`."""
 
 _BLOCK = 8_192
-"""Characters that are counted in one call if there are boundaries: other threads run between two calls, and merging is
-faster on short texts."""
+"""Characters per call if the text has boundaries: other threads run between two calls, and merging is faster on short
+texts."""
 
 _LONGEST = 100_000
-"""Characters that are counted in one call by a vocabulary without word patterns if there is no boundary: a call for
-megabytes of quotes takes seconds, in which no other thread runs, and keeps hundreds of MB. Such a text may count some
-tokens more than it has, never less."""
+"""Characters per call for a vocabulary without word patterns if the text has no boundary: a call for megabytes of
+quotes blocks other threads for seconds, and keeps hundreds of MB. The count of such a text may be some tokens too high,
+never too low."""
 
 
 class SplintrEngine:
-    """Counts by one vocabulary of an open model. Control strings such as `<|endoftext|>` are plain text.
+    """Counts by the vocabulary of an open model. Control strings such as `<|endoftext|>` are plain text.
 
-    The library is called one text at a time, because its batch calls start threads. A call holds the interpreter lock,
-    so a text is split wherever that does not change the count.
+    The library is called with one text at a time, because its batch calls start threads. A call holds the interpreter
+    lock, so a text is split wherever that does not change the count.
 
     Raises:
         ImportError: splintr is not installed.
@@ -157,10 +141,10 @@ class SplintrEngine:
         self._markup = _MARKUP.get(vocabulary)
         self._boundary = _BOUNDARIES.get(vocabulary, _BEFORE_WORD)
         self._longest = _LONGEST if vocabulary in _BOUNDARIES else None
-        self._tokenizer = Tokenizer.from_pretrained(_SPLINTR_NAMES.get(vocabulary, vocabulary))
+        self._tokenizer = _pretrained(Tokenizer, _SPLINTR_NAMES.get(vocabulary, vocabulary))
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of a text, which holds no lone surrogates."""
+        """Return the number of tokens of a text without lone surrogates."""
         if self._composed and not text.isascii():
             text = normalize("NFC", text)
         spans = self._markup.split(text) if self._markup else [text]
@@ -168,10 +152,17 @@ class SplintrEngine:
         return len(spans) - 1 + sum(len(self._tokenizer.encode_ordinary(block)) + extra for block, extra in blocks)
 
 
+@cache
+def _pretrained(library: Any, name: str) -> Any:
+    """Return a tokenizer of splintr; vocabularies that share one load it once."""
+    return library.from_pretrained(name)
+
+
 def _blocks(text: str, boundary: re.Pattern[str], longest: int | None) -> Iterator[tuple[str, int]]:
     """Yield the text in blocks that end at the first boundary after `_BLOCK` characters, or after `longest`.
 
-    With a block that ends at no boundary comes the token by which the whole may count more than its parts.
+    Each comes with the extra tokens to count: 1 after a block that does not end at a boundary, because the whole may
+    count more than its parts.
     """
     start, most = 0, len(text) if longest is None else longest
     while len(text) - start > _BLOCK:
@@ -193,17 +184,14 @@ _MOST_BYTES = 256 * 1024 * 1024
 _MOST_TIMES = 64
 """Characters that a normaliser may write for one; published ones write up to three."""
 
-_PIECES = 16
-"""Entries of the vocabulary by which a file that counts nothing is told from one of rare words."""
-
 _PLACE = re.compile(r" at line (\d+) column \d+$")
 
 
 class FileEngine:
     """Counts by one `tokenizer.json`, with the tokenizers package.
 
-    Boundary tokens, padding and truncation, which the file adds for a model's input, are left out. Strings that the
-    file marks as special are plain text here, as in a prompt; other added strings are tokens of the vocabulary.
+    Boundary tokens, padding and truncation, which the file adds to a model's input, are disabled. Strings that the file
+    marks as special are plain text here, as in a prompt; other added strings are tokens of the vocabulary.
 
     Raises:
         SourceError: the file cannot be read, is not a tokenizer, or the tokenizers package is not installed.
@@ -222,14 +210,14 @@ class FileEngine:
         self._tokenizer.encode_special_tokens = True
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of a text, which holds no lone surrogates."""
-        # This call keeps no offsets and releases the interpreter lock; with a single text it starts no threads, so that
-        # a later fork is safe.
+        """Return the number of tokens of a text without lone surrogates."""
+        # This call keeps no offsets and releases the interpreter lock; with a single text it starts no threads, so a
+        # later fork is safe.
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
 
     def pieces(self) -> Iterator[str]:
-        """Yield a few entries of the vocabulary."""
-        yield from islice(self._tokenizer.get_vocab(), _PIECES)
+        """Yield the entries of the vocabulary."""
+        yield from self._tokenizer.get_vocab()
 
 
 def _parsed(path: str, text: str) -> Any:
@@ -252,15 +240,15 @@ def _parsed(path: str, text: str) -> Any:
 
 
 def _check_growth(path: str, text: str) -> None:
-    """Pass if the normaliser of a file writes few characters for one: each step may multiply what the last one wrote.
+    """Check that the normaliser of a file writes few characters for one; each step may multiply the output of the last.
 
     Raises:
-        SourceError: it writes too many.
+        SourceError: it may write too many.
     """
     try:
         steps = [json.loads(text).get("normalizer")]
     except (ValueError, AttributeError, RecursionError):
-        return  # The package itself tells what is wrong with it.
+        return  # The package raises the error with its reason.
     times = 1
     while steps:
         step = steps.pop()
@@ -280,7 +268,7 @@ def _longest(packed: str) -> int:
         raw = base64.b64decode(packed)
         start = 4 + int.from_bytes(raw[:4], "little")
     except ValueError:
-        return 1  # The package itself tells what is wrong with it.
+        return 1  # The package raises the error with its reason.
     return max(1, *(len(each) for each in raw[start:].split(b"\0")))
 
 
@@ -301,11 +289,11 @@ def _longest(packed: str) -> int:
     _HANGUL,
     _ASTRAL,
 ) = range(15)
-"""Small letters; spaces; line feeds; capitals; digits; other ASCII; letters with accents; Greek and Cyrillic; Armenian,
-Hebrew and Arabic; scripts from India to Georgia; symbols; Han; kana; Hangul; the rest."""
+"""Lower-case letters; spaces; line feeds; upper-case letters; digits; other ASCII; letters with accents; Greek and
+Cyrillic; Armenian, Hebrew and Arabic; scripts from India to Georgia; symbols; Han; kana; Hangul; the rest."""
 
 _LAST_BYTES = (
-    (0xC1, _PLAIN),  # continuation bytes, which are left out, and two that never occur
+    (0xC1, _PLAIN),  # continuation bytes, which are not counted, and two that never occur
     (0xC2, _SYMBOL),
     (0xCC, _LATIN),
     (0xD4, _GREEK),
@@ -340,9 +328,9 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 def classes(text: str) -> list[int]:
-    """Return the number of characters of each class, lone surrogates as Hangul, and that of pairs of spaces.
+    """Return the number of characters of each class, with lone surrogates as Hangul, and the number of double spaces.
 
-    Some vocabularies have one token for a run of spaces where others have several.
+    Some vocabularies have one token for a run of spaces, others several.
     """
     counts = [0] * (_ASTRAL + 1)
     for start in range(0, len(text), _CLASSIFIED):
@@ -358,7 +346,7 @@ def classes(text: str) -> list[int]:
 
 
 class ClassesEngine:
-    """Estimates tokens from character classes alone, if no tokenizer is installed.
+    """Estimates tokens from character classes alone, if no tokenizer for the vocabulary works.
 
     Against o200k_base, mean error and worst undercount in percent: English +1 -24, Python 0 -15, JSON 0 -10, logs +1
     -19, other Latin -8 -44, Han and Hangul +3 -29, Cyrillic -1 -37, Indic +6 -21, minified code -63, emoji -62.

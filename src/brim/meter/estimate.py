@@ -1,9 +1,9 @@
 """Estimates for models whose tokenizer is not public, and for when no tokenizer can be loaded.
 
-An estimate is the count of a public vocabulary plus a weight for each character of a class: vocabularies differ most in
-spaces, capitals, accents and other scripts. The bound is the same sum with higher weights, and a few tokens once for a
-whole text or request, since short texts vary more than long ones. Both sums are linear, so that parts add up to the
-whole, and in whole thousandths, so that every machine computes the same number.
+An estimate is the count of a public vocabulary plus a weight per character, by the class of the character: vocabularies
+differ most in spaces, capitals, accents and other scripts. The bound is the same sum with higher weights, plus a few
+tokens for a whole text or request, since short texts vary more than long ones. Both sums are linear, so that parts add
+up to the whole, and in whole thousandths, so that every machine computes the same number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.meter.vocabularies import vocabulary
 Witness = Callable[[str], int]
 
 _WITNESSED = 16 * 1024
-"""Characters of a text that ctok counts: a million take about five seconds."""
+"""Characters of a text that are counted by ctok: a million take about five seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +28,7 @@ class Way:
     vocabulary: str
     """The vocabulary that is weighted."""
     best: tuple[int, ...]
-    """The weights of a token, of a character of each class and of a pair of spaces; only the first if the others are
+    """The weights of a token, of a character of each class and of a double space; only the first if the others are
     zero."""
     upper: tuple[int, ...]
     """The same for the bound."""
@@ -39,7 +39,7 @@ OTHER = "other"
 
 SLACK = 8
 """Tokens that a bound adds once to a text or request. Of 2,142 texts of 120 to 1,200 characters, 47 exceed Claude's
-bounds without it, 2 with 8 tokens, and none with 16."""
+bounds without it, 2 with 8 and none with 16."""
 
 _GEMINI = Way(
     vocabulary="o200k_base",
@@ -77,24 +77,24 @@ and from 3.1 on.
 
 The bound has about the smallest weights that cover 317 recorded runs of agents, each as one request, and 888 texts of
 3,000 characters: documentation in 13 languages, translated phrases in 100, code, JSON, logs, listings, tables, base64.
-What counts there is ctok 1.3.0 for Claude, gemma4 for Gemini, and for unknown models the largest count of 18
-vocabularies (Claude's for English and code, SmolLM2's for Russian, Chinese, Japanese and Korean). The estimate is the
-bound less a tenth, and less for other scripts, where the bound has to cover rare words. Of the 1,205 texts and runs, 7
-exceed each of Claude's bounds, by at most 16 percent, none that of Gemini, and 16 that of unknown models, by at most
-5: mathematical signs, rows of one character, and phrases in Punjabi, Malay, Indonesian, Kannada, Telugu, Greek and
-Armenian. docs/design/counting.md has other texts. All this is against ctok, a reconstruction; no count of the
-provider's own was at hand."""
+The reference counts are those of ctok 1.3.0 for Claude, gemma4 for Gemini, and for unknown models the largest count of
+18 vocabularies (Claude's for English and code, SmolLM2's for Russian, Chinese, Japanese and Korean). The estimate is
+the bound minus a tenth, and lower for other scripts, where the bound must cover rare words. Of the 1,205 texts and
+runs, 7 exceed each of Claude's bounds, by at most 16 percent, none exceeds Gemini's, and 16 exceed that of unknown
+models, by at most 5: mathematical signs, rows of one character, and phrases in Punjabi, Malay, Indonesian, Kannada,
+Telugu, Greek and Armenian. docs/design/counting.md has other texts. For Claude all this relies on ctok, a
+reconstruction; the provider's own counts were not available."""
 
 _CTOK = {"claude-4.5": "4.5", "claude-5": "5.0"}
 _CTOK_BOUND = (102, 100)
-"""ctok states no undercount in 2.3 million texts, but is not official: two percent for other texts."""
+"""ctok reports no undercount in 2.3 million texts, but is not official: two percent are added for other texts."""
 
 
 class Estimate(BaseMeter):
     """A meter for a family of models without a public tokenizer.
 
-    `proxy` counts by the vocabulary of one of the family's ways; a `witness` counts short texts and corrects
-    the weights by the first part of a long text.
+    `proxy` counts by the vocabulary of one of the family's ways. A `witness` counts short texts itself, and the first
+    part of a long text, by which the estimate of the rest is scaled.
     """
 
     def __init__(self, family: str, proxy: BaseMeter, *, witness: Witness | None = None) -> None:
@@ -107,7 +107,7 @@ class Estimate(BaseMeter):
         self._witness = witness
 
     def measure(self, text: str) -> int:
-        """Return the best estimate: at least one token for any text that is not empty."""
+        """Return the best estimate: at least one token for a non-empty text."""
         if not text:
             return 0
         if self._witness is None:
@@ -115,11 +115,11 @@ class Estimate(BaseMeter):
         if len(text) <= _WITNESSED:
             return max(1, self._witness(text))
         start, rest = text[:_WITNESSED], text[_WITNESSED:]
-        told = self.count(start)
-        return told + self._weighed(rest, self.way.best) * told // max(1, self._weighed(start, self.way.best))
+        counted = self.count(start)
+        return counted + self._weighed(rest, self.way.best) * counted // max(1, self._weighed(start, self.way.best))
 
     def upper_load(self, text: str) -> int:
-        """Return the part of the upper bound that depends on the text; `FAMILIES` has its measured limits."""
+        """Return the upper bound without the slack; `FAMILIES` says which texts exceed it."""
         if not text:
             return 0
         load, bound = self.load(text), 0
@@ -143,7 +143,7 @@ class Estimate(BaseMeter):
 
 
 def estimate_for(family: str) -> Estimate:
-    """Return the estimate of one of `FAMILIES`, by the first of its ways whose vocabulary counts exactly."""
+    """Return the estimate for one of `FAMILIES`, by the first of its ways whose vocabulary counts exactly."""
     proxies = [vocabulary(way.vocabulary) for way in FAMILIES[family]]
     proxy = next((proxy for proxy in proxies if proxy.exact), proxies[-1])
     return Estimate(family, proxy, witness=_ctok(_CTOK[family]) if family in _CTOK else None)
@@ -158,7 +158,7 @@ def _ctok(version: str) -> Witness | None:
     frame = int(token_count("a", version)) - 1
 
     def count(text: str) -> int:
-        # Line breaks at the very end of a message are free. Those inside are not, and a word after them is one token.
+        # Line breaks at the end of a message are free. With a word after them they count, and the word is one token.
         ends = text.endswith("\n")
         return int(token_count(text + "a" if ends else text, version)) - frame - ends
 

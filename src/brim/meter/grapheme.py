@@ -1,7 +1,7 @@
 """Positions at which a text can be cut without splitting a grapheme.
 
-Whether a position is a boundary depends on the text before it and one character after it, so a short look back is
-enough; only a longer cluster makes it look further.
+Whether a position is a boundary depends on the text before it and one character after it, so looking back a short way
+is enough unless the cluster is longer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 _LOOK_BACK = 64
 _LAST_PLAIN = "\u02ff"
-"""The last character before combining ones: up to here only CR and LF join."""
+"""The last character before the combining ones; of the characters up to here, only CR and LF join."""
 
 _FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
@@ -61,7 +61,7 @@ def _part_plainly(left: str, right: str) -> bool:
 
 
 def _flag_halves(text: str, index: int) -> int:
-    """Return how many halves of flags stand directly before `index`: two are one flag, however long the row is."""
+    """Return the number of regional indicators directly before `index`: each pair is one flag."""
     before = text[:index]
     return len(before) - len(before.rstrip(_FLAG_HALVES))
 

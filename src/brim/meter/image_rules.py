@@ -1,7 +1,7 @@
 """The tokens of an image, by the rule that each provider publishes for the model.
 
-If a rule does not define rounding, numbers are rounded up. A model without a published rule has that of its nearest
-relative, and `published` is false. Sources and dates are in docs/design/requests.md.
+If a rule does not define rounding, numbers are rounded up. A model without a published rule uses the rule of the most
+similar model, and `published` is false. Sources and dates are in docs/design/requests.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.errors import InvalidType
 from brim.meter.catalogue import fold, spellings
 
 
-class Pictured(NamedTuple):
+class MediaCount(NamedTuple):
     """The tokens of an image, a recording or a document."""
 
     units: int
@@ -39,10 +39,10 @@ class ImageRule(ABC):
 
     @abstractmethod
     def units(self, size: Size | None, detail: str | None) -> int:
-        """Return the tokens of an image of that size; `None` gives the maximum over all accepted images."""
+        """Return the tokens of an image of that size; for `None`, the maximum over all accepted images."""
 
 
-def checked(detail: str | None) -> str | None:
+def detail_level(detail: str | None) -> str | None:
     """Return a level of detail in lower case, without Gemini's prefix; `None` for the default.
 
     Raises:
@@ -68,7 +68,7 @@ class Tiles(ImageRule):
         if detail == "low":
             return self.base
         long, short = (max(size), min(size)) if size else (2048, 768)
-        # Both steps keep the proportions, so the second makes the first irrelevant if it applies.
+        # Both steps keep the proportions, so if the second applies, the first does not matter.
         if short * 2048 > 768 * max(2048, long):
             long, short = long * 768 // short, 768
         elif long > 2048:
@@ -93,7 +93,7 @@ class Limit(NamedTuple):
         if size is None:
             return min(self.patches, _ceil(self.edge, 32) ** 2)
         (width, height), long = size, max(size)
-        if long > self.edge:  # The guide says "to integer pixels": rounding up adds at most one row of patches.
+        if long > self.edge:  # The guide says "to integer pixels"; rounding up adds at most one row of patches.
             width, height = _ceil(width * self.edge, long), _ceil(height * self.edge, long)
         patches = _ceil(width, 32) * _ceil(height, 32)
         if patches <= self.patches or self.patches == _REFUSED:
@@ -101,7 +101,7 @@ class Limit(NamedTuple):
         factor = math.sqrt(32 * 32 * self.patches / (width * height))
         across, down = width * factor / 32, height * factor / 32
         factor *= min(math.floor(across) / across, math.floor(down) / down)
-        if not factor:  # The guide's formula gives zero for a line thinner than a patch.
+        if not factor:  # The guide's formula gives zero for an image thinner than a patch.
             return self.patches
         return min(self.patches, _ceil(math.floor(width * factor), 32) * _ceil(math.floor(height * factor), 32))
 
@@ -119,7 +119,7 @@ class Patches(ImageRule):
     high: Limit = _HIGH
     original: Limit = _ORIGINAL
     auto: str = "original"
-    """The level of `auto` and of no level."""
+    """The level for `auto`, and if none is set."""
 
     def units(self, size: Size | None, detail: str | None) -> int:
         """Return the tokens; for an unknown level, the highest of all levels."""
@@ -137,7 +137,7 @@ class PixelBlocks(ImageRule):
     edge: int
     blocks: int
 
-    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - there is but one level
+    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - the rule has one level
         """Return the number of blocks."""
         if size is None:
             return self.blocks
@@ -150,19 +150,19 @@ class PixelBlocks(ImageRule):
             across, down = grid(edge)
             return across * 28 > self.edge or across * down > self.blocks
 
-        # Every edge up to the result fits, and none above it, so the number of edges that fit is the result.
+        # All edges up to the result fit and none above it does, so the result is the number of edges that fit.
         across, down = grid(bisect_left(range(1, long + 1), True, key=too_big) if too_big(long) else long)
         return across * down
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crops(ImageRule):
-    """Gemini's rule up to 2.5: 258 for a small image, and for every crop of a larger one.
+    """Gemini's rule up to 2.5: 258 for a small image, or for each crop of a larger one.
 
     It is not `published`: two pages of the documentation differ, and this is the larger number.
     """
 
-    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - set for a request, not here
+    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - the rule has no levels
         """Return the cost of crops that are two thirds of the shorter side, from 256 up to 768 pixels."""
         if size is None:
             return 258 * 24
@@ -200,13 +200,13 @@ _GPT55 = Patches(original=Limit(6_000, 10_000))
 _GPT54 = replace(_GPT55, low=Limit(2_048, 6_144), auto="high")
 _GPT52 = Patches(low=Limit(2_048, 6_144), high=Limit(2_048, 6_144), original=Limit(2_048, 6_144))
 _NO_SIZES = replace(_GPT52, published=False)
-"""Deprecated models: a factor is published, the limits are no longer."""
+"""Deprecated models: their factor is published, their limits no longer are."""
 _STANDARD = PixelBlocks(edge=1_568, blocks=1_568)
 _FINE = PixelBlocks(edge=2_576, blocks=4_784)
 _GEMINI3 = Levels(levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high", published=False)
 
 OTHER = PixelBlocks(edge=16_384 * 28, blocks=16_384, published=False)
-"""For models without a known rule: the finest published grid, and the largest default bound."""
+"""For models without a known rule: the finest published grid and the largest default limit."""
 
 _GROUPS: tuple[tuple[str, ImageRule], ...] = (
     ("openai gpt-3-5 gpt-4 chatgpt-4o", replace(_OMNI, published=False)),
@@ -230,17 +230,17 @@ _GROUPS: tuple[tuple[str, ImageRule], ...] = (
     ("o4-mini codex-mini", replace(_NO_SIZES, hundredths=172)),
     ("computer-use-preview", Tiles(base=65, tile=129)),
 )
-"""The rules, each with the folded names of the models, or of the provider, that it is for."""
+"""The rules, each with the folded names of its models or its provider."""
 _RULES = {name: rule for names, rule in _GROUPS for name in names.split()}
 
 _VERSION = re.compile(r"-(\d{1,2})(?:-(\d{1,2}))?(?![0-9])")
 
 
-def family_of(model: str | None) -> ImageRule:
+def image_rule(model: str | None) -> ImageRule:
     """Return the rule of a model, or of a provider.
 
-    `None` has the rule of gpt-4o. A model that is not listed has the rule of the longest listed name that its own
-    name begins with, and that rule is not `published` for it.
+    `None` has the rule of gpt-4o. The name of a model that is not listed is matched by the longest listed name that it
+    begins with; that rule is not `published` for it.
 
     Raises:
         InvalidType: the name is not a string.
@@ -263,7 +263,7 @@ def family_of(model: str | None) -> ImageRule:
 
 
 def _claude(name: str) -> ImageRule:
-    """Return the rule of a Claude model: the finer one from 4.7 on, and without a version."""
+    """Return the rule of a Claude model: the finer one from 4.7 on, or if the name has no version."""
     version = _VERSION.search(name)
     if version is None:
         return replace(_FINE, published=False)

@@ -1,8 +1,8 @@
 """The tokens of images, recordings and documents in a message.
 
-The size of an image and the rate of a recording are read from the first bytes, the pages of a PDF from all of it; no
-file makes this raise or hang. Base64 is never counted as text. What is unknown has the maximum of its rule; for
-recordings and documents no provider publishes an exact rule, so each count is an estimate on the high side.
+The size of an image and the rate of a recording are read from the first bytes, the pages of a PDF from all of it;
+invalid files neither raise nor hang. Base64 is never counted as text. If a size is unknown, the maximum of the rule is
+used. No provider publishes an exact rule for recordings and documents, so these counts are high estimates.
 docs/design/requests.md has the reasons.
 """
 
@@ -14,20 +14,18 @@ from binascii import a2b_base64
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from brim.meter.image_rules import Crops, Levels, Pictured, Size, checked, family_of
+from brim.meter.image_rules import Crops, Levels, MediaCount, Size, detail_level, image_rule
 
 _HEAD = 192 * 1024
-"""Bytes that are decoded first for the size of an image: a camera writes a preview and a color profile before it."""
+"""Bytes that are decoded first for the size of an image: cameras write a preview and a color profile before it."""
 _PIECE = 1 << 20
-"""Characters of base64 that are decoded in one go: other threads wait meanwhile."""
-_LONGEST_PREFIX = 512
-"""Characters within which the comma of a data URL must be."""
+"""Characters of base64 that are decoded in one call, which blocks other threads."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 _PER_SECOND, _GEMINI_PER_SECOND = 10, {Crops: 32, Levels: 25}
-"""Tokens of a second of sound: by OpenAI, and by Gemini's older and newer rule."""
+"""Tokens per second of sound: by OpenAI, and by Gemini's older and newer rule."""
 _LEAST_BYTES = 1_000
-"""Bytes of a second of compressed speech: 8 kbit/s, the lowest rate of MP3."""
+"""Bytes per second of compressed speech: 8 kbit/s, the lowest rate of MP3."""
 _UNHEARD_SECONDS = 600
 """Assumed length of a recording without data."""
 
@@ -42,8 +40,8 @@ _DENSEST_PAGE = 4_000
 _BYTES_PER_TOKEN = 2
 """For files other than PDF: plain text has three or four, tables of digits two."""
 
-_MOST_SEGMENTS, _MOST_CHUNKS, _MOST_STREAMS = 4_096, 64, 4_096
-"""Parts of a JPEG, a WAV file and a PDF that are read; cameras write about twenty segments."""
+_MOST_PARTS = 4_096
+"""Segments of a JPEG, chunks of a WAV file or streams of a PDF that are read; cameras write about twenty segments."""
 _LONGEST_HEAD = 512
 """Bytes between the name of a compressed stream and its start."""
 _MOST_UNPACKED = 32 * 1024 * 1024
@@ -57,42 +55,42 @@ def count_media(
     *,
     model: str | None = None,
     provider: str | None = None,
-) -> Pictured:
+) -> MediaCount:
     """Return the tokens of an `image`, a recording (`audio`) or a document (`file`), by the model's or provider's rule.
 
     `source` is base64, a data URL, or bytes; for anything else, such as an address, the maximum is returned. `detail`
-    is the level of detail of an image. A document that contains an image is counted as an image.
+    is the level of detail of an image. A document that is an image file is counted as an image.
 
     Raises:
         InvalidType: the model or the detail is not a string.
     """
-    level, rule, data = checked(detail), family_of(provider if model is None else model), _data_of(source)
+    level, rule, data = detail_level(detail), image_rule(provider if model is None else model), _data_of(source)
     if kind == "audio":
         seconds = -(-data.size // _rate(data.head())) if data else _UNHEARD_SECONDS
-        return Pictured(seconds * _GEMINI_PER_SECOND.get(type(rule), _PER_SECOND), exact=False)
+        return MediaCount(seconds * _GEMINI_PER_SECOND.get(type(rule), _PER_SECOND), exact=False)
     size = _image_size(data) if data else None
     if kind == "image" or size is not None:
-        return Pictured(rule.units(size, level), exact=rule.published and size is not None)
+        return MediaCount(rule.units(size, level), exact=rule.published and size is not None)
     if data and not data.head(8).startswith(b"%PDF-") and "pdf" not in data.media:
-        return Pictured(-(-data.size // _BYTES_PER_TOKEN), exact=False)
+        return MediaCount(-(-data.size // _BYTES_PER_TOKEN), exact=False)
     page = _PAGE_TEXT + rule.units(_PAGE_SIZE, "high")
-    return Pictured((pages(data.whole()) if data else _UNSEEN_PAGES) * page, exact=False)
+    return MediaCount((pages(data.whole()) if data else _UNSEEN_PAGES) * page, exact=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """Bytes, or base64 that stands for them; of base64 only what is read is decoded."""
+    """Bytes, or base64, which is decoded only as far as it is read."""
 
     raw: bytes = b""
     text: str = ""
     start: int = 0
-    """Where the base64 begins in the text."""
+    """The index in the text at which the base64 begins."""
     media: str = ""
     """The media type of a data URL, in lower case."""
 
     @property
     def size(self) -> int:
-        """The number of bytes, or somewhat more if the base64 is broken into lines."""
+        """The number of bytes, or slightly more if the base64 has line breaks."""
         return len(self.raw) or (len(self.text) - self.start) * 3 // 4 - self.text.endswith("=")
 
     def head(self, length: int = _HEAD) -> bytes:
@@ -100,14 +98,14 @@ class _Data:
         return _decoded("".join(self.text[self.start : self.start + length * 4 // 3].split())) or self.raw[:length]
 
     def whole(self) -> bytes:
-        """Return all bytes, without those of pieces that are not base64."""
+        """Return all bytes, skipping pieces that are not base64."""
         starts = range(self.start, len(self.text), _PIECE)
         text = "".join("".join(self.text[at : at + _PIECE].split()) for at in starts)
         return b"".join(_decoded(text[at : at + _PIECE]) for at in range(0, len(text), _PIECE)) or self.raw
 
 
 def _decoded(text: str) -> bytes:
-    """Return the bytes of base64, which may end within a group of four characters."""
+    """Return the bytes of base64, which may end inside a group of four characters."""
     whole = text[: len(text) - 1] if len(text) % 4 == 1 else text
     try:
         return a2b_base64(whole + "=" * (-len(whole) % 4))
@@ -116,27 +114,23 @@ def _decoded(text: str) -> bytes:
 
 
 def _data_of(source: str | bytes | None) -> _Data | None:
-    """Return the bytes of a source; `None` if it has none: an address, the id of a file, an empty text."""
+    """Return the bytes of a source; `None` if it has none, such as an address, a file id or an empty text."""
     if isinstance(source, bytes | bytearray | memoryview):
         return _Data(bytes(source))
     if not source:
         return None
     if source[:5].lower() == "data:":
-        comma = source.find(",", 5, _LONGEST_PREFIX)
+        comma = source.find(",")
         prefix = source[5:comma].lower() if comma > 0 else ""
         if "base64" not in prefix.split(";"):
             return None
         return _Data(text=source, start=comma + 1, media=prefix.partition(";")[0].strip())
-    # The ids of files have dashes or underscores, and addresses have colons: base64 has neither.
+    # File ids have dashes or underscores, and addresses have colons: base64 has neither.
     return _Data(text=source) if _BASE64.fullmatch(source[:64]) else None
 
 
 def _image_size(data: _Data) -> Size | None:
-    """Return width and height of an image; `None` if they are unknown.
-
-    The formats are those that providers accept. The package imagesize was refused: it takes half a second for a JPEG of
-    three megabytes, all of which it reads.
-    """
+    """Return width and height of an image in a format that providers accept; `None` if they are unknown."""
     head = data.head()
     for magic, read in _FORMATS:
         if head.startswith(magic):
@@ -173,7 +167,7 @@ def _webp(head: bytes) -> Size | None:
 
 def _jpeg(head: bytes) -> Size | None:
     at = 2
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MOST_PARTS):
         part = head[at : at + 9]
         if len(part) < 4 or part[0] != 0xFF:
             return None
@@ -184,7 +178,7 @@ def _jpeg(head: bytes) -> Size | None:
             at += 2
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # the header of the frame
             return (int.from_bytes(part[7:9], "big"), int.from_bytes(part[5:7], "big")) if len(part) == 9 else None
-        elif marker in (0xD9, 0xDA):  # The image ends, or its data begin, without a header.
+        elif marker in (0xD9, 0xDA):  # The image ends, or its data begins, without a header.
             return None
         else:
             at += 2 + int.from_bytes(part[2:4], "big")
@@ -197,13 +191,13 @@ _FORMATS: tuple[tuple[bytes, Callable[[bytes], Size | None]], ...] = (
     (b"GIF8", _gif),
     (b"RIFF", _webp),
 )
-"""The first bytes of a format, and the function that reads the size."""
+"""The first bytes of each format, and the function that reads the size."""
 
 
 def _rate(head: bytes) -> int:
-    """Return the bytes of a second of a recording: by the header of a WAV file, or the least of any other."""
+    """Return the bytes per second of a recording: from the header of a WAV file, or the lowest rate for any other."""
     at = 12
-    for _ in range(_MOST_CHUNKS if head[:4] == b"RIFF" and head[8:12] == b"WAVE" else 0):
+    for _ in range(_MOST_PARTS if head[:4] == b"RIFF" and head[8:12] == b"WAVE" else 0):
         chunk = head[at : at + 20]
         if len(chunk) == 20 and chunk[:4] == b"fmt ":
             return int.from_bytes(chunk[16:20], "little") or _LEAST_BYTES
@@ -212,9 +206,9 @@ def _rate(head: bytes) -> int:
 
 
 def pages(raw: bytes) -> int:
-    """Return the number of pages of a PDF, those in packed objects too; an estimate if no page is found."""
+    """Return the number of pages of a PDF, including those in object streams; an estimate if no page is found."""
     seen, room, at = _pages_in(raw), _MOST_UNPACKED, 0
-    for _ in range(_MOST_STREAMS):
+    for _ in range(_MOST_PARTS):
         name = raw.find(b"/ObjStm", at)
         if name < 0 or room <= 0:
             break
@@ -235,5 +229,5 @@ def pages(raw: bytes) -> int:
 
 
 def _pages_in(raw: bytes) -> int:
-    """Return how many pages begin in some bytes, one by one, so that other threads get their turn."""
+    """Return the number of pages in some bytes; counting one by one lets other threads run."""
     return sum(1 for _ in _PAGE.finditer(raw))

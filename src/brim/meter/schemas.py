@@ -1,8 +1,8 @@
 """The tokens of tool definitions.
 
-OpenAI's cookbook gives a rule for functions with flat parameters, measured against its models. It is used again for
-objects and lists inside parameters, which makes the count an estimate. Any other definition counts as its JSON, which
-is longer than what OpenAI's models are shown, with what the provider adds to it.
+OpenAI's cookbook has a rule for functions with flat parameters, measured against its models. It is applied recursively
+to objects and lists inside parameters, which makes the count an estimate. Any other definition counts as its JSON,
+which is longer than what OpenAI's models are shown, plus what the provider adds to it.
 """
 
 from __future__ import annotations
@@ -50,33 +50,31 @@ _CLAUDE_PROMPTS = {
     "claude-3-sonnet": 235,
     "claude-3-haiku": 340,
 }
-"""The prompt that Anthropic adds if there are tools: the largest published number over all tool choices."""
+"""The prompt that Anthropic adds to requests with tools: the largest published number over all tool choices."""
 _OTHER_PROMPT = 200
 """The same for the chat templates of open models; the longest known has about 150."""
 _WRAPPING = 12
 """Tokens around the JSON of one tool."""
 _COMPACT = ("openai", "anthropic", "google")
-"""Providers whose tools count as compact JSON. The chat templates of open models have spaces in it, and Llama's are
-indented by four."""
+"""Providers whose tools count as compact JSON. The chat templates of open models write it with spaces, and Llama's with
+an indentation of four."""
 
 _BUILT_IN = 1_000
-"""For a tool that the provider defines: only a few have a published number."""
+"""For a tool that the provider defines, if its tokens are not published."""
 _BUILT_INS = {"bash": 245, "text": 700, "computer": 735}
 """Anthropic's published numbers, by the first word of the type."""
 
 _CLIENT_RUN = (*_BUILT_INS, "memory", "local", "shell", "apply", "cachePoint")
 """First words of the types of tools that a provider defines and the client runs."""
 
-_MOST_UNITS = 1_000_000_000
-"""Maximum count of a definition that uses other definitions."""
 _MOST_LEVELS = 100
-"""Definitions that may use one another in a chain: OpenAI allows a nesting of 10."""
+"""Maximum depth of references between definitions: OpenAI allows a nesting of 10."""
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _DEFINED = ("$defs", "definitions")
 _FLAT_TYPES = ("string", "number", "integer", "boolean")
 _KNOWN = {"type", "description", "enum", "properties", "required", "items", "additionalProperties"}
-"""What a schema may have for OpenAI's rule to be used."""
+"""The keys that a schema may have if OpenAI's rule is to apply."""
 
 
 class ToolCounts(NamedTuple):
@@ -89,7 +87,7 @@ class ToolCounts(NamedTuple):
     exact: bool
     """Whether a published rule makes the numbers exact."""
     served: bool = False
-    """Whether the provider runs one of them itself, and adds what it returns to the prompt."""
+    """Whether the provider runs one of them and adds its result to the prompt."""
 
     @property
     def total(self) -> int:
@@ -110,8 +108,8 @@ def tool_counts(
 
     The formats of all providers and of MCP are accepted for every provider. Without a model, OpenAI's rule is that of
     gpt-4o, and Anthropic's prompt is the longest one. `system` says whether the request has a system message: OpenAI
-    adds the tools to it, or to a message of their own. A deferred tool counts once it is among the `loaded` ones;
-    before, OpenAI shows its name and description, and others nothing.
+    adds the tools to it, or else to a separate message. A deferred tool counts fully if it is `loaded`; before that,
+    OpenAI shows its name and description, and other providers nothing.
 
     Raises:
         InvalidValue: a tool is invalid; the message has its index and the problem.
@@ -140,7 +138,7 @@ def tool_counts(
 
 
 def _shown(raw: Any, provider: str, loaded: Collection[str]) -> list[Any]:
-    """Return the definitions that the model is shown of a tool: itself, those of a namespace, or only what it does."""
+    """Return the definitions by which the model is shown a tool: its own, those of a namespace, or only a summary."""
     if not isinstance(raw, Mapping):
         return [raw]
     inner = next((each for key in ("function", "custom") if isinstance(each := raw.get(key), Mapping)), raw)
@@ -176,13 +174,13 @@ class _Tool:
         self.kind = "" if nested or kind in ("function", "custom", None) else kind
         """The type of a tool that the provider defines; empty for any other."""
         self.regular = False
-        """Whether OpenAI's rule can be used: it has objects, lists, plain types, and texts to choose from."""
+        """Whether OpenAI's rule applies: its schema has only objects, lists, plain types and enums of strings."""
         if self.kind:
             return
         if not isinstance(inner, Mapping):
             raise InvalidType(where, inner, "an object with a name")
         if nested and provider in _COMPACT and _only(shown, {"type", nested}):
-            self.raw = dict(inner)  # What stands around a function is OpenAI's format; its models are not shown it.
+            self.raw = dict(inner)  # The wrapper of a function belongs to OpenAI's format; models are not shown it.
         self.name, description = inner.get("name"), inner.get("description")
         if not isinstance(self.name, str):
             raise InvalidType(f"{where}.name", self.name, "a string")
@@ -205,23 +203,21 @@ class _Tool:
 
     @property
     def measured(self) -> bool:
-        """Whether all its properties are of plain types, and have descriptions: the rule was measured with such."""
+        """Whether all its properties are of plain types and described, like those that the rule was measured with."""
         found = (self.schema or {}).get("properties", {}).values()
         plain = all(each.get("description") and each["type"] in _FLAT_TYPES for each in found)
         return bool(self.description and self.schema) and plain
 
     def units(self, count: Count, function: int, provider: str) -> int:
-        """Return its tokens; `function` are those for each function of OpenAI."""
+        """Return its tokens; `function` are OpenAI's tokens per function."""
         if provider != "openai":
-            return self.by_json(count, _WRAPPING, provider)
-        return self.by_rule(count, function) if self.regular else self.by_json(count, function, provider)
+            return self._by_json(count, _WRAPPING, provider)
+        if not self.regular:
+            return self._by_json(count, function, provider)
+        name = count(f"{self.name}:{self.description.removesuffix('.')}")
+        return function + name + _by_rule(self.schema or {}, count)
 
-    def by_rule(self, count: Count, function: int) -> int:
-        """Return the tokens of a regular tool by OpenAI's rule; for what is nested, it is used again."""
-        units = function + count(f"{self.name}:{self.description.removesuffix('.')}")
-        return units + _by_rule(self.schema or {}, count)
-
-    def by_json(self, count: Count, around: int, provider: str) -> int:
+    def _by_json(self, count: Count, around: int, provider: str) -> int:
         """Return the tokens of the definition as the JSON that a provider's models are shown."""
         text = json_of(self.raw, self.place)
         if provider not in _COMPACT:
@@ -233,12 +229,12 @@ class _Tool:
 
 
 def _only(fields: Mapping[str, Any], known: set[str]) -> bool:
-    """Return whether there are no other fields, and `type`, which the rule does not count, is no text to hide in."""
+    """Return whether there are no other fields, and `type`, which the rule does not count, is short."""
     return fields.keys() <= known and len(str(fields.get("type"))) <= LABEL
 
 
 def _by_rule(node: Mapping[str, Any], count: Count) -> int:
-    """Return the tokens of the properties, the items and the choices of a regular schema."""
+    """Return the tokens of the properties, items and enums of a regular schema."""
     properties, units = node.get("properties", {}), 0
     inner = {**properties, "": node["items"]} if "items" in node else properties
     units += _PROPERTIES * bool(inner)
@@ -251,7 +247,7 @@ def _by_rule(node: Mapping[str, Any], count: Count) -> int:
 
 
 def _is_regular(node: Any, *, root: bool = False, levels: int = _MOST_LEVELS) -> bool:
-    """Return whether a schema has only objects, lists, plain types with descriptions, and texts to choose from."""
+    """Return whether a schema has only objects, lists, plain types with descriptions, and enums of strings."""
     if not levels or not isinstance(node, Mapping) or not _only(node, _KNOWN | ({"$schema"} if root else set())):
         return False
     properties, needed, choices = (
@@ -277,7 +273,7 @@ def _is_regular(node: Any, *, root: bool = False, levels: int = _MOST_LEVELS) ->
 
 
 def _referred(schema: Mapping[str, Any], count: Count, place: str) -> int:
-    """Return the tokens of the definitions of a schema, once for each reference, since a provider may unfold them."""
+    """Return the tokens of the definitions of a schema, once per reference, since a provider may expand references."""
     named = (schema.get(key) for key in _DEFINED)
     defined = {name: node for each in named if isinstance(each, Mapping) for name, node in each.items()}
     units: dict[str, int] = {}
@@ -286,9 +282,9 @@ def _referred(schema: Mapping[str, Any], count: Count, place: str) -> int:
         if level > _MOST_LEVELS:
             raise InvalidValue(place, name, f"a tool with at most {_MOST_LEVELS} definitions in a chain")
         if name not in units and name in defined:
-            units[name] = 0  # A definition inside itself is not unfolded again.
+            units[name] = 0  # A definition inside itself is not expanded again.
             inner = sum(add(other, level + 1) for other in _references(defined[name]))
-            units[name] = min(_MOST_UNITS, inner + count(json_of(defined[name], place)))
+            units[name] = inner + count(json_of(defined[name], place))
         return units.get(name, 0)
 
     rest = {key: each for key, each in schema.items() if key not in _DEFINED} if defined else None
@@ -296,7 +292,7 @@ def _referred(schema: Mapping[str, Any], count: Count, place: str) -> int:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Yield the name of each definition that a schema refers to, as often as it does."""
+    """Yield the names of the definitions that a schema refers to, with repetitions."""
     waiting = [value]
     while waiting:
         each = waiting.pop()

@@ -1,7 +1,7 @@
 """Meters without a vocabulary: characters, and the rules of thumb that divide by four.
 
-Characters are exact. The others estimate tokens: on JSON, base64 and scripts without spaces they are wrong by factors,
-so they serve to reproduce a figure, not to stay within a window. Their upper bound is that of an unknown model.
+Characters are exact. The others estimate tokens. On JSON, base64 and scripts without spaces they are off by a factor of
+several, so use them to reproduce a figure, not to stay within a window. Their upper bound is that of an unknown model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Quarters(BaseMeter):
         self._plus = plus
 
     def measure(self, text: str) -> int:
-        """Return a quarter of the size, plus the constant unless the text is empty."""
+        """Return a quarter of the size plus the constant, or 0 for an empty text."""
         size = self._size(text)
         return size // 4 + self._plus if size else 0
 
@@ -55,7 +55,7 @@ class Quarters(BaseMeter):
         return (self._size(text) + 3) // 4 if not self._plus else self.measure(text)
 
     def upper_load(self, text: str) -> int:
-        """Return the upper bound for an unknown model: no number of quarters bounds the tokens of a text."""
+        """Return the upper bound for an unknown model: no multiple of a quarter of the size bounds the tokens."""
         return max(self.load(text), _unknown_model().upper_load(text))
 
     def _size(self, text: str) -> int:

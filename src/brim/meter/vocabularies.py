@@ -1,7 +1,7 @@
 """Meters for the known vocabularies, each with the first of several engines that works.
 
-A tokenizer that crashes must not fail the request, so any exception of an engine, panics included, moves the vocabulary
-to its next engine, and the name and `exact` show it.
+A tokenizer that crashes must not fail the request. After any exception of an engine, including a panic, the vocabulary
+uses its next engine, and its name and `exact` show it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,12 @@ from brim.meter.engines import (
     Engine,
     FileEngine,
     SplintrEngine,
-    TiktokenEngine,
     ToktokEngine,
 )
 from brim.meter.grapheme import boundary_before
 
-_STEPS = 8
-"""Graphemes that are taken from the end of an engine's own cut before the cut is searched for."""
 _WORST = 11
-"""The worst observed error of an estimate from character classes, in quarters of the count."""
+"""The worst observed undercount of an estimate from character classes: the count was 11 quarters of the estimate."""
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -64,12 +61,12 @@ VOCABULARIES: dict[str, tuple[int, ...]] = {
     "phi4": (10, 23, 39, 20, 19, 10),
     "olmo2": (10, 23, 39, 20, 19, 10),
 }
-"""The vocabularies by name, with the tokens that each probe takes: an engine that counts otherwise is not used.
+"""The vocabularies by name, with the tokens of each probe: an engine with other counts is not used.
 
-A second library counts the same for o200k, harmony and cl100k (toktok and splintr), llama3, phi4, olmo2 and mistral_v3
-(tiktoken with their ranks), qwen3 (quicktok), mistral_v1 and mistral_v2 (sentencepiece) and deepseek_v3
-(tokenizers). llama2, gemma3 and gemma4 agree with the 45 texts that llama.cpp tests itself by. For gemma2,
-codellama, glm4 and both kimi there was no second library: the numbers only detect a change."""
+A second library confirmed the counts for o200k, harmony and cl100k (toktok and splintr), llama3, phi4, olmo2 and
+mistral_v3 (tiktoken with their ranks), qwen3 (quicktok), mistral_v1 and mistral_v2 (sentencepiece) and deepseek_v3
+(tokenizers). llama2, gemma3 and gemma4 agree with the 45 test texts of llama.cpp. For gemma2, codellama, glm4 and both
+kimi no second library was found: the numbers only detect a change."""
 
 _SAME = {"o200k_harmony": "o200k_base"}
 """Vocabularies that differ only in their special tokens, which ordinary text never contains."""
@@ -77,7 +74,7 @@ _TOKTOK = ("o200k_base", "cl100k_base", "qwen3.5")
 _NO_SPLINTR = ("qwen3.5",)
 
 CLASSES = "character classes"
-"""The vocabulary of no model: an estimate from character classes, which needs no library."""
+"""Not the vocabulary of any model: an estimate from character classes, which needs no library."""
 BUILT_IN = (*_TOKTOK, *_SAME)
 """The vocabularies that the core dependencies count exactly."""
 
@@ -131,24 +128,20 @@ class Vocabulary(BaseMeter):
                         self._failures.append(f"{engine.name} failed with {type(error).__name__}")
 
     def _within(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return the longest prefix or suffix found; a prefix starts from the engine's own cut, if it has one."""
+        """Return the longest prefix or suffix found: the engine's own cut of a prefix if it is within the limit."""
         prefix = None if at_end else getattr(self._working(), "prefix", None)
-        end = -1
         try:
-            end = -1 if prefix is None else prefix(text, limit)
+            head = None if prefix is None else text[: boundary_before(text, prefix(text, limit))]
         except _STOPS:
             raise
         except BaseException:
-            pass  # The search counts, and so moves on to another engine if this one cannot.
-        for _ in range(_STEPS if end >= 0 else 0):
-            end = boundary_before(text, end)
-            if self.measure(text[:end]) <= limit:
-                return text[:end]
-            end -= 1
+            head = None  # The search counts, which selects the next engine if this one fails.
+        if head is not None and self.measure(head) <= limit:
+            return head
         return super()._within(text, limit, at_end=at_end)
 
     def _working(self) -> Engine:
-        """Return the current engine, after loading and checking the next one if there is none."""
+        """Return the current engine; if there is none, load and check the next one."""
         engine = self._engine
         if engine is not None:
             return engine
@@ -193,7 +186,7 @@ def vocabulary(name: str) -> Vocabulary:
         return vocabulary(_SAME[name])
     engines: list[tuple[str, Callable[[], Engine]]] = []
     if name in _TOKTOK:
-        engines += [("toktok", partial(ToktokEngine, name)), ("tiktoken", partial(TiktokenEngine, name))]
+        engines.append(("toktok", partial(ToktokEngine, name)))
     if name in VOCABULARIES and name not in _NO_SPLINTR:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append((CLASSES, ClassesEngine))
@@ -242,10 +235,10 @@ _FAMILIES = {
     "qwen3-coder": "qwen3",
     "qwen3.5": "qwen3.5",
 }
-"""The vocabulary of each family; all sizes of a family share it."""
+"""The vocabulary of each model family in Ollama; all sizes of a family share it."""
 
 
 def family_vocabulary(name: str) -> str | None:
-    """Return the vocabulary of a name such as `gemma3:4b`; `None` if it is no name of Ollama that is known."""
+    """Return the vocabulary of an Ollama name such as `gemma3:4b`; `None` if the family is unknown."""
     family, colon, tag = name.casefold().partition(":")
     return _FAMILIES.get(family) if colon and tag else None

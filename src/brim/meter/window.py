@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _WARN_OF_BUDGET = Fraction(85, 100)
 """The share of the budget above which prompts were observed to fail."""
-_ANSWER_SHARE, _ANSWER_MOST = 8, 4_096
-"""Tokens reserved for an answer of unknown length: one part in so many of the window, and their maximum."""
+_ANSWER = 4_096
+"""Maximum tokens that are reserved for an answer of unknown length; windows under 32,768 reserve an eighth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Window:
     cap: float | str | None = None
     """The maximum share of the window to use: 0.2 or "20%"."""
     warn: float | str | None = None
-    """The share of the window from which to warn; without it, 85 % of the budget."""
+    """The share of the window above which to warn; by default 85 % of the budget."""
     limit: int | None = None
     """An absolute limit on the input, such as the model's maximum input."""
 
@@ -57,7 +57,7 @@ class Window:
     ) -> Window:
         """Return the window of a model of the catalogue; its maximum input limits the budget too.
 
-        Without a `reserve`, an eighth of the window is left for the answer, 4,096 tokens at most.
+        The default `reserve` is an eighth of the window, at most 4,096 tokens.
 
         Raises:
             UnknownName: the catalogue has no such model.
@@ -70,8 +70,8 @@ class Window:
         if size is None:
             raise InvalidValue("model", model, "one whose window is known: declare it in brim.models.yaml")
         limits = [bound for bound in (limit, known.max_input) if bound is not None and bound < size]
-        kept = answer_room(size) if reserve is None else reserve
-        return cls(size, reserve=kept, cap=cap, warn=warn, limit=min(limits, default=None))
+        reserve = answer_room(size) if reserve is None else reserve
+        return cls(size, reserve=reserve, cap=cap, warn=warn, limit=min(limits, default=None))
 
     @property
     def budget(self) -> int:
@@ -85,7 +85,7 @@ class Window:
 
     @property
     def warning(self) -> int:
-        """The number of tokens from which to warn."""
+        """Tokens above which to warn."""
         if self.warn is None:
             return part_of(_WARN_OF_BUDGET, self.budget)
         return part_of(fraction("Window warn", self.warn), self.size)
@@ -93,7 +93,7 @@ class Window:
 
 def answer_room(size: int) -> int:
     """Return the tokens to reserve for an answer of unknown length."""
-    return min(size // _ANSWER_SHARE, _ANSWER_MOST)
+    return min(size // 8, _ANSWER)
 
 
 def budget_of(budget: object, model: str | None = None) -> int:

@@ -1,8 +1,8 @@
-"""Split a text into the terms by which it can be found again.
+"""Split a text into search terms.
 
-The same rules apply to prose, identifiers and paths, in any script: accents are folded, names such as `load_file` or
-`loadFile` are found whole and by their parts, scripts without spaces give pairs of characters. English words lose their
-endings, so that a question about painting finds "painted". Common words are left out.
+The same rules apply to prose, identifiers and paths, in any script: accents are removed, names such as `load_file` or
+`loadFile` are found whole and by their parts, scripts without spaces are split into pairs of characters. English words
+are stemmed, so that a question about painting finds "painted". Common words are left out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 _LONGEST = 64
-"""Characters of the longest term. A longer run is an encoded file or the like, not a word."""
+"""Characters of the longest term. A longer run is not a word but, for example, an encoded file."""
 
 _MARKS = (
     r"\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963"
@@ -32,7 +32,7 @@ _UNSPACED = re.compile(
 """Scripts without spaces, and Korean, whose words end in particles."""
 
 _VOICING = "\u3099\u309a"
-"""Japanese marks that make another letter, so they are not accents."""
+"""Japanese marks that are part of a letter, not accents."""
 
 _COMMON_WORDS = """
 a an the this that these those and or but nor if then than so as of at by for with about into through to from in on off
@@ -43,7 +43,7 @@ more most other such own same dont didnt doesnt isnt wasnt werent arent hasnt ha
 shouldnt
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
-"""English words without a topic. Other languages rely on term frequency alone."""
+"""English stop words. Other languages rely on term frequency alone."""
 
 _CLITICS = frozenset(["s", "d", "m", "re", "ve", "ll"])
 """English endings after an apostrophe."""
@@ -52,7 +52,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in their order, each as often as it occurs."""
+    """Return the terms of a text in order, with repetitions."""
     found: list[str] = []
     for run in _RUN.findall(text):
         found += _known(run) if len(run) <= _LONGEST else _terms(run)
@@ -83,7 +83,7 @@ def stem(word: str) -> str:
 
 
 def _terms(run: str) -> tuple[str, ...]:
-    """Return the terms of a run: its parts, and the run itself if it has several."""
+    """Return the terms of a run: its parts, and if it has several, the run itself."""
     if not run.isascii():
         run = _folded(run)
     found: list[str] = []
@@ -106,14 +106,14 @@ _known = lru_cache(maxsize=1 << 16)(_terms)
 
 
 def _word(word: str) -> Iterator[str]:
-    """Yield the stem of a word, unless it is a common word; an elision gives two words."""
-    for part in _parted(word) if "'" in word or "’" in word else [word]:
+    """Yield the stem of a word, or of its parts between apostrophes, without common words."""
+    for part in _split_at_apostrophes(word) if "'" in word or "’" in word else [word]:
         if part not in _COMMON:
             yield stem(part) if part.isascii() and part.isalpha() else part
 
 
-def _parted(word: str) -> list[str]:
-    """Return the parts between apostrophes: "she'll" is she, "don't" is dont, "l'amour" is l and amour."""
+def _split_at_apostrophes(word: str) -> list[str]:
+    """Return the parts of a word: "she'll" is she, "don't" is dont, "l'amour" is l and amour."""
     head, *tails = word.replace("’", "'").split("'")
     if tails == ["t"]:
         return [head + "t"]
@@ -121,7 +121,7 @@ def _parted(word: str) -> list[str]:
 
 
 def _folded(run: str) -> str:
-    """Return a run without its accents, and with its compatibility forms replaced."""
+    """Return a run without accents and with compatibility forms replaced."""
     split = unicodedata.normalize("NFKD", run)
     kept = "".join(sign for sign in split if not unicodedata.combining(sign) or sign in _VOICING)
     return unicodedata.normalize("NFC", kept)

@@ -1,7 +1,7 @@
 """The input of a fit, so that the fit can be run again: of sections, of messages, or of a request with both.
 
-A replay of messages needs the messages themselves: which turns another budget would keep does not follow from their
-sizes. Values that JSON cannot represent, such as the caller's functions, stay in memory; the JSON has their names.
+A replay of messages needs the messages themselves: their sizes do not determine which turns another budget would keep.
+Values that JSON cannot represent, such as the caller's functions, stay in memory; the JSON has their names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.receipts.section import Section
 from brim.wire.base import jsonable
 
 _FREE = ("messages", "tools", "system", "fields")
-"""Fields with any JSON of the caller's."""
+"""Fields that contain arbitrary JSON of the caller."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,9 +33,9 @@ class Capture:
     options: Mapping[str, Any]
     """The other arguments of the fit that are plain values, by name."""
     sections: tuple[Section, ...] = ()
-    """The sections of a prompt; of a request, those of the system prompt and then those of the user's message."""
+    """The sections of a prompt; for a request, those of the system prompt and then those of the user's message."""
     leading: int | None = None
-    """For a request, how many of the sections are the system prompt's."""
+    """For a request, the number of sections of the system prompt."""
     messages: tuple[Any, ...] | None = None
     """The caller's own objects; `None` for a fit of sections."""
     tools: Sequence[Any] | None = None
@@ -46,13 +46,13 @@ class Capture:
     stable: Mapping[str, Any] | None = None
     """The settings of stable mode, by name; `None` in any other mode."""
     summaries: Mapping[str, str] = field(default_factory=dict)
-    """The summaries of sections that were written, by their source text."""
+    """The summaries of sections, by their source text."""
     functions: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """The functions of the caller, by the name of the argument; `None` for one that was read from JSON."""
+    """The caller's functions, by the name of the argument; `None` if the capture was read from JSON."""
     measure: Any = field(default=None, repr=False, compare=False)
     """The meter itself, which is not part of the JSON."""
     held: Any = field(default=None, repr=False, compare=False)
-    """The cut that stable mode held before the fit, which is not part of the JSON."""
+    """The cut that stable mode held before the fit; it is not part of the JSON."""
 
     @property
     def kind(self) -> Literal["sections", "messages", "request"]:
@@ -99,7 +99,7 @@ class Capture:
         return cls(**row | {"functions": dict.fromkeys(values.get("functions", ()))})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A function that cannot be pickled is left out by its name, as in the JSON.
+        # A function that cannot be pickled becomes `None`, as after JSON.
         functions = {name: each if picklable(each) else None for name, each in self.functions.items()}
         measure = self.measure if picklable(self.measure) else None
         values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
@@ -111,7 +111,7 @@ def _restored(values: Mapping[str, Any]) -> Capture:
 
 
 def _check(place: str, values: Any) -> None:
-    """Check all but the content of messages and the values of options, which the fit checks itself."""
+    """Check everything except the content of messages and the values of options, which the fit checks."""
     check(place, values, "capture")
     for key in _FREE:
         if is_deep(values.get(key)):
@@ -128,7 +128,7 @@ def _row(section: Section) -> dict[str, Any]:
 
 
 def _copied(value: Any, place: str) -> Any:
-    """Return a value as it comes back from JSON: an object of a client library is the mapping of its fields."""
+    """Return a value after a round trip through JSON; an object of a client library becomes a mapping of its fields."""
     try:
         return json.loads(json.dumps(jsonable(value)))
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""The record of one fit: what every part wanted, got and used, and why.
+"""The record of one fit: what every part wanted, was granted and used, and why.
 
-A receipt contains hashes, not texts, unless the fit captured them; with the texts it can be run again, byte for byte or
-at another budget. The JSON is versioned and described by `receipt.schema.json`.
+A receipt contains hashes, not texts, unless the fit captured them; with the texts the fit can be replayed, byte for
+byte or at another budget. The JSON is versioned and described by `receipt.schema.json`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BREAKS = str.maketrans("\r\n\t", "   ")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextTable:
-    """Rows of texts under their heads, with a line above."""
+    """A table of texts with a title and column heads."""
 
     title: str
     heads: Sequence[str]
@@ -86,7 +86,7 @@ STATES: tuple[str, ...] = get_args(State)
 """The states of a part."""
 
 _MOST_DIGITS = 300
-"""Digits of a number in JSON: more than any count has, few enough that a share can always be computed."""
+"""Maximum digits of a number in JSON: more than any count has, and few enough to compute shares with."""
 
 _MOST_BYTES = 500_000_000
 """Bytes of a receipt in a file."""
@@ -95,7 +95,7 @@ _HANDLES: Memo[str] = Memo()
 
 _NUMBERS = ("size", "granted", "used")
 _MOST_ROWS, _FIRST_ROWS = 60, 10
-"""Parts in a table, and how many of them from the start if there are more: a history may have thousands of turns."""
+"""Maximum rows of a table, and how many of these are the first parts: a history may have thousands of turns."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 
 _PRESENT = ("whole", "form", "cut", "summarised")
@@ -119,7 +119,7 @@ class Entry:
 
 
 class Part(NamedTuple):
-    """The outcome of one section, of one turn of a history, or of the tools of a request."""
+    """The outcome of one section, one turn of a history, or the tools of a request."""
 
     name: str
     state: State
@@ -139,19 +139,19 @@ class Part(NamedTuple):
     """The hash of the whole content, by which a store finds it."""
     ceiling: int | None = None
     entry_states: tuple[str, ...] = ()
-    """The state of each entry, in the order given."""
+    """The state of each entry, in their original order."""
     ids: tuple[str | int, ...] = ()
     """The ids of the entries, if they have any."""
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The entries of the section in the order given, each with its state."""
+        """The entries of the section in their original order, each with its state."""
         ids = self.ids or [None] * len(self.entry_states)
         return tuple([Entry(i, *each) for i, each in enumerate(zip(ids, self.entry_states, strict=True))])
 
     @property
     def kept(self) -> tuple[Entry, ...]:
-        """The entries that are in the prompt, whole or shortened, in the order given."""
+        """The entries that are in the prompt, whole or shortened, in their original order."""
         return tuple([entry for entry in self.entries if entry.state != "dropped"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,10 +225,10 @@ class Receipt:
     """Tokens at the start of the prompt in sections that are stable and whole; for messages, those that are identical
     to the last prompt."""
     history: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """For messages: how turns were selected, the note, why a held cut was made `anew` if it was, the provider's
-    `compaction`, the `regret` of the cuts, the repairs, and `context_truncation`. Empty for sections."""
+    """For messages: how turns were selected, the note, why a held cut was made `anew`, the provider's `compaction`, the
+    `regret` of the cuts, the repairs, and `context_truncation`. Empty for sections."""
     stages: tuple[str, ...] = ()
-    """What the stages took before anything else was cut, a sentence each."""
+    """What the stages removed before anything else was cut, one line each."""
     planned: bool = False
     """Whether it was computed from sizes alone, without the texts."""
     version: int = VERSION
@@ -252,29 +252,29 @@ class Receipt:
 
     @property
     def headline(self) -> str:
-        """The fit in one line: what was used of the budget, how it was counted, how many parts are in the prompt."""
-        present, total, repaired, told = sum(part.present for part in self.parts), len(self.parts), "", ""
+        """The fit in one line: tokens used of the budget, how they were counted, how many parts are in the prompt."""
+        present, total, more = sum(part.present for part in self.parts), len(self.parts), ""
         if self.history:
             steps, repairs = self.history["context_truncation"], len(self.history["repairs"])
             present, total = steps["steps_included"], steps["steps_total"]
-            repaired = f", {repairs:,} repaired" if repairs else ""
-            told = f"; {self.history['anew']}" if "anew" in self.history else ""
+            more = f", {repairs:,} repaired" if repairs else ""
+            more += f"; {self.history['anew']}" if "anew" in self.history else ""
             if regret := self.history.get("regret"):
                 calls = "1 call" if regret["calls"] == 1 else f"{regret['calls']:,} calls"
-                told += f"; {calls} made again after a cut, {regret['tokens']:,} {self.unit}"
+                more += f"; {calls} made again after a cut, {regret['tokens']:,} {self.unit}"
         how = "computed from recorded sizes" if self.planned else measured(self.meter, exact=self.exact)
         return (
             f"{self.used:,} of {self.budget:,} {self.unit} ({how}),"
             f" {present:,} of {total:,} {'turn' if self.history else 'section'}{'' if total == 1 else 's'},"
-            f" {len(self.losses):,} shortened or dropped{repaired}{told}"
+            f" {len(self.losses):,} shortened or dropped{more}"
         )
 
     def table(self, most: int | None = _MOST_ROWS) -> str:
-        """Return a table for people, which `print` prints: at most `most` parts, of more the middle is left out."""
+        """Return the table that `print` shows, with at most `most` parts: if there are more, the middle is left out."""
         return self._drawn(most).plain()
 
     def to_markdown(self, most: int | None = _MOST_ROWS) -> str:
-        """Return the receipt as a table in Markdown, of `most` parts as in `table`."""
+        """Return the receipt as a Markdown table with at most `most` parts."""
         return self._drawn(most).markdown()
 
     def _repr_html_(self) -> str:
@@ -310,7 +310,7 @@ class Receipt:
         raise UnknownName(kind, name, [part.name for part in self.parts])
 
     def why(self, name: str) -> str:
-        """Return a sentence with the state of a part, and why.
+        """Return a sentence with the state of a part and the reason.
 
         Raises:
             UnknownName: there is no such part.
@@ -332,7 +332,7 @@ class Receipt:
         )
 
     def event(self, agent: str | None = None, **extra: Any) -> dict[str, Any]:
-        """Return the fields of a `prompt_assembled` event; every section is in exactly one of the lists."""
+        """Return the fields of a `prompt_assembled` event; each section is in exactly one of the lists."""
         return {
             "event": "prompt_assembled",
             "agent": agent,
@@ -345,7 +345,7 @@ class Receipt:
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Like the JSON, a pickle holds the texts of the fit only if they were captured.
+        # Like the JSON, a pickle contains the texts of the fit only if they were captured.
         values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
         return _restored, (values | {"capture": self.capture if self.captured else None},)
 
@@ -381,7 +381,7 @@ class Receipt:
             raise InvalidType("receipt", values, "the JSON object that to_json wrote")
         if values["version"] != VERSION:
             raise InvalidValue("receipt version", values["version"], f"{VERSION}, which this release of brim reads")
-        capture = values.get("capture")  # It is checked by itself.
+        capture = values.get("capture")  # `Capture.from_dict` checks it.
         row: dict[str, Any] = {key: None if key == "capture" else value for key, value in values.items()}
         check("receipt", row)
         del row["truncated"]

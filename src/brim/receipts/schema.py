@@ -1,7 +1,7 @@
-"""Check JSON from outside against the schema that describes it.
+"""Check JSON of receipts against their published schema.
 
-The schema is the only place that says what a receipt may contain, to us and to other programs alike. The checker knows
-the keywords of JSON Schema that our schema uses, so that reading a receipt needs no library at run time.
+The schema is the only place that says what a receipt may contain, for brim and for other programs. The checker knows
+the keywords of JSON Schema that it uses, so that reading a receipt needs no library at run time.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "integer": (int, "a whole number"),
     "null": (type(None), "null"),
 }
-"""The kinds of values by their Python types; `bool` stands first, since it is an `int` to Python."""
+"""The kinds of values by their Python types; `bool` comes first, since it is a subclass of `int`."""
 _USUAL = {dict: "object", list: "array", str: "string", int: "integer", bool: "boolean", type(None): "null"}
-"""The types that JSON is read as: a receipt may have thousands of parts, and each value is looked up here."""
+"""The types that a JSON parser returns: looking them up is faster, and a receipt may have thousands of parts."""
 
 
 @cache
@@ -42,7 +42,7 @@ def check(place: str, value: Any, part: str | None = None) -> None:
     """Check `value` against the schema, or against one part of its `$defs`.
 
     Raises:
-        InvalidValue: it is invalid; the message has the path to the value that is wrong.
+        InvalidValue: it is invalid; the message has the path of the wrong value.
     """
     shared = schema()["$defs"]
     _check(place, value, shared[part] if part else schema(), shared)
@@ -52,7 +52,7 @@ def _check(place: str, value: Any, rule: Rule, shared: Rule) -> None:
     if "$ref" in rule:
         rule = shared[rule["$ref"].rpartition("/")[2]]
     kind = _kind(value)
-    if "anyOf" in rule:  # Our schema has it for "null, or else": the first of the right kind, or the last.
+    if "anyOf" in rule:  # Our schema uses it only for "null or ...": take the first of the right kind, or the last.
         rule = next((each for each in rule["anyOf"] if kind in _kinds(each)), rule["anyOf"][-1])
         return _check(place, value, rule, shared)
     kinds = _kinds(rule)
@@ -82,7 +82,7 @@ def _check_object(place: str, value: Mapping[str, Any], rule: Rule, shared: Rule
     for key, item in value.items():
         if other is False and key not in known:
             check_choice(f"{place}: a key", key, list(known))
-        if inner := known.get(key, other):  # An empty rule accepts anything, however deep.
+        if inner := known.get(key, other):  # An empty rule accepts anything.
             _check(f"{place}.{key}", item, inner, shared)
 
 
@@ -92,6 +92,6 @@ def _kinds(rule: Rule) -> Sequence[str]:
 
 
 def _kind(value: object) -> str | None:
-    """Return the kind of a value, `None` for one that no rule names."""
+    """Return the kind of a value, or `None` if no rule names it."""
     known = _USUAL.get(type(value))
     return known or next((kind for kind, (type_, _) in _KINDS.items() if isinstance(value, type_)), None)

@@ -49,7 +49,7 @@ _PRIORITIES = ", ".join(_RANKS) + " or a whole number"
 
 
 class _Derived:
-    """Room for what is made of a section once: its text, and the order of its entries. Neither is a field."""
+    """Slots for values that are computed once: the text of a section, and the order of its entries."""
 
     __slots__ = ("_order", "_text")
     _text: str
@@ -62,27 +62,27 @@ class Section(_Derived):
 
     name: str
     content: str | Sequence[str]
-    """A text, or entries (lessons, memories, steps) that are kept or dropped whole; one with more than half of what the
-    section gets is shortened if it does not fit."""
+    """A text, or entries (lessons, memories, steps) that are kept or dropped whole; an entry that would take more than
+    half of the section's tokens is shortened if it does not fit."""
     priority: PriorityName | int = "medium"
     """`required`, `high`, `medium`, `low`, or a whole number: the lower, the more essential."""
     required: bool = False
-    """Whether it must be present: whole, or if it has a floor, cut down to that at most."""
+    """Whether it must be present: whole, or with a floor, cut down to that floor at most."""
     floor: Amount = 0
-    """The least that is useful: tokens, or a share of the budget ("20%"). It is dropped if it would get less."""
+    """The minimum that is useful: tokens, or a share of the budget ("20%"). With less, the section is dropped."""
     ceiling: Amount | None = None
-    """The most that it gets: tokens, or a share of the budget."""
+    """Its maximum: tokens, or a share of the budget."""
     keep: KeepName | Shortens = "head"
-    """What is kept when it is cut: a name, or an object with a `truncate` method."""
+    """What to keep when it is cut: a name, or an object with a `truncate` method."""
     overflow: OverflowAction = "truncate"
-    """What happens when it does not fit its grant: `truncate`, `summarise`, or `drop`, which cuts it to its ceiling but
-    not further."""
+    """What to do if it exceeds its grant: `truncate`, `summarise`, or `drop`, which cuts it to its ceiling but not
+    further."""
     forms: Sequence[str] = ()
     """Shorter forms of the content. The largest that fits is used before anything is cut."""
     weight: float = 1
     """Its weight in fair shares among sections of the same priority."""
     stable: bool = False
-    """Whether its text should stay the same from prompt to prompt: it is used whole or in a form, never cut."""
+    """Whether its text should stay the same in all prompts: it is used whole or in a form, never cut."""
     enabled: bool = True
     """A section that is not enabled uses nothing."""
     marker: str | None = None
@@ -90,12 +90,12 @@ class Section(_Derived):
     joiner: str = "\n"
     """The text between entries."""
     most: int | None = None
-    """At most this many entries, from the side that `keep` keeps; those of a text are its lines. The choice is made
-    before anything is counted. The rest of a list is not reported as a loss, the rest of a text is."""
+    """Use at most this many entries, from the side that `keep` keeps; the entries of a text are its lines. They are
+    chosen before anything is counted. The rest of a list is not reported as a loss, the rest of a text is."""
     scores: Sequence[float] | None = None
-    """How good each entry is: with `best`, those of the highest scores are kept, in the order given."""
+    """The score of each entry: with `best`, the entries with the highest scores are kept, in their original order."""
     ids: Sequence[str | int] | None = None
-    """The name of each entry, by which the receipt reports it."""
+    """The id of each entry, for the receipt."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -142,8 +142,8 @@ class Section(_Derived):
             if isinstance(values, str | bytes) or not isinstance(values, Sequence):
                 raise InvalidType(f"{where}: {name}", values, "a list, one for each entry")
             if isinstance(self.content, str) or len(values) != len(self.content):
-                one = "left out where the content is one text"
-                needed = one if isinstance(self.content, str) else f"{len(self.content):,}, one for each entry"
+                needed = f"a list of {len(self.content):,}, one for each entry"
+                needed = "omitted if the content is a single text" if isinstance(self.content, str) else needed
                 raise InvalidValue(f"{where}: {name}", f"a list of {len(values):,}", needed)
             for i, value in enumerate(values):
                 if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
@@ -171,12 +171,12 @@ class Section(_Derived):
 
     @property
     def keeps_end(self) -> bool:
-        """Whether its end is kept when it is cut."""
+        """Whether cuts keep its end."""
         return self.keep in ("tail", "newest")
 
     @property
     def entry_order(self) -> Sequence[int]:
-        """The indexes of its entries in the order in which they are kept."""
+        """The indexes of its entries, the first to keep first."""
         if self.keeps_end:
             return range(len(self.content) - 1, -1, -1)
         if self.scores is None:
@@ -196,7 +196,7 @@ class Section(_Derived):
 
     @property
     def chosen(self) -> str | Sequence[str]:
-        """The content, or as much of it as `most` allows."""
+        """The content, or the part of it that `most` allows."""
         if self.most is None:
             return self.content
         if not isinstance(self.content, str):
@@ -209,7 +209,7 @@ class Section(_Derived):
 
     @property
     def text(self) -> str:
-        """The chosen content as one text, the same object each time: its hash is known then."""
+        """The chosen content as one text; always the same object, so that Python caches its hash."""
         try:
             return self._text
         except AttributeError:
@@ -224,7 +224,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
-    """Return texts as a tuple, so that later changes to their list have no effect; a generator is read once."""
+    """Return texts as a tuple, so that later changes to a list have no effect; a generator is read once."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping | Set):
         raise InvalidType(place, value, expected + _hint(value))
     texts = tuple(value)
@@ -235,7 +235,7 @@ def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
 
 
 def _hint(value: object) -> str:
-    """Return how a value becomes a text, in brackets; empty if that is plain."""
+    """Return a hint in brackets on how to convert a value to a text, or an empty string."""
     if isinstance(value, bytes | bytearray):
         return " (decode it)"
     if isinstance(value, PurePath):
@@ -246,11 +246,11 @@ def _hint(value: object) -> str:
 
 
 def text_entries(text: str) -> list[str]:
-    """Return the entries of a text, of which each may have several lines; joined by line breaks they are the text.
+    """Return the entries of a text, each of one or more lines; joined by line breaks they are the text.
 
     A list of lessons or memories is often passed as one text. If its first line begins with a label ("Attempt 3:",
-    "- ", "2. ", "[09:30] "), an entry begins at each line with a label of that kind; if not, each line is an entry. A
-    blank line belongs to the entry before it.
+    "- ", "2. ", "[09:30] "), an entry begins at each line with a label of the same kind. Otherwise each line is an
+    entry. A blank line belongs to the entry before it.
     """
     entries: list[list[str]] = []
     kind: str | None = None

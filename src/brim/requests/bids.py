@@ -1,7 +1,7 @@
-"""The history and the tools of a request as bidders for its budget: what always stays, the other turns, the tools.
+"""The history and the tools of a request as bidders: the turns that always stay, the other turns, the tools.
 
-The first is required, the second has the priority of the history. Both end in one fit of the history, within the sum of
-their grants, so the rules of a history are those of `fit_messages`. Tools bid only if not all of them have to stay.
+The first is required, the second has the priority of the history. Both are one fit of the history, within the sum of
+their grants, so the rules are those of `fit_messages`. Tools bid only if some of them may be left out.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ from brim.history.options import Options
 from brim.requests.request import RequestTerms
 from brim.requests.tool_relevance import OfferedTools
 from brim.sections.allocation import Claim
-from brim.sections.course import Proposal, Proposals
-
-_TRIES = 3
-"""Fits of the history before all tools that it ever calls are paid for."""
+from brim.sections.bidding import Proposal, Proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +28,12 @@ class TurnsProposal(Proposal):
     fit: HistoryFit | None = None
     called: frozenset[int] = frozenset()
     offer: int = 0
-    """Tokens that they could have used, without those that always stay."""
+    """Tokens that they could have used, without those of the turns that always stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsProposal(Proposal):
-    """Tools that are offered for their relevance."""
+    """Tools that were chosen by relevance."""
 
     chosen: frozenset[int] = frozenset()
 
@@ -48,13 +45,13 @@ class Bids:
     history: History
     options: Options
     extra: Mapping[str, int]
-    """Tokens besides the messages that count as the history's: tools that all stay, the framing of the reply."""
+    """Other tokens that count as the history's: tools if all stay, the framing of the reply."""
     terms: RequestTerms
     budget: int
     tools: OfferedTools | None = None
-    """The tools, if not all of them stay."""
+    """The tools, if some may be left out."""
     alone: bool = False
-    """Whether nothing else shares the budget: then it is a fit of messages."""
+    """Whether nothing else shares the budget, as in `fit_messages`."""
     fixed: int = field(init=False)
     """Tokens of the leading system messages and of `extra`."""
     total: int = field(init=False)
@@ -64,14 +61,14 @@ class Bids:
     always: list[int] = field(init=False)
     """The turns that always stay."""
     ceiling: int | None = field(init=False, default=None)
-    """The most tokens of the turns."""
+    """The maximum tokens of the turns."""
     tools_of_pinned: frozenset[int] = field(init=False, default=frozenset())
-    """The tools that what always stays calls."""
+    """The tools that are called by the turns that always stay."""
     pinned: PinnedTurns = field(init=False)
     others: OtherTurns = field(init=False)
     offered: ToolsBidder = field(init=False)
-    made: dict[tuple[int, frozenset[int]], TurnsProposal] = field(init=False, default_factory=dict)
-    """The fits so far, by their room and the tools that are paid for."""
+    fits: dict[tuple[int, frozenset[int]], TurnsProposal] = field(init=False, default_factory=dict)
+    """The fits so far, by their room and the tools that are already paid for."""
 
     def __post_init__(self) -> None:
         system = self.history.turns.fixed
@@ -80,8 +77,7 @@ class Bids:
         if self.terms.history_ceiling is not None:
             ceiling = of_budget(units_or_share("history_ceiling", self.terms.history_ceiling), self.budget)
             self.ceiling = max(0, int(ceiling) - system)
-        if self.tools is not None:
-            self.tools_of_pinned = self.tools.indexes(self.history.called(self.always))
+        self.tools_of_pinned = self._called(self.always)
         self.pinned, self.others = PinnedTurns(self), OtherTurns(self, self.terms.history_rank)
         self.offered = ToolsBidder(self, self.terms.tools_rank)
 
@@ -92,7 +88,7 @@ class Bids:
 
     @property
     def floor(self) -> int | Fraction:
-        """Tokens of turns that are reserved besides those that always stay."""
+        """Tokens that are reserved for turns, besides those that always stay."""
         if not self.terms.history_floor:
             return 0
         floor = of_budget(units_or_share("history_floor", self.terms.history_floor), self.budget)
@@ -100,19 +96,16 @@ class Bids:
 
     @property
     def pinned_tools(self) -> int:
-        """Tokens of the tools that are called by what always stays."""
+        """Tokens of the tools that are called by the turns that always stay."""
         return 0 if self.tools is None else self.tools.cost(self.tools_of_pinned)
 
     @property
     def calls(self) -> int:
         """Tokens of the tools that only the other turns call."""
-        if self.tools is None:
-            return 0
-        called = self.tools.indexes(self.history.called(range(len(self.history.turns.starts))))
-        return self.tools.cost(called - self.tools_of_pinned)
+        return self._cost(self._called(range(len(self.history.turns.starts))))
 
     def least(self) -> int:
-        """Return the fewest tokens that what always stays can be cut to."""
+        """Return the minimum tokens of the turns that always stay, after cuts."""
         try:
             self._plan(self.fixed)
         except DoesNotFit as error:
@@ -120,14 +113,14 @@ class Bids:
         return 1
 
     def room(self, proposals: Proposals) -> int:
-        """Return the tokens that what always stays has of the budget, without the tools that it calls."""
+        """Return the tokens granted to the turns that always stay, without the tools that they call."""
         return proposals[self.pinned].load - self.pinned_tools if self.pinned in proposals else 0
 
     def kept(self, proposals: Proposals) -> TurnsProposal:
-        """Return what is sent of the history: what the other turns propose, or what always stays.
+        """Return the turns that are sent: those of the other turns' proposal, or only those that always stay.
 
         Raises:
-            DoesNotFit: what always stays is bigger than its proposal.
+            DoesNotFit: the turns that always stay exceed their grant.
         """
         for bidder in (self.others, self.pinned):
             proposal = proposals.get(bidder)
@@ -135,8 +128,8 @@ class Bids:
                 return proposal
         return self.within(self.room(proposals), proposals)
 
-    def all_of_it(self, budget: int) -> TurnsProposal:
-        """Return the proposal that keeps the whole history, for which there is room."""
+    def whole(self, budget: int) -> TurnsProposal:
+        """Return the proposal that keeps the whole history, which must fit the budget."""
         fit = self.history.plan(budget, self.extra, self.options, self.history.stable)
         return TurnsProposal(self.total, self.total, fit=fit, offer=self.total)
 
@@ -146,7 +139,7 @@ class Bids:
         return self.room(proposals) + (others.offer if isinstance(others, TurnsProposal) else 0)
 
     def chosen(self, proposals: Proposals) -> frozenset[int]:
-        """Return the tools that are offered for their relevance."""
+        """Return the tools that were chosen by relevance."""
         proposal = proposals.get(self.offered)
         return proposal.chosen if isinstance(proposal, ToolsProposal) else frozenset()
 
@@ -155,36 +148,38 @@ class Bids:
         return self.tools_of_pinned | self.kept(proposals).called | self.chosen(proposals)
 
     def within(self, room: int, proposals: Proposals) -> TurnsProposal:
-        """Return the turns and the tools that they call in `room` tokens.
+        """Return the turns, with the tools that they call, that fit into `room` tokens.
 
         Raises:
-            DoesNotFit: what always stays is bigger.
+            DoesNotFit: the turns that always stay are bigger.
         """
         paid = self.chosen(proposals) if self.offered.first else frozenset()
-        if (room, paid) not in self.made:
-            self.made[room, paid] = self._within(room, paid)
-        return self.made[room, paid]
+        if (room, paid) not in self.fits:
+            self.fits[room, paid] = self._within(room, paid)
+        return self.fits[room, paid]
 
     def _plan(self, budget: int) -> HistoryFit:
         return self.history.plan(budget, self.extra, self.options, self.history.stable, shares=self.alone)
 
     def _within(self, room: int, paid: frozenset[int]) -> TurnsProposal:
-        cost = 0
-        for attempt in range(_TRIES + 1):
-            fit = self._plan(self.fixed + max(0, room - cost))
-            called, units = self._called(fit.kept_turns(), paid)
-            used = fit.used - self.fixed + units
+        reserved = frozenset[int]()
+        while True:
+            fit = self._plan(self.fixed + max(0, room - self._cost(reserved - paid)))
+            called = self._called(fit.kept_turns())
+            used = fit.used - self.fixed + self._cost(called - paid)
             if used <= room:
                 return TurnsProposal(used, used, fit=fit, called=called)
-            cost = units if attempt < _TRIES - 1 else self._called(range(len(fit.turns.starts)), paid)[1]
-        raise DoesNotFit("the tools that the history calls do not fit", needed=used, available=room)
+            if called <= reserved:
+                raise DoesNotFit("the tools that the history calls do not fit", needed=used, available=room)
+            reserved |= called  # Fewer turns may call other tools, so those of all fits so far are paid for.
 
-    def _called(self, turns: Iterable[int], paid: frozenset[int]) -> tuple[frozenset[int], int]:
-        """Return the tools that some turns call, and the tokens of those that nobody else pays for."""
-        if self.tools is None:
-            return frozenset(), 0
-        called = self.tools.indexes(self.history.called(turns))
-        return called, self.tools.cost(called - self.tools_of_pinned - paid)
+    def _called(self, turns: Iterable[int]) -> frozenset[int]:
+        """Return the tools that some turns call."""
+        return frozenset() if self.tools is None else self.tools.indexes(self.history.called(turns))
+
+    def _cost(self, tools: frozenset[int]) -> int:
+        """Return the tokens of some tools, without those that the turns that always stay call."""
+        return 0 if self.tools is None else self.tools.cost(tools - self.tools_of_pinned)
 
 
 @dataclass(slots=True, eq=False)
@@ -193,7 +188,7 @@ class PinnedTurns:
 
     bids: Bids
     tight: bool = True
-    """Whether they may have to be cut."""
+    """Whether they may have to be cut; if not, their minimum need not be computed."""
     rank: int = 0
     name: str = "messages that always stay"
     kind: str = "messages"
@@ -207,11 +202,11 @@ class PinnedTurns:
 
     @property
     def ceiling(self) -> int | None:
-        """The most tokens of it."""
+        """The maximum tokens of all turns."""
         return self.bids.ceiling
 
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
-        """Return its claim on the budget; what always stays can be cut."""
+        """Return the claim on the budget; these turns can be cut, but not dropped."""
         bids, paid = self.bids, self.bids.pinned_tools
         wanted = min(bids.essential, bids.wanted)
         least = bids.least() if self.tight or wanted < bids.essential else wanted
@@ -220,7 +215,7 @@ class PinnedTurns:
         return Claim(wanted + paid, least + paid, least + paid, self.rank, True)
 
     def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
-        """Return what it keeps within `grant` tokens; it is not fitted if it stays whole."""
+        """Return what is kept within `grant` tokens; turns that stay whole are not fitted here."""
         bids = self.bids
         turns = grant - bids.pinned_tools
         if turns >= min(bids.essential, bids.wanted):
@@ -251,18 +246,18 @@ class OtherTurns:
 
     @property
     def ceiling(self) -> int | None:
-        """The most tokens of it."""
+        """The maximum tokens of all turns."""
         return self.bids.ceiling
 
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
-        """Return its claim on the budget, with the tools that it may call."""
+        """Return the claim on the budget, including the tools that these turns may call."""
         bids = self.bids
         wanted = max(0, bids.wanted - bids.essential)
         wanted += bids.calls if wanted else 0
         return Claim(wanted, 1, min(bids.floor, wanted), self.rank, elastic=True)
 
     def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
-        """Return what it keeps within `grant` tokens, together with what always stays."""
+        """Return what is kept within `grant` tokens, together with the turns that always stay."""
         bids, pinned = self.bids, self.bids.room(proposals)
         try:
             kept = bids.within(pinned + grant, proposals)
@@ -271,13 +266,13 @@ class OtherTurns:
         assert kept.fit is not None
         load = max(0, kept.load - pinned)
         if not load and (kept.fit.note or len(kept.fit.kept_turns()) > len(bids.always)):
-            load = 1  # Thinking that other turns make unusable can be more than these turns.
+            load = 1  # These turns can take less than the thinking that they make unusable.
         return TurnsProposal(load, load, offer=grant, fit=kept.fit, called=kept.called) if load else TurnsProposal()
 
 
 @dataclass(slots=True, eq=False)
 class ToolsBidder:
-    """The tools that nothing has to stay for."""
+    """The tools that no turn that always stays calls."""
 
     bids: Bids
     rank: int
@@ -298,7 +293,7 @@ class ToolsBidder:
         return 0 if self.bids.tools is None else self.bids.tools.counts.total
 
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - tools have no separator
-        """Return its claim on the budget, besides the tools of messages that always stay."""
+        """Return the claim on the budget, without the tools that are called by turns that always stay."""
         tools, pinned = self.bids.tools, self.bids.tools_of_pinned
         if tools is None:
             return Claim(0)
@@ -311,7 +306,7 @@ class ToolsBidder:
         return Claim(wanted, max(1, min([wanted, *rest])), reserved, self.rank, elastic=True)
 
     def propose(self, grant: int, proposals: Proposals) -> ToolsProposal:
-        """Return the most relevant tools that have at most `grant` tokens."""
+        """Return the most relevant tools within `grant` tokens."""
         bids, tools = self.bids, self.bids.tools
         if tools is None:
             return ToolsProposal()

@@ -1,4 +1,4 @@
-"""Sections, a history, tools and a budget in; a request in the provider's own format and its receipt out."""
+"""Sections, a history, tools and a budget in; a request in the provider's format and its receipt out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from brim.sections.fit import check
 from brim.wire import Format, Wire
 
 _BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen|writer)\.")
-"""How Bedrock writes the names of models: the maker, perhaps after a region."""
+"""The names of models in Bedrock: an optional region and the maker."""
 
 SectionsOrText = Sequence[Section] | str | None
 
@@ -54,34 +54,34 @@ def fit_request(
 ) -> Request:
     """Return a request of sections, a history and tools that counts at most the budget, with one receipt.
 
-    With sections alone it is `fit`, with messages alone `fit_messages`, whose options are accepted too.
+    With only sections it is `fit`, with only messages `fit_messages`, whose options are accepted too.
 
     Args:
         system: the system prompt: a text that is required, or sections.
         messages: the conversation so far, in one provider's format, or a `History` of it.
-        user: the message of the user that ends the request: a text that is required, or sections.
+        user: the user's message that ends the request: a text that is required, or sections.
         tools: the tool definitions.
-        fields: the other fields of the body, such as `response_format`; what the model is shown of them is counted.
-        keep_tools: `all`, or `relevant`: those that the messages call, then the best for the question.
-        budget: tokens, or a window with a budget; by default the window of `model`.
-        meter: what counts: a meter, the name of one, or a function from text to a number.
+        fields: the other fields of the body, such as `response_format`; those that the model is shown are counted.
+        keep_tools: `all`, or `relevant`: those that the messages call, then the most relevant to the question.
+        budget: tokens, or a window; by default the window of `model`.
+        meter: a meter, the name of one, or a function from text to a number.
         model: the model whose meter is used, and that the body names.
-        format: the provider's format; without it that of the messages, or the model's.
-        history_priority: how essential the turns are that do not always stay.
+        format: the provider's format; by default that of the messages or of the model.
+        history_priority: the priority of turns that do not always stay.
         history_floor: tokens, or a share of the budget, reserved for the messages.
-        history_ceiling: the most that the messages get.
-        tools_priority: for `relevant`, how essential the tools are that no message calls.
-        tools_floor: for `relevant`, tokens or a share reserved for tools.
-        tools_ceiling: for `relevant`, the most that tools get, besides those that are called.
+        history_ceiling: the maximum for the messages.
+        tools_priority: for `relevant`, the priority of tools that no message calls.
+        tools_floor: for `relevant`, tokens or a share of the budget reserved for tools.
+        tools_ceiling: for `relevant`, the maximum for tools, except those that are called.
         separator: the text between two sections.
         fill: whether parts of one priority are served in `order` or in `fair` shares.
-        policy: what follows a part that did not fit, as in `fit`.
-        repair: whether messages that no provider accepts are left out, or refused.
-        capture: whether the receipt's JSON holds texts and messages, so that the fit can be replayed from it.
-        turns: the options of `fit_messages`. A function `summarise` also shortens sections with that overflow.
+        policy: what happens if a part does not fit, as in `fit`.
+        repair: whether messages that no provider accepts are left out (`drop`) or rejected (`error`).
+        capture: whether the receipt's JSON contains texts and messages, so that the fit can be replayed from it.
+        turns: the options of `fit_messages`. A function `summarise` is also used for sections with that overflow.
 
     Raises:
-        DoesNotFit: what is required is bigger than the budget.
+        DoesNotFit: the required parts exceed the budget.
         InvalidValue: an argument or a message is invalid, or a name is unknown.
     """
     leading, ending = _sections("system", system), _sections("user", user)
@@ -118,7 +118,7 @@ def fit_request(
 
 
 def _sections(name: str, given: SectionsOrText) -> Sequence[Section]:
-    """Return the sections of a page; a text is a required section with the name of the page."""
+    """Return the sections of a page; a text becomes a required section with the name of the page."""
     if given is None:
         return ()
     if isinstance(given, str):
@@ -136,14 +136,14 @@ def _history(
     format: Format | None,
     repair: RepairMode,
 ) -> History:
-    """Return the history of the messages; one that is given is used as it is."""
+    """Return the history of the messages; a `History` is used as it is."""
     if isinstance(messages, History):
         if meter is not None or format is not None:
             name, value = ("meter", meter) if meter is not None else ("format", format)
-            raise InvalidValue(name, value, "left out: the history has its own")
+            raise InvalidValue(name, value, "omitted: the history has its own")
         if model is not None and model != messages.model:
-            own = "left out, or given to the History" if messages.model is None else f"{messages.model!r}, or left out"
-            raise InvalidValue("model", model, f"{own}: the history was counted for it")
+            other = "omitted, or passed to the History" if messages.model is None else f"{messages.model!r}, or omitted"
+            raise InvalidValue("model", model, f"{other}: the history was counted for it")
         messages.refresh()
         return messages
     if format is None and not len(messages):
@@ -154,7 +154,7 @@ def _history(
 
 
 def _format_of(model: str | None) -> Format | None:
-    """Return the format in which a model is called that is called in no other; `None` if it is not known."""
+    """Return the format of a model that is called in only one; `None` if it is unknown."""
     if model is None:
         return None
     if _BEDROCK.match(model):
@@ -164,8 +164,8 @@ def _format_of(model: str | None) -> Format | None:
 
 
 def _check_fields(fields: Any, wire: Wire) -> None:
-    """Pass if no field has an argument of its own."""
+    """Check that no field has an argument of `fit_request`."""
     taken = [wire.model_key, wire.list_key, wire.system_key, *(wire.tools_at if len(wire.tools_at) == 1 else ())]
     for name in fields if fields and isinstance(fields, Mapping) else ():
         if name in taken:
-            raise InvalidValue(f"fields {name}", fields[name], "left out: use the argument of that name")
+            raise InvalidValue(f"fields {name}", fields[name], "omitted: use the argument of that name")

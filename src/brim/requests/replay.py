@@ -52,24 +52,24 @@ def replay(
     """Return what the same fit would return at another budget, or with another meter: a prompt, messages or a request.
 
     **Sections.** A receipt without texts, such as one read from JSON without a capture, is replayed from its sizes: the
-    text of the prompt is empty, and its receipt says `planned`. A ceiling that was a percentage of the budget keeps its
-    number of tokens, because the receipt does not have the percentage.
+    text of the prompt is empty, and its receipt is `planned`. A ceiling that was a percentage of the budget keeps its
+    number of tokens, because the receipt does not contain the percentage.
 
-    **Messages** are replayed only from the messages: which turns are kept, and what is cut inside them, does not follow
-    from sizes. Stable mode keeps its settings. With the receipt in memory and the same budget, the held cut is held
-    again, and the result is identical. At another budget, or from JSON, the history is cut as by a first fit at that
-    budget. A replay follows no prompt, so its `stable_prefix` is 0 unless a cut is held.
+    **Messages** are replayed only from the messages: sizes do not determine which turns are kept or what is cut in
+    them. Stable mode keeps its settings. With the receipt in memory and the same budget, the held cut is used again,
+    and the result is identical. At another budget, or from JSON, the history is cut as by a first fit. A replay does
+    not follow another prompt, so its `stable_prefix` is 0 unless a held cut is used.
 
     Args:
         source: a receipt, an object with one, its capture, or the JSON of either.
-        budget: tokens, or a window with a budget; by default the budget of the fit.
-        meter: what counts instead; for messages, the model's framing and image rules are not used then.
+        budget: tokens, or a window; by default the budget of the fit.
+        meter: another meter; for messages, the model's framing and image rules are then not used.
         functions: the functions that JSON cannot represent, by the name of the argument of the fit.
 
     Raises:
-        DoesNotFit: what is required is bigger than the budget.
-        InvalidValue: `source` is invalid, has no messages, or used a meter or function of the caller that is neither in
-            memory nor an argument here.
+        DoesNotFit: the required parts exceed the budget.
+        InvalidValue: `source` is invalid, has no messages, or used a meter or function of yours that is neither in
+            memory nor passed here.
     """
     found = _receipt_or_capture(source)
     tokens = found.budget if budget is None else budget_of(budget)
@@ -79,8 +79,7 @@ def replay(
         return _again(recorded, tokens, meter, functions or {}, captured=captured)
     assert isinstance(found, Receipt)
     if found.history:
-        place = "the messages of the fit, kept by capture=True: sizes are not enough"
-        raise InvalidType("receipt.capture", None, place)
+        raise InvalidType("receipt.capture", None, "the messages of the fit (fit with capture=True)")
     return Prompt("", _planned(found, tokens))
 
 
@@ -123,14 +122,14 @@ def _measure(recorded: Capture, meter: Any) -> dict[str, Any]:
     """Return the meter or the model of a replay."""
     if meter is not None:
         return {"meter": meter}
-    # By its name, so that the new receipt has the name too; the same name is the same meter.
+    # The name comes first, so that the new receipt has it too.
     if recorded.meter is not None:
         return {"meter": recorded.meter}
     if recorded.model is not None:
         return {"model": recorded.model}
     if isinstance(recorded.measure, BaseMeter):
         return {"meter": recorded.measure}
-    raise InvalidType("meter", None, "passed: the fit had a meter of the caller's, which JSON cannot represent")
+    raise InvalidType("meter", None, "passed: the fit used a meter of your own, which JSON cannot represent")
 
 
 def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
@@ -140,7 +139,7 @@ def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
     known = {**recorded.functions, **functions}
     for name, value in known.items():
         if value is None:
-            raise InvalidType(f"functions: {name}", None, "passed: the fit had one, which JSON cannot represent")
+            raise InvalidType(f"functions: {name}", None, "passed: the fit used one, which JSON cannot represent")
     return known
 
 
@@ -161,7 +160,7 @@ def _planned(receipt: Receipt, budget: int) -> Receipt:
     room = budget - joins
     if (needed := essential(claims)) > room:
         raise DoesNotFit(
-            f"the required sections need {needed:,} {receipt.unit} and there are {room:,}",
+            f"the required sections need {needed:,} {receipt.unit} and the budget leaves {room:,}",
             needed=needed,
             available=room,
         )

@@ -58,7 +58,7 @@ def _restored(values: dict[str, Any], receipt: Receipt) -> Request:
 
 KeepTools = Literal["all", "relevant"]
 PAGES = ("user", "system")
-"""The messages of a request that sections are part of."""
+"""The messages of a request that sections can belong to."""
 
 _TOOLS_FLOOR = "20%"
 
@@ -80,7 +80,7 @@ class RequestTerms:
         for name in ("history", "tools"):
             _rank(name, getattr(self, f"{name}_priority"))
             floor, ceiling = getattr(self, f"{name}_floor"), getattr(self, f"{name}_ceiling")
-            # A ceiling below the floor that tools have by default takes its place.
+            # A ceiling below the default floor of tools replaces that floor.
             check_bounds(f"{name}_", 0 if (name, floor) == ("tools", _TOOLS_FLOOR) else floor, ceiling)
 
     @property

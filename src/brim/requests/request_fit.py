@@ -1,21 +1,22 @@
 """One fit of a request: sections, a history and tools share one budget.
 
-The system prompt and the message of the user are two pages of sections; the turns and the tools bid beside them. The
-request that would be sent is made and counted as a whole, as the provider counts it.
+The system prompt and the user's message are two pages of sections; turns and tools bid with them. The request is built
+and counted as a whole, as the provider counts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from brim.amounts import of_budget, units_or_share
-from brim.errors import BrimError, DoesNotFit
+from brim.errors import BrimError
 from brim.history.history import History
 from brim.history.options import Options
 from brim.history.result import Fitted
-from brim.meter.base import BaseMeter
+from brim.meter.chat import RequestCounter, request_counts
 from brim.meter.schemas import ToolCounts
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt, losses
@@ -23,7 +24,7 @@ from brim.receipts.section import Section
 from brim.requests.bids import Bids
 from brim.requests.request import Request, RequestTerms
 from brim.requests.tool_relevance import OfferedTools, functions_of, relevant_order
-from brim.sections.course import Bidder, Course, Proposals
+from brim.sections.bidding import Bidder, Bidding, Fit, Proposals
 from brim.sections.draft import Draft, Summaries
 from brim.sections.prompt_fit import far_over, kept_texts, stable_units
 from brim.wire import definitions
@@ -33,32 +34,24 @@ from brim.wire.values import json_of
 
 
 @dataclass(slots=True, kw_only=True)
-class RequestFit:
+class RequestFit(Fit):
     """One fit of a request to a budget."""
 
     system: Sequence[Section]
     user: Sequence[Section]
-    budget: int
-    meter: BaseMeter
-    options: Mapping[str, Any]
     summaries: Summaries
-    captured: bool
     history: History
     tools: Sequence[Any] | None
     fields: Mapping[str, Any] | None
     """The other fields of the body."""
     terms: RequestTerms
     turn_options: Options
-    model: str | None
-    """The model that the body names."""
-    advises: bool = True
-    """Whether a refusal says which budget would be enough, which takes some more fits."""
     pages: dict[str, list[Draft]] = field(init=False)
-    """The sections of the system prompt and of the message of the user."""
+    """The sections of the system prompt and of the user's message."""
     toll: int = field(init=False)
     """Tokens that are planned for a separator."""
     counts_of_tools: ToolCounts | None = field(init=False, default=None)
-    """Tokens of the tools, of a request that may have no system message if that is not sure."""
+    """Tokens of the tools; without a system message that is certain to stay, the higher count without one."""
     count_of_fields: tuple[int, bool] = field(init=False)
     """Tokens of the other fields, and whether they are exact."""
     bids: Bids = field(init=False)
@@ -72,7 +65,7 @@ class RequestFit:
         self.toll = self.meter.load(separator) if separator else 0
         self.count_of_fields = chat.fields(self.fields)
         if self.tools is not None:
-            # Without a system message, some providers make one for the tools.
+            # Without a system message, some providers add one for the tools.
             sure = any(draft.required for draft in self._live("system")) or bool(self.history.turns.leading)
             counts = chat.each_tool(self.tools, system=sure, loaded=self.history.turns.loaded)
             self.counts_of_tools = _by_tool(self.tools, counts)
@@ -81,15 +74,15 @@ class RequestFit:
         """Return the request with its receipt.
 
         Raises:
-            DoesNotFit: what is required is bigger than the budget.
+            DoesNotFit: the required parts exceed the budget.
         """
         return self._result(*self.planned())
 
     def planned(self) -> tuple[Proposals, int]:
-        """Return what each part keeps, and the tokens of the whole request; the history learns nothing of it.
+        """Return what each part keeps, and the tokens of the whole request; the history is not changed.
 
         Raises:
-            DoesNotFit: what is required is bigger than the budget.
+            DoesNotFit: the required parts exceed the budget.
         """
         self.bids = self._bids(relevant=False)
         whole = self._all_whole()
@@ -97,35 +90,19 @@ class RequestFit:
             return whole, self.count(whole)
         if self.terms.keep_tools == "relevant" and self.tools:
             self.bids = self._bids(relevant=True)
-        course = Course(
-            whole=self,
-            bidders=self._bidders(),
-            budget=self.budget,
-            unit=self.meter.unit,
-            toll=self.toll,
-            fill=self.options["fill"],
-            policy=self.options["policy"],
-            refused_at=self._refused_at if self.advises else None,
-            tops_up=bool(self._live()) and not self._is_prompt,
-        )
+        tops_up = bool(self._live()) and not self._is_prompt
+        bidding = Bidding(whole=self, bidders=self._bidders(), toll=self.toll, tops_up=tops_up)
         must = sum([draft.wanted + self.toll for draft in self._live() if draft.required])
         self.bids.pinned.tight = must + self.bids.pinned.size > self.room()
-        used = course.run()
-        return course.proposals, used
-
-    def _refused_at(self, budget: int) -> DoesNotFit | None:
-        try:
-            replace(self, budget=budget, advises=False).planned()
-        except DoesNotFit as error:
-            return error
-        return None
+        used = bidding.run()
+        return bidding.proposals, used
 
     def _live(self, *pages: str) -> list[Draft]:
-        """Return the sections with any content, of some pages or of all."""
+        """Return the sections that have content, of some pages or of all."""
         return [draft for page in pages or ("system", "user") for draft in self.pages[page] if draft.size]
 
     def _bidders(self) -> list[Bidder]:
-        """Return what shares the budget, in the order of the page."""
+        """Return the bidders, in the order of the request."""
         bids = self.bids
         turns: list[Bidder] = [bids.offered] if self._offers_tools else []
         turns += [bids.pinned] if bids.essential else []
@@ -134,16 +111,16 @@ class RequestFit:
 
     @property
     def _offers_tools(self) -> bool:
-        """Whether tools are chosen and any of them is wanted."""
+        """Whether tools are chosen by relevance, and any can be."""
         return self.bids.tools is not None and self.bids.offered.claim(0).wanted > 0
 
     @property
     def _is_prompt(self) -> bool:
-        """Whether sections are all that there is: then the result is that of `fit`."""
+        """Whether there are only sections: then the result is that of `fit`."""
         return not self.bids.total and not self._offers_tools
 
     def room(self) -> int:
-        """Return the tokens that the bidders share, the separator of each section included."""
+        """Return the tokens that the bidders share, including the separator of each section."""
         room = self.budget - self.bids.fixed
         if self.bids.tools is not None:
             room -= self.bids.tools.counts.once
@@ -151,12 +128,12 @@ class RequestFit:
             if live := self._live(page):
                 frame = self.history.turns.chat.frame(page)
                 sure = any(draft.required for draft in live) or (self._is_prompt and len(live) == len(self._live()))
-                # A page that may stay empty has no separator to save, but its framing is saved then.
+                # If a page stays empty, no separator is saved, but its framing is.
                 room += (self.toll if sure else min(self.toll, frame)) - frame
         return room
 
     def _bids(self, *, relevant: bool) -> Bids:
-        """Return the history and the tools as bidders; `relevant` says whether tools are chosen."""
+        """Return the history and the tools as bidders; `relevant` says whether tools are chosen by relevance."""
         counts = self.counts_of_tools
         other = {"fields": self.count_of_fields[0]} if self.count_of_fields[0] else {}
         return Bids(
@@ -196,31 +173,34 @@ class RequestFit:
         """Return the question by which tools are chosen; `None` if only the history has one."""
         if self.turn_options.query is not None:
             return self.turn_options.query
-        asked = self._live("user")
-        texts = [draft.text for draft in asked if draft.required] or [draft.text for draft in asked[-1:]]
-        return "\n".join(texts) or None
+        drafts = self._live("user")
+        return "\n".join([draft.text for draft in drafts if draft.required] or [drafts[-1].text]) if drafts else None
 
     def _all_whole(self) -> Proposals | None:
-        """Return everything whole if no ceiling is exceeded and the whole counts at most the budget."""
+        """Return all parts whole, or `None` if one exceeds its ceiling or together they exceed the budget."""
         bids, live = self.bids, self._live()
         if bids.wanted < bids.total or any(draft.wanted < draft.size for draft in live):
             return None
         if self.terms.keep_tools == "relevant" and self.terms.tools_ceiling is not None and self.tools:
             return None
-        beside = bids.fixed + bids.total
-        if far_over(live, beside, self.budget):
+        rest = bids.fixed + bids.total
+        if far_over(live, rest, self.budget):
             return None
         whole: dict[Any, Any] = {draft: replace(draft.whole(), grant=draft.size) for draft in live}
-        apart = self._pages_count(whole)
-        if apart + beside > self.budget:
+        sections = self._pages_count(whole)
+        if sections + rest > self.budget:
             return None
-        whole[bids.others] = bids.all_of_it(self.budget - apart)
+        whole[bids.others] = bids.whole(self.budget - sections)
         return whole if self.count(whole) <= self.budget else None
 
     def count(self, proposals: Proposals) -> int:
-        """Return the tokens of the request that would be sent: the request itself is counted."""
+        """Return the tokens of the request, counted in the form in which it would be sent."""
+        return self._counted(proposals, self.meter.counter)
+
+    def _counted(self, proposals: Proposals, counter: Callable[[str], RequestCounter]) -> int:
         body, wire = self._body(proposals), self.history.turns.wire
-        return self.meter.count_messages(
+        return request_counts(
+            counter,
             body[wire.list_key],
             value_at(body, wire.tools_at),
             system=body.get(wire.system_key) if wire.system_key else None,
@@ -235,8 +215,8 @@ class RequestFit:
         required = {draft: draft.whole() for draft in self._live() if draft.required}
         return bids.fixed + min(bids.essential, bids.wanted) + tools + self._pages_count(required)
 
-    def beside(self) -> dict[str, int]:
-        """Return the tokens besides what is required, by name."""
+    def extras(self) -> dict[str, int]:
+        """Return the tokens besides the required parts, by name."""
         bids, counts = self.bids, self.counts_of_tools
         spaces = {draft: replace(draft.whole(), text=" ") for draft in self._live() if draft.required}
         named = {
@@ -248,7 +228,7 @@ class RequestFit:
         return {name: units for name, units in named.items() if units}
 
     def _pages(self, proposals: Proposals) -> dict[str, str]:
-        """Return the texts of the two pages."""
+        """Return the texts of both pages."""
         texts = kept_texts(proposals)
         return {
             page: self.options["separator"].join([texts[draft.name] for draft in drafts if draft.name in texts])
@@ -256,29 +236,29 @@ class RequestFit:
         }
 
     def _pages_count(self, proposals: Proposals) -> int:
-        """Return the tokens of the two pages, each in a message of its own."""
+        """Return the tokens of both pages, each as one message."""
         chat, pages = self.history.turns.chat, self._pages(proposals)
         return sum(chat.frame(page) + chat.text(text) for page, text in pages.items() if text)
 
     def _body(self, proposals: Proposals) -> dict[str, Any]:
-        """Return the request that would be sent, without its other fields."""
+        """Return the body as it would be sent, without its other fields."""
         turns, bids = self.history.turns, self.bids
         fit, pages = bids.kept(proposals).fit, self._pages(proposals)
         assert fit is not None
         messages = list(fit.sent_messages().messages)
-        if asked := pages["user"]:
+        if text := pages["user"]:
             if self._joins(messages):
-                messages[-1] = turns.wire.append(messages[-1], asked)
+                messages[-1] = turns.wire.append(messages[-1], text)
             else:
-                messages.append(turns.wire.say(asked))
-        offered = self.tools
+                messages.append(turns.wire.say(text))
+        tools = self.tools
         if bids.tools is not None:
             kept = bids.kept_tools(proposals)
-            offered = [tool for index, tool in enumerate(self.tools or ()) if index in kept]
-        return turns.wire.body(messages, system=pages["system"], tools=offered, model=self.model)
+            tools = [tool for index, tool in enumerate(self.tools or ()) if index in kept]
+        return turns.wire.body(messages, system=pages["system"], tools=tools, model=self.model)
 
     def _joins(self, messages: Sequence[Any]) -> bool:
-        """Return whether the user's text belongs into the last message: in some formats roles have to alternate."""
+        """Return whether the user's text is appended to the last message: in some formats roles must alternate."""
         turns = self.history.turns
         if not turns.wire.pairs or not messages or not turns.messages or turns.messages[-1].role != "user":
             return False
@@ -311,9 +291,9 @@ class RequestFit:
 
     def _receipt(self, fitted: Fitted, proposals: Proposals, used: int) -> Receipt:
         """Return the receipt: the parts in the order of the page."""
-        bids, told = self.bids, fitted.receipt
+        bids, messages = self.bids, fitted.receipt
         rank = self.terms.history_rank
-        turns = [part if part.required else part._replace(priority=rank) for part in told.parts]
+        turns = [part if part.required else part._replace(priority=rank) for part in messages.parts]
         tools = []
         if bids.tools is not None:
             written, offer = json_of(list(self.tools or ()), "tools"), proposals.get(bids.offered)
@@ -321,17 +301,16 @@ class RequestFit:
             tools = [bids.tools.part(bids.kept_tools(proposals), written, dropped)]
         system, user = ([draft.part(proposals.get(draft)) for draft in drafts] for drafts in self.pages.values())
         parts = (*system, *tools, *turns, *user)
-        more = 0
-        if not self.meter.exact:
-            texts = kept_texts(proposals).values()
-            more = sum(self.meter.upper_load(text) - self.meter.load(text) for text in texts)
-            more += self.meter.slack - self.meter.overhead
-        history = {**told.history, "granted": bids.granted(proposals)} if len(self.history.turns.source) else {}
+        upper = used
+        if not (self.meter.exact or self.meter.overhead):  # With an overhead, counts are upper bounds already.
+            bound = partial(self.meter.counter, count=self.meter.upper_load)
+            upper = max(used, self._counted(proposals, bound) + self.meter.slack)
+        history = {**messages.history, "granted": bids.granted(proposals)} if len(self.history.turns.source) else {}
         return replace(
-            told,
+            messages,
             budget=self.budget,
             used=used,
-            upper=used + more,
+            upper=upper,
             joins=used - sum(part.used for part in parts),
             parts=parts,
             losses=losses(parts),
@@ -339,28 +318,28 @@ class RequestFit:
             fill=self.options["fill"],
             stable_prefix=stable_units(list(zip(self.system, system, strict=True))),
             history=history,
-            capture=self._capture(told),
+            capture=self._capture(messages.capture),
             captured=self.captured,
         )
 
-    def _capture(self, told: Receipt) -> Capture:
-        """Return the input of the fit; it refers to the messages and does not copy them."""
-        assert told.capture is not None
+    def _capture(self, messages: Capture | None) -> Capture:
+        """Return the input of the fit, from that of its messages; it refers to them and does not copy them."""
+        assert messages is not None
         return replace(
-            told.capture,
+            messages,
             sections=(*self.system, *self.user),
             leading=len(self.system),
             budget=self.budget,
             model=self.model,
             tools=self.tools,
             fields=self.fields,
-            options={**told.capture.options, **self.options, **asdict(self.terms)},
+            options={**messages.options, **self.options, **asdict(self.terms)},
             summaries=dict(self.summaries.texts),
         )
 
 
 def _by_tool(tools: Sequence[Any], counts: ToolCounts) -> ToolCounts:
-    """Return the tokens of each tool; in some formats one holds several functions, or none."""
+    """Return the counts with one number per tool; in some formats a tool has several functions, or none."""
     each, at = [], 0
     for tool in tools:
         stop = at + len(definitions([tool]))

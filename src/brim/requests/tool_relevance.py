@@ -1,10 +1,10 @@
-"""Which tools a request offers if not all of them fit: those that the history calls, then the best for the question.
+"""Which tools a request offers if not all of them fit: those that the history calls, then the most relevant.
 
-A tool that a message of the prompt calls must be defined, or the model sees a call of something that does not exist. So
-the history pays for the tools that it calls, and the others share what is left in the order of their relevance: BM25.
+A tool that a message calls must be defined, or the model sees a call of something that does not exist. So the tokens of
+called tools are part of the history's cost, and the other tools share the rest in order of relevance, by BM25.
 
 The text of a tool is its definition: names, descriptions, arguments and their values. The question, the system prompt,
-each of the newest messages and the names of the tools that were called are queries, and their scores are added.
+each of the newest messages and the names of the called tools are queries, and their scores are added.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ from brim.receipts.receipt import Part, State, handle
 from brim.wire import definitions
 
 _MESSAGES = 3
-"""Newest messages that are queries: in them an agent finds what to do next. With two, the tool of the next call is
-among the first 40 of 300 in 0.80 of the steps instead of 0.83 (tau-bench, airline); with six, among the first 16 in
-0.78 instead of 0.88 (retail)."""
+"""Newest messages that are queries. With two, the tool of the next call is among the first 40 of 300 in 0.80 of the
+steps instead of 0.83 (tau-bench, airline); with six, among the first 16 in 0.78 instead of 0.88 (retail)."""
 _LONGEST = 500
-"""Characters of each of these that are read, which leaves out most of a long result. With 250, the tool of the next
-call is among the first 40 in 0.90 of the steps instead of 0.93 (retail); with 1,000, in 0.92."""
+"""Characters of each of these that are read. With 250, the tool of the next call is among the first 40 in 0.90 of the
+steps instead of 0.93 (retail); with 1,000, in 0.92."""
 _CALLED = 0.5
-"""What a tool that was called before has in addition, as a share of the best score. 0.25 and 1 do the same."""
+"""Bonus for a tool that was called before, as a share of the best score. 0.25 and 1 do the same."""
 
 
 def functions_of(tools: Sequence[Any]) -> list[list[str]]:
-    """Return the names of the functions of each tool; that of a tool without one is its type."""
+    """Return the names of the functions of each tool; a tool without one has its type as name."""
     return [[_name(each) for each in _functions(tool)] for tool in tools]
 
 
@@ -53,29 +52,29 @@ def relevant_order(
     Args:
         tools: definitions in any provider's format.
         history: the conversation so far; tools that it called are likely to be called again.
-        question: the text to choose by; without it, the last words of the user.
+        question: the text to choose by; by default the last message of the user.
         embed: whether meaning counts as much as words, as in `fit_messages`.
         instructions: the system prompt, if it is not part of the history.
     """
     texts = tuple(["\n".join(_words(_functions(tool))) for tool in tools])
     index = _index(texts)
-    asked = question or history.turns.question()[1]
+    question = question or history.turns.question()[1]
     called = history.called(range(len(history.turns.starts)))
     newest = [message.text()[:_LONGEST] for message in history.turns.messages[-_MESSAGES:]]
-    queries = dict.fromkeys([asked, instructions, *newest, " ".join(sorted(called))])
+    queries = dict.fromkeys([question, instructions, *newest, " ".join(sorted(called))])
     scores = [sum(each) for each in zip(*[index.scores(query) for query in queries], strict=True)]
     best = max(scores, default=0.0) or 1.0
     if embed is not None:
-        scores = [score + best * near for score, near in zip(scores, _alike(texts, asked, embed), strict=True)]
-    for at, own in enumerate(functions_of(tools)):
-        scores[at] += 0.0 if called.isdisjoint(own) else _CALLED * best
-    # Rounded, so that the last bit of another machine's sum does not change an order.
+        scores = [score + best * near for score, near in zip(scores, _similarity(texts, question, embed), strict=True)]
+    for at, names in enumerate(functions_of(tools)):
+        scores[at] += 0.0 if called.isdisjoint(names) else _CALLED * best
+    # Rounded, so that floating-point differences between machines do not change the order.
     return sorted(range(len(tools)), key=lambda at: (-round(scores[at], 6), at))
 
 
 @lru_cache(maxsize=8)
 def _index(texts: tuple[str, ...]) -> TermIndex:
-    """Return an index of texts; an agent sends the same tools with every call, so the last ones are kept."""
+    """Return an index of texts; an agent sends the same tools with every call, so recent indexes are cached."""
     index = TermIndex()
     for text in texts:
         index.add(text)
@@ -83,7 +82,7 @@ def _index(texts: tuple[str, ...]) -> TermIndex:
 
 
 def _functions(tool: Any) -> list[Mapping[str, Any]]:
-    """Return the functions of a tool: several only in formats in which a tool has more than one."""
+    """Return the functions of a tool; only some formats allow more than one."""
     return [
         next((each[key] for key in ("function", "custom") if isinstance(each.get(key), Mapping)), each)
         for each in definitions([tool])
@@ -95,7 +94,7 @@ def _name(function: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """Yield the keys and texts in JSON values. Keys that all tools have, such as `type`, weigh next to nothing."""
+    """Yield the keys and strings in JSON values. Keys of all tools, such as `type`, have almost no weight in BM25."""
     waiting = [value]
     while waiting:
         node = waiting.pop()
@@ -108,12 +107,12 @@ def _words(value: Any) -> Iterator[str]:
             waiting += node
 
 
-def _alike(texts: Sequence[str], asked: str, embed: Embed | bool) -> list[float]:
-    """Return how near each text is to the question in meaning, from 0 to 1 for the nearest."""
-    turn = wordllama() if embed is True else embed
-    if not callable(turn):
+def _similarity(texts: Sequence[str], question: str, embed: Embed | bool) -> list[float]:
+    """Return the similarity of each text to the question in meaning: from 0 to 1, which is the most similar text."""
+    vectors_of = wordllama() if embed is True else embed
+    if not callable(vectors_of):
         return [0.0] * len(texts)
-    *vectors, wanted = turn([*texts, asked])
+    *vectors, wanted = vectors_of([*texts, question])
     near = [sum(map(mul, vector, wanted)) / ((sum(map(mul, vector, vector)) ** 0.5) or 1.0) for vector in vectors]
     most = max(near, default=0.0)
     return [max(0.0, each) / most if most > 0 else 0.0 for each in near]
@@ -121,10 +120,10 @@ def _alike(texts: Sequence[str], asked: str, embed: Embed | bool) -> list[float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedTools:
-    """The tools of a request of which some may be left out."""
+    """The tools of a request, some of which may be left out."""
 
     functions: Sequence[Sequence[str]]
-    """The names of the functions of each tool: one, but for formats in which a tool holds several."""
+    """The names of the functions of each tool."""
     counts: ToolCounts
     order: Sequence[int]
     """The tools, the most relevant first."""
@@ -133,10 +132,10 @@ class OfferedTools:
     floor: int | Fraction
     """Tokens that are reserved for them."""
     ceiling: int | None
-    """The most tokens of them, besides those that are called."""
+    """The maximum tokens, except for tools that are called."""
 
     def cost(self, tools: Collection[int]) -> int:
-        """Return the tokens of some tools, without what any tools cost."""
+        """Return the tokens of some tools, without those of offering any tools at all."""
         return sum([self.counts.each[index] for index in tools])
 
     def used(self, kept: Collection[int]) -> int:
@@ -144,11 +143,11 @@ class OfferedTools:
         return self.counts.once + self.cost(kept) if kept else 0
 
     def indexes(self, names: Collection[str]) -> frozenset[int]:
-        """Return the tools with functions of these names, and those without a function, such as a mark of the cache."""
+        """Return the tools with functions of these names, and those without a function, such as a cache mark."""
         return frozenset([i for i, own in enumerate(self.functions) if not own or not set(own).isdisjoint(names)])
 
     def best(self, grant: int, paid: Collection[int]) -> frozenset[int]:
-        """Return the most relevant tools that have at most `grant` tokens, besides those that are paid for."""
+        """Return the most relevant tools within `grant` tokens, except those that are already paid for."""
         chosen, left = list[int](), grant
         for index in self.order:
             units = self.counts.each[index]
@@ -158,12 +157,12 @@ class OfferedTools:
         return frozenset(chosen)
 
     def part(self, kept: Collection[int], written: str, dropped: str) -> Part:
-        """Return their part of the receipt: each tool is an entry.
+        """Return the tools' part of the receipt; each tool is an entry.
 
         Args:
             kept: the tools that are offered.
-            written: all tools as one text, for their handle.
-            dropped: why only those are offered that are called; empty if others were chosen.
+            written: all tools as one text, for the handle.
+            dropped: why only called tools are offered; empty if others are too.
         """
         used, size = self.used(kept), self.counts.total
         whole = len(kept) == len(self.functions)

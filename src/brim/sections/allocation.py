@@ -1,9 +1,9 @@
 """Divides a budget among claims: required claims first, floors before wants, nothing over.
 
-The claims are served in order of importance. Floors of less important claims are reserved against the wants before
-them as long as those keep at least as much as they yield; what is being saved for the next floor goes only to claims
-behind it. So a bigger budget never takes from the more important: see docs/design/allocation.md, and
-tests/sections/allocation_reference.py for the same rules written slowly.
+The claims are served in order of importance. The floors of less important claims are reserved before the wants of more
+important ones, as long as these keep at least as much as they yield; what is saved up for the next floor goes only to
+later claims. So a bigger budget never takes from the more important: see docs/design/allocation.md, and
+tests/sections/allocation_reference.py for the same rules in simple code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from brim.receipts.receipt import Fill, Policy
 
 Spend = Callable[[int, int], int]
-"""Gets a claim's index and the tokens that it may have, and returns how many it takes; the rest goes to the others."""
+"""Takes a claim's index and the tokens that it may use, and returns how many it uses; the others get the rest."""
 
 
 class Claim(NamedTuple):
@@ -27,17 +27,17 @@ class Claim(NamedTuple):
     least: int = 1
     """The smallest grant that it can use."""
     reserved: int | Fraction = 0
-    """Tokens reserved for it against more important claims. A share of the budget is kept as the exact fraction."""
+    """Tokens reserved for it, before more important claims; a share of the budget is an exact fraction."""
     rank: int = 0
     """Its priority: lower is more essential."""
     required: bool = False
     """Whether it must be present."""
     weight: int | Fraction = 1
-    """Its weight in fair shares, against the others of its rank."""
+    """Its weight in fair shares, relative to the others of its rank."""
     toll: int = 0
     """Extra tokens that its presence costs, such as a separator."""
     elastic: bool = False
-    """Whether it takes less under every policy: turns and tools are left out one by one."""
+    """Whether it can take less under any policy: turns and tools are left out one by one."""
 
     @property
     def need(self) -> int | Fraction:
@@ -46,7 +46,7 @@ class Claim(NamedTuple):
 
     @property
     def full(self) -> int:
-        """The most that it could take, toll included."""
+        """The maximum that it can take, toll included."""
         return self.wanted + self.toll if self.wanted else 0
 
 
@@ -64,8 +64,8 @@ def allocate(
 ) -> list[int]:
     """Return the grant of each claim, in the order of the claims.
 
-    The grants and the tolls of those that are not zero add up to at most `budget`, provided that `essential`
-    is not more. What `spend` does not take goes to the claims behind.
+    The grants, with the tolls of those above zero, add up to at most `budget`, provided that `essential` does. Tokens
+    that `spend` does not use go to the claims after it.
     """
     if policy != "truncate_then_continue":
         claims = [claim if claim.required else _under(policy, claim) for claim in claims]
@@ -76,11 +76,11 @@ def allocate(
     spent = 0
     for members, cap in zip(classes, caps, strict=True):
         stopping = stops and not claims[members[0]].required
-        money = floor(cap) - spent
+        room = floor(cap) - spent
         if fill == "order":
-            taken, short = _in_order(claims, members, money, grants, spend, stops=stopping)
+            taken, short = _in_order(claims, members, room, grants, spend, stops=stopping)
         else:
-            taken, short = _in_shares(claims, members, money, grants, spend)
+            taken, short = _in_shares(claims, members, room, grants, spend)
         spent += taken
         if stopping and short:
             break
@@ -88,18 +88,18 @@ def allocate(
 
 
 def essential(claims: Sequence[Claim]) -> int:
-    """Return the fewest tokens that the required claims take."""
+    """Return the minimum tokens of the required claims."""
     return sum([claim.least + claim.toll for claim in claims if claim.required and claim.wanted])
 
 
 def _under(policy: Policy, claim: Claim) -> Claim:
-    """Return the claim under another policy than the default: no floor is reserved, `skip` and `stop` cut nothing."""
+    """Return the claim under a policy other than the default: no floor is reserved, `skip` and `stop` cut nothing."""
     cuts = policy.startswith("truncate") or claim.elastic
     return claim._replace(reserved=0, least=claim.least if cuts else claim.wanted)
 
 
 def _classes(claims: Sequence[Claim]) -> list[list[int]]:
-    """Return the claims' indices by class, the most essential class first, in the order given inside each."""
+    """Return the indices of the claims by class, the most essential class first, in order within each."""
     classes: dict[tuple[bool, int], list[int]] = {}
     for i, claim in enumerate(claims):
         classes.setdefault((not claim.required, claim.rank), []).append(i)
@@ -107,7 +107,7 @@ def _classes(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fraction]:
-    """Return, for each class, how many tokens it and all the classes before it may spend."""
+    """Return, for each class, the tokens that it and all classes before it may spend together."""
     gates: list[tuple[int | Fraction, int | Fraction]] = []
     gate: int | Fraction = 0
     before = 0
@@ -128,45 +128,45 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fractio
 
 
 def _in_order(
-    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend, *, stops: bool
+    claims: Sequence[Claim], members: Sequence[int], room: int, grants: list[int], spend: Spend, *, stops: bool
 ) -> tuple[int, bool]:
-    """Serve a class one by one, with seats for its floors; return the tokens spent, and whether one fell short.
+    """Serve a class claim by claim, reserving its floors; return the tokens spent, and whether a claim fell short.
 
-    A seat that its claim cannot use is given up, and the class is served again without it.
+    If a claim cannot use its floor, the class is served again without reserving it.
     """
-    seats = _seats(claims, members, money)
+    floors = _affordable_floors(claims, members, room)
     while True:
-        reserved = sum(seats.values())
+        reserved = sum(floors.values())
         spent, short = 0, False
         for i in members:
             claim = claims[i]
-            reserved -= seats.get(i, 0)
-            offer = min(claim.wanted, money - spent - reserved - claim.toll)
+            reserved -= floors.get(i, 0)
+            offer = min(claim.wanted, room - spent - reserved - claim.toll)
             grants[i] = min(spend(i, offer), offer) if 0 < claim.least <= offer else 0
             spent += grants[i] + claim.toll if grants[i] else 0
             short = short or offer < claim.wanted
             if stops and short:
                 break
-        useless = [i for i in seats if not grants[i]]
+        useless = [i for i in floors if not grants[i]]
         if not useless:
             return spent, short
         for i in useless:
-            del seats[i]
+            del floors[i]
 
 
 def _in_shares(
-    claims: Sequence[Claim], members: Sequence[int], money: int, grants: list[int], spend: Spend
+    claims: Sequence[Claim], members: Sequence[int], room: int, grants: list[int], spend: Spend
 ) -> tuple[int, bool]:
-    """Serve a class together, in fair shares; return the tokens spent, and whether one fell short.
+    """Serve the claims of a class in fair shares; return the tokens spent, and whether one fell short.
 
-    A claim that cannot use its share leaves it to the others, the later half of them first. A claim that uses a part
-    keeps that, and the others share the rest.
+    Claims that cannot use their shares leave them to the others, the later half of these claims first. A claim that
+    uses part of its share keeps that part, and the others share the rest.
     """
     active = list(members)
     offers: dict[int, int] = {}
     spent = 0
     while active:
-        offers |= dict(zip(active, _shares([claims[i] for i in active], money - spent), strict=True))
+        offers |= dict(zip(active, _shares([claims[i] for i in active], room - spent), strict=True))
         for i in active:
             grants[i] = min(spend(i, offers[i]), offers[i]) if offers[i] else 0
         useless = [i for i in active if offers[i] and not grants[i]]
@@ -180,43 +180,43 @@ def _in_shares(
     return spent, any(offers[i] < claims[i].wanted for i in members)
 
 
-def _seats(claims: Sequence[Claim], members: Sequence[int], money: int) -> dict[int, int]:
-    """Return the members of a class whose floors can be met, in order, each with its cost."""
-    seats = {}
+def _affordable_floors(claims: Sequence[Claim], members: Sequence[int], room: int) -> dict[int, int]:
+    """Return the cost of the floor of each member of a class, in order, as long as there is room."""
+    floors = {}
     for i in members:
         cost = claims[i].least + claims[i].toll
-        if claims[i].reserved and claims[i].wanted and cost <= money:
-            seats[i] = cost
-            money -= cost
-    return seats
+        if claims[i].reserved and claims[i].wanted and cost <= room:
+            floors[i] = cost
+            room -= cost
+    return floors
 
 
-def _shares(claims: Sequence[Claim], money: int) -> list[int]:
-    """Return the grants of claims that are served together: floors first, in order, then fair shares."""
-    seated = _seats(claims, range(len(claims)), money)
-    money -= sum(seated.values())
+def _shares(claims: Sequence[Claim], room: int) -> list[int]:
+    """Return the grants of a class: floors first, in order, then fair shares."""
+    minimums = _affordable_floors(claims, range(len(claims)), room)
+    room -= sum(minimums.values())
     for i, claim in enumerate(claims):
-        if i not in seated and claim.wanted and money >= claim.least + claim.toll:
-            seated[i] = claim.least + claim.toll
-            money -= seated[i]
+        if i not in minimums and claim.wanted and room >= claim.least + claim.toll:
+            minimums[i] = claim.least + claim.toll
+            room -= minimums[i]
     grants = [0] * len(claims)
-    for i, grant in zip(sorted(seated), _pour([claims[i] for i in sorted(seated)], money), strict=True):
+    for i, grant in zip(sorted(minimums), _fill_evenly([claims[i] for i in sorted(minimums)], room), strict=True):
         grants[i] = grant
     return grants
 
 
-def _pour(claims: Sequence[Claim], money: int) -> list[int]:
-    """Return each claim's least raised by `money` in all, token by token to the one with the least for its weight."""
+def _fill_evenly(claims: Sequence[Claim], room: int) -> list[int]:
+    """Return grants that start at each claim's least and add `room`, each token to the lowest grant for its weight."""
     starts = [claim.least for claim in claims]
     gaps = [claim.wanted - claim.least for claim in claims]
-    if sum(gaps) <= money:
+    if sum(gaps) <= room:
         return [claim.wanted for claim in claims]
     weights = [Fraction(claim.weight) for claim in claims]
     scale = lcm(*(weight.numerator for weight in weights))
     steps = [scale // weight.numerator * weight.denominator for weight in weights]
 
     def below(level: int) -> list[int]:
-        """Return how many tokens each takes whose price, tokens times step, is under `level`."""
+        """Return the tokens that each claim takes as long as its grant times its step is under `level`."""
         return [
             min(gap, max(0, -(-level // step) - start)) for gap, step, start in zip(gaps, steps, starts, strict=True)
         ]
@@ -224,12 +224,12 @@ def _pour(claims: Sequence[Claim], money: int) -> list[int]:
     low, high = 0, max(claim.wanted * step for claim, step in zip(claims, steps, strict=True)) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if sum(below(middle)) <= money:
+        if sum(below(middle)) <= room:
             low = middle
         else:
             high = middle
     taken = below(low)
-    left = money - sum(taken)
+    left = room - sum(taken)
     for i, (had, upto) in enumerate(zip(below(low), below(low + 1), strict=True)):
         if left and upto > had:
             taken[i] += 1

@@ -1,6 +1,6 @@
 """The section that shows an agent its own budget and use.
 
-Its own cost is part of the total that it states, so the text is found by repetition: state a total, count, state the
+Its own tokens are part of the total that it states, so the text is found by iteration: write a total, count, write the
 count, until the two agree.
 """
 
@@ -12,9 +12,7 @@ from typing import NamedTuple
 NAME = "context_budget"
 
 _NEAR = 90
-"""Above this percentage of its limit a section is marked as near it."""
-
-_TRIES = 12
+"""Percentage of its limit above which a section is marked."""
 
 
 class BudgetLine(NamedTuple):
@@ -35,24 +33,14 @@ def written(lines: Sequence[BudgetLine], used: int, budget: int, unit: str) -> s
     return "\n".join(rows)
 
 
-def longest(names: Sequence[str], limits: Sequence[int], budget: int, unit: str) -> str:
-    """Return a text at least as long as any that `written` can return for these sections."""
-    return written([BudgetLine(n, limit, limit) for n, limit in zip(names, limits, strict=True)], budget, budget, unit)
+def consistent(write: Callable[[int], str], count: Callable[[str], int], first: int) -> str:
+    """Return the text that states the count of the prompt that contains it.
 
-
-def settled(write: Callable[[int], str], count: Callable[[str], int], first: int) -> str:
-    """Return the text that states the count that the prompt has with it.
-
-    If no number agrees with itself, the text states the smallest one found that is not less than the count.
+    If there is no such text, it states the smallest number found that is not below the count.
     """
-    stated = first
-    best: tuple[int, str] | None = None
-    for _ in range(_TRIES):
-        text = write(stated)
-        total = count(text)
-        if total == stated:
-            return text
-        if total < stated and (best is None or stated < best[0]):
-            best = (stated, text)
-        stated = total if total > stated or best is None else stated - 1
-    return best[1] if best else write(stated)
+    stated, counts = first, dict[int, int]()
+    while stated not in counts:
+        counts[stated] = total = count(write(stated))
+        stated = total if total >= stated else stated - 1
+    agreed = counts[stated] == stated
+    return write(stated if agreed else min(number for number, total in counts.items() if total < number))

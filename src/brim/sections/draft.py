@@ -1,4 +1,4 @@
-"""What one section puts into the prompt, within the tokens that it is granted.
+"""What one section puts into the prompt, within its grant.
 
 A draft tries, in this order: the whole content, the largest form that fits, a summary if its overflow is `summarise`,
 a cut.
@@ -9,42 +9,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from brim.amounts import of_budget, units_or_share
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part, State, handle
-from brim.receipts.section import Section
+from brim.receipts.section import Section, Summarise
 from brim.sections.allocation import Claim
-from brim.sections.course import Proposal, Proposals
+from brim.sections.bidding import Proposal, Proposals
 from brim.truncate import truncator
 from brim.truncate.base import filled, shrink
 
 if TYPE_CHECKING:
     from brim.truncate.records import Records, Selection
-from brim.receipts.section import Summarise
 
 
 @dataclass(slots=True, eq=False)
 class Summaries:
-    """A function that summarises, and what it wrote so far."""
+    """A function that summarises, and its results so far."""
 
     summarise: Summarise | None
     texts: dict[str, str] = field(default_factory=dict)
     """The summaries, by their source text."""
 
     def of(self, text: str, limit: int) -> str:
-        """Return the summary of a text, for which `limit` tokens are left; empty without a function."""
+        """Return the summary of a text within `limit` tokens; empty without a function."""
         if text not in self.texts and self.summarise is not None:
             self.texts[text] = self.summarise(text, limit)
         return self.texts.get(text, "")
 
 
 _DROPPED = 99
-"""The number in a marker whose tokens are estimated."""
+"""The number in a marker of which only the size matters."""
 _SMOOTH = ("head", "tail", "ends")
-"""Ways to cut that use all of their grant but for a token or two."""
+"""Ways to cut that use all but a token or two of their grant."""
 _EMPTY: tuple[State, State] = ("disabled", "empty")
 """The state of a section without content, by whether it is enabled."""
 
@@ -70,7 +69,7 @@ class SectionProposal(Proposal):
     text: str = ""
     state: State = "dropped"
     selected: Selection | None = None
-    """The entries that a cut kept."""
+    """The entries that were kept by a cut."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -84,18 +83,18 @@ class Draft:
     summaries: Summaries
     text: str
     """The whole content; empty if the section is not enabled."""
-    lessened: str = ""
-    """What the stages left of it, as the reason in the receipt."""
+    shortened: str = ""
+    """How stages or `most` shortened it, for the receipt."""
     before: tuple[int, str] | None = None
-    """The count and the text of the whole content, if a stage took some of it."""
+    """The count and the text of the whole content, if it was shortened."""
     places: Sequence[int] | None = None
-    """If a stage took some entries, the index of each that it left in the whole content; -1 for a marker."""
-    given: Section | None = None
+    """If a stage removed entries, the index of each remaining one in the whole content; -1 for a marker."""
+    original: Section | None = None
     """The section before any stage."""
     count: int = field(init=False)
     """Tokens of the whole content."""
     size: int = field(init=False)
-    """Tokens that are planned for the whole content: its load."""
+    """Tokens that are planned for the whole content."""
     ceiling: int | None = field(init=False, default=None)
     wanted: int = field(init=False)
     """Its size, its ceiling if that is less, or 0 if it cannot be cut to its ceiling."""
@@ -112,15 +111,15 @@ class Draft:
 
     @classmethod
     def of(cls, section: Section, meter: BaseMeter, budget: int, summaries: Summaries, *, higher: bool) -> Draft:
-        """Return a section, counted; `higher` says whether a higher number is the more essential priority."""
+        """Return the draft of a section; `higher` says whether a higher number is the more essential priority."""
         rank = -section.rank if higher and not isinstance(section.priority, str) else section.rank
         text = section.text if section.enabled else ""
         draft = cls(section=section, rank=rank, meter=meter, budget=budget, summaries=summaries, text=text)
         content = section.content
         if section.most is not None and text and isinstance(content, str) and len(text) < len(content):
-            # What `most` leaves out of a text is a loss.
+            # Text that `most` leaves out is a loss.
             draft.before = (meter.count(content), content)
-            draft.lessened = f"its {'last' if section.keeps_end else 'first'} {section.most:,} entries"
+            draft.shortened = f"its {'last' if section.keeps_end else 'first'} {section.most:,} entries"
         return draft
 
     @property
@@ -130,7 +129,7 @@ class Draft:
 
     @property
     def kind(self) -> str:
-        """What it is."""
+        """The kind of bidder."""
         return "section"
 
     @property
@@ -138,36 +137,36 @@ class Draft:
         """Whether it must be present."""
         return self.section.required
 
-    def less(self, content: str | Sequence[str], reason: str, left: Sequence[int] = ()) -> Draft:
-        """Return it with less content; `left` are the indexes of entries among those chosen, -1 for a marker."""
-        section, labels, places = self.section, dict[str, Any](), self.places
+    def with_content(self, content: str | Sequence[str], reason: str, left: Sequence[int] = ()) -> Draft:
+        """Return the draft with less content; `left` are the indexes of chosen entries, -1 for a marker."""
+        section, scores, places = self.section, None, self.places
         if not isinstance(content, str):
             chosen = section.chosen_indexes
-            own = [chosen[index] if index >= 0 else -1 for index in left]
-            places = own if places is None else [places[i] if i >= 0 else -1 for i in own]
+            indexes = [chosen[index] if index >= 0 else -1 for index in left]
+            places = indexes if places is None else [places[i] if i >= 0 else -1 for i in indexes]
             if section.scores is not None:
                 lowest = min(section.scores, default=0)
-                labels["scores"] = [section.scores[i] if i >= 0 else lowest for i in own]
-        fewer = replace(section, content=content, most=None, **{"scores": None, "ids": None, **labels})
+                scores = [section.scores[i] if i >= 0 else lowest for i in indexes]
+        fewer = replace(section, content=content, most=None, scores=scores, ids=None)
         return replace(
             self,
             section=fewer,
             text=fewer.text,
             before=self.before or (self.count, self.text),
-            lessened=f"{self.lessened}, then {reason}" if self.lessened else reason,
-            given=self.given or section,
+            shortened=f"{self.shortened}, then {reason}" if self.shortened else reason,
+            original=self.original or section,
             places=places,
         )
 
-    def marked_with(self, marker: str) -> Draft:
-        """Return it with another marker, unless the section has a truncator of its own."""
+    def with_marker(self, marker: str) -> Draft:
+        """Return the draft with another marker, unless the section has a custom truncator."""
         if not isinstance(self.section.keep, str):
             return self
         return replace(self, section=replace(self.section, marker=marker))
 
     @property
     def cuttable(self) -> bool:
-        """Whether its content may be cut or summarised to any grant; one that is dropped is only cut to its ceiling."""
+        """Whether its content may be cut or summarised to any grant; with `drop`, it is cut only to its ceiling."""
         return self.section.overflow != "drop" and not self.section.stable
 
     def claim(self, toll: int) -> Claim:
@@ -187,8 +186,8 @@ class Draft:
     def propose(self, grant: int, proposals: Proposals) -> SectionProposal:  # noqa: ARG002 - others do not matter
         """Return what it keeps within `grant` tokens.
 
-        A cut inside the text takes its whole grant, which it misses by a token or two at most, so that grants grow
-        with the budget. A form, entries, lines or a shape take what they use.
+        A cut inside the text takes its whole grant, although it may use a token or two less, so that grants grow with
+        the budget. A form, entries, lines or a shape take what they use.
         """
         proposal = None
         if grant >= self.size:
@@ -198,7 +197,7 @@ class Draft:
         ):
             proposal = self._summary(grant) or self._cut(grant)
         if proposal is None or not proposal.text:
-            return SectionProposal(reason=f"{self._cause(grant)}, too few for it")
+            return SectionProposal(reason=f"{self._cause(grant)}, which is too few")
         if proposal.state == "cut" and not proposal.in_steps:
             return replace(proposal, taken=grant)
         reserved = min(int(self._floor), grant) if self.section.floor else 0
@@ -206,8 +205,8 @@ class Draft:
 
     def whole(self) -> SectionProposal:
         """Return the proposal that keeps all of it."""
-        state: State = "cut" if self.lessened else "whole"
-        return self._kept(self.text, state, self.lessened or "it fits whole")
+        state: State = "cut" if self.shortened else "whole"
+        return self._kept(self.text, state, self.shortened or "it fits whole")
 
     def part(self, proposal: Proposal | None) -> Part:
         """Return its part of the receipt."""
@@ -217,13 +216,13 @@ class Draft:
         elif not isinstance(proposal, SectionProposal):
             proposal = SectionProposal(reason=proposal.reason, grant=proposal.grant)
         used = self.count if proposal.state == "whole" else self.meter.count(proposal.text) if proposal.text else 0
-        given = self.given or self.section
+        original = self.original or self.section
         size, text = self.before or (self.count, self.text)
         return Part(
-            given.name,
+            original.name,
             proposal.state,
             self.rank,
-            given.required,
+            original.required,
             size,
             self.wanted,
             proposal.grant,
@@ -231,13 +230,13 @@ class Draft:
             proposal.reason,
             handle(text or self.section.text),
             self.ceiling,
-            () if isinstance(given.content, str) else self._entries(given.content, proposal),
-            tuple(given.ids) if given.ids else (),
+            () if isinstance(original.content, str) else self._entries(original.content, proposal),
+            tuple(original.ids) if original.ids else (),
         )
 
-    def _entries(self, given: Sequence[str], proposal: SectionProposal) -> tuple[str, ...]:
-        """Return what happened to each entry of the whole content."""
-        states = ["dropped"] * len(given)
+    def _entries(self, entries: Sequence[str], proposal: SectionProposal) -> tuple[str, ...]:
+        """Return the state of each entry of the whole content."""
+        states = ["dropped"] * len(entries)
         if proposal.text and proposal.state in ("whole", "cut"):
             chosen, indexes = self.section.chosen, self.section.chosen_indexes
             kept: Iterable[tuple[int, str]] = enumerate(chosen)
@@ -246,12 +245,12 @@ class Draft:
             for i, text in kept:
                 index = indexes[i] if self.places is None else self.places[indexes[i]]
                 if index >= 0:
-                    states[index] = "whole" if text == given[index] else "shortened"
+                    states[index] = "whole" if text == entries[index] else "shortened"
         return tuple(states)
 
     @property
     def marked(self) -> int:
-        """The fewest tokens that a cut of it can have: its marker and one more."""
+        """The minimum tokens of a cut: its marker and one more."""
         marker = getattr(truncator(self.section.keep, self.section.marker), "marker", None)
         return self.meter.count(filled(marker or "", _DROPPED)) + 1
 
@@ -287,7 +286,7 @@ class Draft:
             return selected.text
 
         try:
-            # Loads can be bigger than the counts that a truncator keeps to.
+            # A truncator keeps to the count, and the load can be bigger.
             text = shrink(self.text, grant, self.meter, cut, self._load).text
         except DoesNotFit:
             return None
@@ -306,7 +305,7 @@ class Draft:
         return f"{grant:,} {unit} were left for its {self.size:,}"
 
     def _sizes(self, limit: int) -> list[int]:
-        """Return the sizes of its content and forms that are within `limit`."""
+        """Return the sizes, of its content and its forms, that are within `limit`."""
         return [size for size in (self.size, *map(self._load, self.section.forms)) if 0 < size <= limit]
 
     def _load(self, text: str) -> int:

@@ -42,25 +42,25 @@ def fit(
 
     Args:
         sections: the parts of the prompt, in the order of the page.
-        budget: tokens, or a window with a budget; by default the window of `model`.
-        meter: what counts: a meter, the name of one, or a function from text to a number.
-        model: the model whose meter is used. If its count is an estimate, the upper bound stays within the budget.
+        budget: tokens, or a window; by default the window of `model`.
+        meter: a meter, the name of one, or a function from text to a number.
+        model: the model whose meter is used. If it estimates, the upper bound stays within the budget.
         separator: the text between two sections.
         order: the order on the page: `given`, or `priority` for the most essential first.
         fill: whether sections of one priority are served in `order` or in `fair` shares by weight.
-        policy: what follows a section that did not fit: it is cut and the others are served
+        policy: what happens if a section does not fit: it is cut and the others are served
             (`truncate_then_continue`), it is cut and the prompt ends (`truncate_then_stop`), it is left out (`skip`),
             or the prompt ends before it (`stop`).
-        template: a text with a place `{name}` for each section.
+        template: a text with a placeholder `{name}` for each section.
         show_budget: whether the prompt ends with a section that shows its budget and use.
         direction: whether a `lower` or a `higher` number is the more essential priority.
-        stages: what to give up first, in this order, until the prompt fits.
-        hard_marker: the marker of text that was cut after all stages, instead of the section's own.
+        stages: what to shorten first, in order, until the prompt fits.
+        hard_marker: the marker for cuts after all stages, instead of the section's own.
         summarise: a function from a text and a limit to a shorter text, for sections with `overflow="summarise"`.
         capture: whether the receipt's JSON contains the texts, so that the fit can be replayed from it.
 
     Raises:
-        DoesNotFit: what is required is bigger than the budget.
+        DoesNotFit: the required sections exceed the budget.
         InvalidValue: an argument is invalid; the message has its name and value.
         UnknownName: there is no such model or meter.
     """
@@ -97,7 +97,7 @@ def check(sections: Sequence[Section], options: Mapping[str, Any]) -> None:
         if first != i:
             raise InvalidValue(f"sections[{i}] name", section.name, f"different from that of sections[{first}]")
     if options.get("show_budget") and (i := seen.get(budget_section.NAME, -1)) >= 0:
-        raise InvalidValue(f"sections[{i}] name", budget_section.NAME, "another: show_budget adds it")
+        raise InvalidValue(f"sections[{i}] name", budget_section.NAME, "another name: show_budget adds this section")
     for name, choices in _CHOICES.items():
         if name in options:
             check_choice(name, options[name], choices)

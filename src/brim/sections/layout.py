@@ -1,6 +1,6 @@
-"""Where sections stand on the page: in a row with separators, or in the places of a template.
+"""The order of sections in the prompt: one after the other with separators, or in the placeholders of a template.
 
-Budget priority and order on the page are two things. A layout turns the kept texts into the text of the prompt.
+Priority for the budget and order in the prompt are independent. A layout joins the kept texts into the prompt.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}\n]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sections one after the other with separators between them, or in the places of a template."""
+    """Sections joined by separators, or in the placeholders of a template."""
 
     names: tuple[str, ...]
-    """The sections, in the order of the page."""
+    """The sections, in the order of the prompt."""
     separator: str = ""
     literals: tuple[str, ...] = ()
-    """The template's own text before, between and after the places; empty if there is no template."""
+    """The template's own text before, between and after the placeholders; empty without a template."""
 
     @property
     def fixed(self) -> str:
@@ -30,9 +30,9 @@ class Layout:
         return "".join(self.literals)
 
     def text(self, texts: Mapping[str, str]) -> str:
-        """Return the prompt, given the texts that are present by the name of their section.
+        """Return the prompt from the texts of the present sections, by name.
 
-        An absent section has no separator, or leaves its place empty.
+        An absent section has no separator, or leaves its placeholder empty.
         """
         if not self.literals:
             return self.separator.join([texts[name] for name in self.names if name in texts])
@@ -42,7 +42,7 @@ class Layout:
 
 
 def layout(names: Sequence[str], *, separator: str, template: str | None) -> Layout:
-    """Return the layout of the named sections, in that order, or in the places `{name}` of a template.
+    """Return the layout of the sections, in that order, or in the placeholders `{name}` of a template.
 
     Raises:
         InvalidValue: the template names an unknown section, names one twice, or leaves one out.
@@ -51,10 +51,10 @@ def layout(names: Sequence[str], *, separator: str, template: str | None) -> Lay
 
 
 def completed(template: str, names: Sequence[str], missing: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a template with exactly one place for each name, and the places of each name beyond its first.
+    """Return a template with exactly one placeholder for each name, and the names of repeated placeholders.
 
-    A place of another name becomes the text `missing`. A name is listed with the new name of each further place. A
-    name without a place gets one at the end.
+    A placeholder of another name becomes the text `missing`. Each repeated placeholder gets a new name, and is listed
+    as a pair of the old and the new name. A name without a placeholder gets one at the end.
     """
     pieces: list[str] = []
     again: list[tuple[str, str]] = []
@@ -82,17 +82,17 @@ def without_places(template: str) -> str:
 
 
 def placed(template: str) -> set[str]:
-    """Return the names that a template has places for."""
+    """Return the names that have a placeholder in a template."""
     return {*places_of(template)}
 
 
 def places_of(template: str) -> list[str]:
-    """Return the names of the places of a template, each as often as it has one."""
+    """Return the names of the placeholders of a template, in order, with repetitions."""
     return [match[1] for match in _PLACE.finditer(template) if match[1] is not None]
 
 
 def renamed_places(template: str, rename: Callable[[str], str]) -> str:
-    """Return a template whose places have other names."""
+    """Return a template with its placeholders renamed."""
     return _PLACE.sub(lambda match: match[0] if match[1] is None else f"{{{rename(match[1])}}}", template)
 
 
@@ -106,8 +106,8 @@ def _parsed(template: str, known: Sequence[str]) -> Layout:
             literals[-1] += match[0][0]
             continue
         if name not in known:
-            places = ", ".join(known)
-            raise InvalidValue("template", match[0], f"text with places for {places} (write {{{{ for a brace)")
+            expected = f"text with placeholders for {', '.join(known)} (write {{{{ for a brace)"
+            raise InvalidValue("template", match[0], expected)
         if name in names:
             raise InvalidValue("template", match[0], "text that names each section once")
         names.append(name)
@@ -115,5 +115,6 @@ def _parsed(template: str, known: Sequence[str]) -> Layout:
     literals[-1] += template[at:]
     missing = [name for name in known if name not in names]
     if missing:
-        raise InvalidValue("template", template, f"text with a place for every section; {{{missing[0]}}} is missing")
+        expected = f"text with a placeholder for every section; {{{missing[0]}}} is missing"
+        raise InvalidValue("template", template, expected)
     return Layout(tuple(names), literals=tuple(literals))

@@ -1,24 +1,21 @@
-"""One fit of sections to a prompt: measure, give up stage by stage, allocate, render, verify."""
+"""One fit of sections to a prompt: measure, apply the stages, allocate, render, verify."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from brim.errors import DoesNotFit
-from brim.meter.base import BaseMeter
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Part, Receipt, losses
 from brim.receipts.section import Section
 from brim.sections import budget_section
-from brim.sections.course import Course, Proposal, Proposals
+from brim.sections.bidding import Bidding, Fit, Proposal, Proposals
 from brim.sections.draft import Draft, SectionProposal, Summaries
 from brim.sections.layout import Layout, layout
 from brim.sections.stages import HARD, bordered, staged
 
 _JOIN_SAVES = 16
-"""Tokens by which a text may count less joined to the one before it than apart; measured joins save up to three."""
+"""Tokens that joining a text to the one before it may save; measured joins save up to three."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,27 +35,19 @@ class Prompt:
 
 
 @dataclass(slots=True, kw_only=True)
-class PromptFit:
+class PromptFit(Fit):
     """One fit of sections to a budget."""
 
     sections: tuple[Section, ...]
-    budget: int
-    meter: BaseMeter
     meter_name: str | None
-    """The name by which the meter was chosen, for the capture."""
-    model: str | None
-    """The model whose meter it is, for the capture."""
-    options: Mapping[str, Any]
+    """The name by which the meter was chosen, for the receipt."""
     summaries: Summaries
-    captured: bool
-    advises: bool = True
-    """Whether a refusal says which budget would be enough, which takes some more fits."""
     drafts: list[Draft] = field(init=False)
     page: Layout = field(init=False)
     longest: str | None = field(init=False, default=None)
-    """The longest text that the budget section can have, if it is shown."""
-    given_up: list[str] = field(init=False, default_factory=list)
-    """What the stages took, in their order."""
+    """The longest possible text of the budget section, if it is shown."""
+    stages_applied: list[str] = field(init=False, default_factory=list)
+    """What the stages removed, in order, for the receipt."""
 
     def __post_init__(self) -> None:
         higher = self.options["direction"] == "higher"
@@ -66,26 +55,24 @@ class PromptFit:
             Draft.of(section, self.meter, self.budget, self.summaries, higher=higher) for section in self.sections
         ]
         by_rank = self.options["order"] == "priority"
-        line = sorted(self.drafts, key=lambda draft: draft.rank) if by_rank else self.drafts
-        names = [draft.name for draft in line]
+        names = [draft.name for draft in (sorted(self.drafts, key=lambda each: each.rank) if by_rank else self.drafts)]
         if self.options["show_budget"]:
             names.append(budget_section.NAME)
             shown = [draft for draft in self.drafts if draft.section.enabled]
-            limits = [self._limit(draft) for draft in shown]
-            own = [draft.name for draft in shown]
-            self.longest = budget_section.longest(own, limits, self.budget, self.meter.unit)
+            lines = [budget_section.BudgetLine(draft.name, limit := self._limit(draft), limit) for draft in shown]
+            self.longest = budget_section.written(lines, self.budget, self.budget, self.meter.unit)
         self.page = layout(names, separator=self.options["separator"], template=self.options["template"])
 
     @property
     def live(self) -> list[Draft]:
-        """The drafts with any content."""
+        """The drafts that have content."""
         return [draft for draft in self.drafts if draft.size]
 
     def prompt(self) -> Prompt:
         """Return the prompt with its receipt.
 
         Raises:
-            DoesNotFit: what is required is bigger than the budget.
+            DoesNotFit: the required parts exceed the budget.
         """
         proposals, used = self.planned()
         texts = self._with_budget(kept_texts(proposals))
@@ -96,45 +83,28 @@ class PromptFit:
         """Return what each section keeps, and the tokens of the whole.
 
         Raises:
-            DoesNotFit: what is required is bigger than the budget.
+            DoesNotFit: the required parts exceed the budget.
         """
         whole = self._all_whole() or self._by_stages()
         if whole is not None:
             return whole, self.count(whole)
-        course = Course(
-            whole=self,
-            bidders=self.live,
-            budget=self.budget,
-            unit=self.meter.unit,
-            toll=self._toll,
-            fill=self.options["fill"],
-            policy=self.options["policy"],
-            refused_at=self._refused_at if self.advises else None,
-            tops_up=False,
-        )
-        used = course.run()
-        return course.proposals, used
+        bidding = Bidding(whole=self, bidders=self.live, toll=self._toll, tops_up=False)
+        used = bidding.run()
+        return bidding.proposals, used
 
     @property
     def _toll(self) -> int:
         return self.meter.load(self.page.separator) if self.page.separator else 0
 
-    def _refused_at(self, budget: int) -> DoesNotFit | None:
-        try:
-            replace(self, budget=budget, advises=False).planned()
-        except DoesNotFit as error:
-            return error
-        return None
-
     def _all_whole(self) -> Proposals | None:
-        """Return everything whole if no ceiling is exceeded and the whole counts at most the budget."""
+        """Return all sections whole, or `None` if one exceeds its ceiling or together they exceed the budget."""
         if any(draft.wanted < draft.size for draft in self.live) or far_over(self.live, 0, self.budget):
             return None
         proposals = {draft: replace(draft.whole(), grant=draft.size) for draft in self.live}
         return proposals if self._longest_count(kept_texts(proposals)) <= self.budget else None
 
     def _by_stages(self) -> Proposals | None:
-        """Apply one stage after the other until the prompt fits; return what is left, or nothing if it does not fit."""
+        """Apply the stages one by one until the prompt fits; return what is left, or `None` if it never fits."""
         stages, marker = staged(self.options.get("stages", ())), self.options.get("hard_marker")
         if not stages and marker is None:
             return None
@@ -145,20 +115,20 @@ class PromptFit:
             if over and draft.size and stage.concerns(draft.section, named):
                 left = stage.left(draft.section, self.budget, over, self.meter)
                 if left is not None:
-                    self.drafts[at] = draft.less(*left)
-                    self.given_up.append(f"{draft.name}: {left[1]}")
+                    self.drafts[at] = draft.with_content(*left)
+                    self.stages_applied.append(f"{draft.name}: {left[1]}")
                     proposals, over = self._at_ceilings()
         if not over:
             return proposals
-        self.given_up.append(HARD)
+        self.stages_applied.append(HARD)
         if marker is not None:
             self.drafts = [
-                draft.marked_with(bordered(marker, draft.section)) if draft.size else draft for draft in self.drafts
+                draft.with_marker(bordered(marker, draft.section)) if draft.size else draft for draft in self.drafts
             ]
         return None
 
     def _at_ceilings(self) -> tuple[Proposals, int]:
-        """Return every section as it is, or cut to its ceiling, and by how much they are over the budget."""
+        """Return every section whole or cut to its ceiling, and the tokens by which they exceed the budget."""
         proposals = dict[Draft, Proposal]()
         for draft in self.live:
             proposal = draft.propose(draft.wanted, {})
@@ -168,27 +138,27 @@ class PromptFit:
         return proposals, max(0, self._longest_count(kept_texts(proposals)) - self.budget)
 
     def room(self) -> int:
-        """Return the tokens that the sections share, the separator of each included."""
+        """Return the tokens that the sections share, including the separator of each."""
         fixed = self.meter.load(self.page.fixed) if self.page.fixed else 0
         shown = self._toll if self.longest is None else -self.meter.load(self.longest)
         return self.budget - self.meter.overhead - fixed + shown
 
     def count(self, proposals: Proposals) -> int:
-        """Return the tokens of the prompt that would be sent."""
+        """Return the tokens of the prompt as it would be sent."""
         return self._count(self._with_budget(kept_texts(proposals)))
 
     def count_required(self) -> int:
-        """Return the tokens of all that is required, whole, and nothing else."""
+        """Return the tokens of all required sections, uncut, and of nothing else."""
         return self._longest_count({draft.name: draft.text for draft in self.live if draft.required})
 
-    def beside(self) -> dict[str, int]:
-        """Return the tokens besides what is required, by name."""
+    def extras(self) -> dict[str, int]:
+        """Return the tokens besides the required sections, by name."""
         rest = self._longest_count({draft.name: "" for draft in self.live if draft.required})
         alone = not self.longest and not self.page.fixed
         return {"separators" if alone else "separators, template and budget section": rest} if rest else {}
 
     def _longest_count(self, texts: Mapping[str, str]) -> int:
-        """Return the count of the prompt with the longest budget section that there may be."""
+        """Return the count of the prompt with the longest possible budget section."""
         return self._count(texts if self.longest is None else {**texts, budget_section.NAME: self.longest})
 
     def _count(self, texts: Mapping[str, str]) -> int:
@@ -196,7 +166,7 @@ class PromptFit:
         return self.meter.count(text) + (self.meter.overhead if text else 0)
 
     def _with_budget(self, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the texts with that of the budget section, if it is shown."""
+        """Return the texts, including that of the budget section if it is shown."""
         if self.longest is None:
             return texts
         counts = {name: self.meter.count(text) for name, text in texts.items()}
@@ -210,7 +180,7 @@ class PromptFit:
         def count(text: str) -> int:
             return self._count({**texts, budget_section.NAME: text})
 
-        text = budget_section.settled(write, count, count(write(self.budget)))
+        text = budget_section.consistent(write, count, count(write(self.budget)))
         return {**texts, budget_section.NAME: text}
 
     def _limit(self, draft: Draft) -> int:
@@ -232,7 +202,7 @@ class PromptFit:
             fill=self.options["fill"],
             order=self.options["order"],
             stable_prefix=self._stable_prefix(parts),
-            stages=tuple(self.given_up),
+            stages=tuple(self.stages_applied),
             capture=Capture(
                 sections=self.sections,
                 budget=self.budget,
@@ -254,21 +224,21 @@ class PromptFit:
 
 
 def kept_texts(proposals: Proposals) -> dict[str, str]:
-    """Return the text of each section that is kept, by name."""
+    """Return the texts of the sections that are kept, by name."""
     kept = [(draft.name, each.text) for draft, each in proposals.items() if isinstance(each, SectionProposal)]
     return {name: text for name, text in kept if text}
 
 
 def far_over(drafts: Sequence[Draft], taken: int, budget: int) -> bool:
-    """Return whether sections with so many tokens beside them cannot fit whole, however they are joined.
+    """Return whether the sections, with `taken` other tokens, exceed the budget however they are joined.
 
-    It spares a prompt of which most must be cut the count of its whole text, which is as dear as all other counts.
+    If so, the joined text need not be counted, which would cost as much as all other counts.
     """
     return taken + sum([draft.size - _JOIN_SAVES for draft in drafts]) > budget
 
 
 def stable_units(page: Sequence[tuple[Section, Part]]) -> int:
-    """Return the tokens of the sections at the start of a page that are stable and whole."""
+    """Return the tokens of the leading sections of a page that are stable and whole."""
     units = 0
     for section, part in page:
         if part.present and not (section.stable and part.state == "whole"):

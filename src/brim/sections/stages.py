@@ -1,7 +1,7 @@
-"""What a prompt that is over its budget gives up, one stage after the other, until it fits.
+"""Stages shorten a prompt that is over its budget, in a fixed order, until it fits.
 
-A simulation of thousands of agents would rather lose old gossip than a little of everything. The stages say in which
-order. A stage is applied only while the prompt is over its budget, so a prompt that fits is not changed.
+A simulation of thousands of agents would rather lose old gossip than a little of everything. A stage is applied only
+while the prompt is over its budget, so a prompt that fits is not changed.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from brim.sections.draft import records
 from brim.truncate import truncator
 
 ANY = "*"
-"""Stands for all sections that no other stage names and that are neither required nor stable."""
+"""Matches all sections that no other stage names and that are neither required nor stable."""
 
 HARD = "hard cut: every section by its priority"
 """The line of a receipt if all stages together were not enough."""
 
 WAYS = ("last", "first", "to", "down_to")
-"""The fields that say what a stage leaves."""
+"""The fields of which a stage has one."""
 
 _JOINS = 4
-"""Tokens by which joined texts may count more than apart."""
+"""Tokens that joining texts may add."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
-    """One section, and what this stage leaves of it: exactly one of `last`, `first`, `to` and `down_to`."""
+    """Shortens one section, by exactly one of `last`, `first`, `to` and `down_to`."""
 
     section: str
     """The name of the section, or `*` for all that no other stage names and that are neither required nor stable."""
     last: int | None = None
-    """Its last entries; the entries of a text are its lines."""
+    """Keep this many entries at the end; the entries of a text are its lines."""
     first: int | None = None
-    """Its first entries."""
+    """Keep this many entries at the start."""
     to: Amount | None = None
-    """As much as counts at most this: tokens, or a share of the budget. Entries are dropped whole, a text is cut by
-    the `keep` of its section."""
+    """Keep at most this: tokens, or a share of the budget. Entries are dropped whole, a text is cut by the `keep` of
+    its section."""
     down_to: Amount | None = None
-    """As `to`, but only as far down as needed for the prompt to fit."""
+    """Like `to`, but keep more if the prompt fits before that."""
     over_chars: int = 0
     """Only a section with more characters than this is shortened."""
     over_entries: int = 0
     """Only a section with more entries than this is shortened."""
     leave: int = 1
-    """The fewest entries that are left, even if they count more than the limit."""
+    """Keep at least this many entries, even if they exceed the limit."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.section, str) or not self.section:
@@ -72,7 +72,7 @@ class Stage:
         return {slot.name: value for slot in fields(self) if (value := getattr(self, slot.name)) != slot.default}
 
     def concerns(self, section: Section, named: Sequence[str]) -> bool:
-        """Return whether it applies to a section; `named` are the sections that stages name."""
+        """Return whether it applies to a section; `named` are the sections that any stage names."""
         if self.section == ANY:
             return section.name not in named and not section.required and not section.stable
         return section.name == self.section
@@ -80,11 +80,10 @@ class Stage:
     def left(
         self, section: Section, budget: int, over: int, meter: BaseMeter
     ) -> tuple[str | Sequence[str], str, Sequence[int]] | None:
-        """Return what is left of a section, a sentence that says so, and of a list the indexes of the entries left.
+        """Return the remaining content of a section, a reason for the receipt, and the indexes of remaining entries.
 
-        It is `None` if all of it is left. The index of a marker is -1.
-
-        `over` is by how many tokens the prompt is over its budget, for a stage that goes down only as far as needed.
+        The index of a marker is -1. The result is `None` if nothing was removed. `over` are the tokens by which the
+        prompt exceeds its budget, for `down_to`.
         """
         chosen, text = section.chosen, section.text
         entries = chosen.strip("\n").split("\n") if isinstance(chosen, str) else list(chosen)
@@ -115,7 +114,7 @@ class Stage:
     def _fewer(
         self, section: Section, entries: Sequence[str], limit: int, meter: BaseMeter
     ) -> tuple[Sequence[str], Sequence[int]]:
-        """Return as many entries as count at most the limit, at least `leave`, and their indexes."""
+        """Return as many entries as fit the limit, but at least `leave`, and their indexes."""
         try:
             selected = records(section, section.marker).select(entries, limit, meter)
             kept, left = [text for _, text in selected.rows], [index for index, _ in selected.rows]
@@ -129,7 +128,7 @@ class Stage:
 
 
 def staged(rows: Sequence[Stage | Mapping[str, Any]]) -> tuple[Stage, ...]:
-    """Return stages, some of which may be mappings of their fields.
+    """Return stages, each passed as a `Stage` or as a mapping of its fields.
 
     Raises:
         InvalidValue: one is not a stage.
@@ -153,7 +152,7 @@ def staged(rows: Sequence[Stage | Mapping[str, Any]]) -> tuple[Stage, ...]:
 
 
 def bordered(marker: str, section: Section) -> str:
-    """Return a marker for the side of a section that is cut: without its own line breaks between entries."""
+    """Return a marker with the line breaks that fit the side at which the section is cut."""
     if section.keep == "tail":
         return marker.strip("\n") + "\n"
     return marker.strip("\n") if section.keep in ("newest", "best") or not isinstance(section.content, str) else marker

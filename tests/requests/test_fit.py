@@ -8,6 +8,8 @@ import pytest
 import brim
 import joint_requests
 import traffic
+from brim.meter.adapters import UpperBound
+from brim.meter.estimate import SLACK
 
 M = brim.meter("o200k_base")
 CHATS = {
@@ -210,18 +212,19 @@ def test_an_entry_that_is_too_long_is_reported_as_shortened():
     assert [entry.index for entry in part.kept] == [0, 1, 2]
 
 
-def test_stages_keep_the_indexes_of_entries():
+@pytest.mark.parametrize(("budget", "kept"), [(340, ["e3", "e4", "e5", "e6", "e7"]), (200, ["e3", "e4", "e5"])])
+def test_stages_keep_the_indexes_of_entries(budget, kept):
     entries = [f"entry {i} " * 20 for i in range(8)]
     section = brim.Section("log", entries, keep="newest", ids=[f"e{i}" for i in range(8)])
-    stages = [{"section": "log", "last": 5}]
-    part = brim.fit([section], 340, meter=M, stages=stages).receipt.part("log")
-    assert [entry.id for entry in part.kept] == ["e3", "e4", "e5", "e6", "e7"]
+    stages = [{"section": "log", "last": 5}, {"section": "log", "first": 3}]
+    part = brim.fit([section], budget, meter=M, stages=stages).receipt.part("log")
+    assert [entry.id for entry in part.kept] == kept
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"scores": [1]}, "scores must be 2, one for each entry"),
+        ({"scores": [1]}, "scores must be a list of 2, one for each entry"),
         ({"scores": ["a", "b"]}, "scores[0] must be a finite number"),
         ({"scores": [1, float("nan")]}, "scores[1] must be a finite number"),
         ({"ids": ["a", "a"]}, "ids must be different"),
@@ -331,11 +334,11 @@ def test_a_model_without_a_budget_leaves_room_for_the_answer():
 def test_a_history_of_one_model_is_not_fitted_for_another():
     history = brim.History(model="gpt-4o")
     history.extend(chat(turns=3))
-    with pytest.raises(brim.InvalidValue, match="model must be 'gpt-4o', or left out"):
+    with pytest.raises(brim.InvalidValue, match="model must be 'gpt-4o', or omitted"):
         brim.fit_request(messages=history, model="claude-sonnet-4-5", budget=2_500)
     assert brim.fit_request(messages=history, budget=2_500).body["model"] == "gpt-4o"
     counted = brim.History(meter="o200k_base")
-    with pytest.raises(brim.InvalidValue, match="given to the History"):
+    with pytest.raises(brim.InvalidValue, match="passed to the History"):
         brim.fit_request(messages=counted, model="gpt-4o", budget=2_500)
 
 
@@ -472,6 +475,18 @@ def test_a_misspelt_option_names_the_nearest():
         brim.fit_request(messages=chat(turns=2), budget=400, selct="priority")
     with pytest.raises(TypeError, match=r"fit_messages\(\) .* 'querry'; did you mean 'query'"):
         brim.fit_messages(chat(turns=2), 400, querry="why")
+
+
+def test_the_upper_bound_in_the_receipt_is_that_of_the_messages_as_sent():
+    """The bound was that of the sections alone: 355 tokens of a request whose messages could have 365."""
+    meter = brim.meter("claude-4.5")
+    request = brim.fit_request(
+        system="Be brief.", messages=chat(turns=2), user="Why? " * 80, tools=TOOLS, budget=900, meter=meter
+    )
+    bound = UpperBound(meter).count_messages(request.messages, request.tools)
+    assert request.receipt.upper == bound > request.used + SLACK
+    by_model = brim.fit_request(messages=chat(turns=2), budget=900, model="claude-sonnet-4-5")
+    assert by_model.receipt.upper == by_model.used
 
 
 def test_a_history_with_calls_is_an_estimate_for_a_model():

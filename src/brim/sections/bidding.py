@@ -1,23 +1,24 @@
-"""The course of one fit: bidders claim, the allocator grants, each bidder proposes what it keeps, the whole is counted.
+"""How bidders share a budget: they claim, the allocator grants, they propose what they keep, the whole is counted.
 
 Counts are not additive where texts meet, so the sum is a plan, and the count of the whole decides: any excess is taken
-back from the least essential bidders, and what is left over is offered to those that were cut.
+back from the least essential bidders, and tokens that are left over are offered to those that were cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from brim.errors import DoesNotFit
-from brim.receipts.receipt import Fill, Policy
+from brim.meter.base import BaseMeter
 from brim.sections.allocation import Claim, allocate, essential
 
 _WORTH = 4
-"""The fewest tokens that are offered again, beyond those of the first offer."""
+"""The fewest tokens that are worth a second offer."""
 _DOUBLINGS = 64
-"""How many times the guess a budget may be that is tried: a ceiling that is a share of it grows with it."""
+"""Limit of the search for a sufficient budget, as a multiple of the first guess: a ceiling may be a share of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +26,26 @@ class Proposal:
     """What a bidder proposes to keep within a grant."""
 
     load: int = 0
-    """Tokens that are planned for it; with 0 nothing of it is kept."""
+    """Tokens that are planned for it; with 0 the bidder is dropped."""
     taken: int = 0
-    """Tokens of the grant that it takes: its load, or more if others may not have the rest."""
+    """Tokens of the grant that it takes: its load, or more if others must not get the rest."""
     reason: str = ""
     grant: int = 0
     """Tokens that the allocator gave."""
     in_steps: bool = False
-    """Whether some of the grant may be left unused: what is kept comes in steps."""
+    """Whether it is chosen in steps, such as entries, so that part of the grant may stay unused."""
 
 
 class Bidder(Protocol):
-    """What bids for a share of a budget: a section, and in a request also its history and its tools."""
+    """Something that bids for a share of a budget: a section, or a request's history or tools."""
 
     @property
     def name(self) -> str:
-        """What an error calls it."""
+        """Its name in errors."""
 
     @property
     def kind(self) -> str:
-        """`section`, or what else it is."""
+        """`section`, `messages` or `tools`."""
 
     @property
     def rank(self) -> int:
@@ -56,7 +57,7 @@ class Bidder(Protocol):
 
     @property
     def ceiling(self) -> int | None:
-        """The most tokens of it."""
+        """Its maximum tokens."""
 
     @property
     def required(self) -> bool:
@@ -64,61 +65,95 @@ class Bidder(Protocol):
 
     @property
     def cuttable(self) -> bool:
-        """Whether a floor would let it be cut."""
+        """Whether it could be cut if it had a floor."""
 
     def claim(self, toll: int) -> Claim:
         """Return its claim on the budget."""
 
     def propose(self, grant: int, proposals: Proposals) -> Proposal:
-        """Return what it keeps within `grant` tokens, given what the others keep so far."""
+        """Return what it keeps within `grant` tokens, given the proposals of the others so far."""
 
 
 Proposals = Mapping[Any, Proposal]
-"""What each bidder keeps, by the bidder."""
+"""What each bidder keeps, by bidder."""
 
 
-class Whole(Protocol):
-    """What the bidders are parts of: a prompt or a request."""
+@dataclass(slots=True, kw_only=True)
+class Fit(ABC):
+    """One fit to a budget, of a prompt or of a request."""
 
+    budget: int
+    meter: BaseMeter
+    model: str | None
+    """The model of the meter, for the receipt and the body."""
+    options: Mapping[str, Any]
+    captured: bool
+    advises: bool = True
+    """Whether a refusal names a sufficient budget, which takes some more fits."""
+
+    @abstractmethod
+    def planned(self) -> tuple[Proposals, int]:
+        """Return what each bidder keeps, and the tokens of the whole.
+
+        Raises:
+            DoesNotFit: the required parts exceed the budget.
+        """
+
+    @abstractmethod
     def count(self, proposals: Proposals) -> int:
-        """Return the tokens of what would be sent."""
+        """Return the tokens of the whole as it would be sent."""
 
+    @abstractmethod
     def count_required(self) -> int:
-        """Return the tokens of all that is required, whole, and nothing else."""
+        """Return the tokens of all required parts, uncut, and of nothing else."""
 
-    def beside(self) -> dict[str, int]:
-        """Return the tokens besides what is required, by name: separators, framing, tools."""
+    @abstractmethod
+    def extras(self) -> dict[str, int]:
+        """Return the tokens besides the required parts, by name: separators, framing, tools."""
 
+    @abstractmethod
     def room(self) -> int:
-        """Return the tokens that the bidders share, the toll of each included."""
+        """Return the tokens that the bidders share, including the toll of each."""
+
+    def refused_at(self, budget: int) -> DoesNotFit | None:
+        """Return the error of the same fit at another budget, or `None` if it fits."""
+        try:
+            self.at(budget).planned()
+        except DoesNotFit as error:
+            return error
+        return None
+
+    def at(self, budget: int) -> Self:
+        """Return the same fit at another budget, without advice."""
+        return replace(self, budget=budget, advises=False)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Course:
-    """One fit of bidders to a budget."""
+class Bidding:
+    """The negotiation of one fit with its bidders."""
 
-    whole: Whole
+    whole: Fit
     bidders: Sequence[Bidder]
-    budget: int
-    unit: str
     toll: int
     """Tokens that are planned for a separator."""
-    fill: Fill
-    policy: Policy
-    refused_at: Callable[[int], DoesNotFit | None] | None
-    """Returns the error of the same fit to another budget, to advise one that is enough; `None` gives no advice."""
-    tops_up: bool = True
-    """Whether what is left over is offered again. Beside turns and tools, which come in large steps, it is. Sections
-    alone do without, so that their grants grow with the budget, class by class."""
+    tops_up: bool
+    """Whether tokens that are left over are offered again: with turns and tools, which come in large steps. Without
+    them, grants grow with the budget, class by class."""
     proposals: dict[Any, Proposal] = field(default_factory=dict)
     offered: dict[Any, int] = field(default_factory=dict)
-    """The tokens that each bidder was last offered."""
+    """The tokens of each bidder's last offer."""
+    budget: int = field(init=False)
+    unit: str = field(init=False)
+    policy: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.budget, self.unit, self.policy = self.whole.budget, self.whole.meter.unit, self.whole.options["policy"]
 
     def run(self) -> int:
         """Choose what each bidder keeps, and return the tokens of the whole.
 
         Raises:
-            DoesNotFit: what is required is bigger than the budget.
+            DoesNotFit: the required parts exceed the budget.
         """
         self._serve()
         used = self._settle()
@@ -138,7 +173,8 @@ class Course:
                 raise self._above_its_ceiling(bidder) if capped else self._refusal(claims)
             return proposal.taken
 
-        grants = allocate(claims, room, fill=self.fill, policy=self.policy, spend=spend)
+        fill, policy = self.whole.options["fill"], self.whole.options["policy"]
+        grants = allocate(claims, room, fill=fill, policy=policy, spend=spend)
         for bidder, claim, grant in zip(self.bidders, claims, grants, strict=True):
             proposal = self.proposals.get(bidder)
             if proposal is None or (proposal.load and not grant):
@@ -146,10 +182,10 @@ class Course:
             self.proposals[bidder] = replace(proposal, grant=grant) if grant else proposal
 
     def _enough(self, claims: Sequence[Claim]) -> int:
-        """Return the room to allocate: all of it, or the sum of what is required if joined that still fits.
+        """Return the room to allocate: all of it, or what the required parts need if they fit only when joined.
 
         Raises:
-            DoesNotFit: what is required is alone bigger than the budget.
+            DoesNotFit: the required parts alone exceed the budget.
         """
         required = [(bidder, claim) for bidder, claim in zip(self.bidders, claims, strict=True) if claim.required]
         for bidder, claim in required:
@@ -171,7 +207,7 @@ class Course:
         return used
 
     def _take_back(self, over: int) -> bool:
-        """Free `over` tokens, the least essential first; return whether anything was freed."""
+        """Free `over` tokens, from the least essential bidders first; return whether any were freed."""
         freed = 0
         cuts = self.policy.startswith("truncate")
         for bidder in sorted(self.bidders, key=lambda bidder: (not bidder.required, bidder.rank))[::-1]:
@@ -183,10 +219,10 @@ class Course:
             if (cuts or claim.required) and limit >= claim.least:
                 less = bidder.propose(limit, self.proposals)
             if less.load:
-                less = replace(less, reason=f"{less.reason}, and texts count more joined than apart")
+                less = replace(less, reason=f"{less.reason}, and the joined prompt counted more than its parts")
                 freed += proposal.load - less.load
             elif not bidder.required:
-                less = Proposal(reason="the sections count more joined than apart, and it was the least essential")
+                less = Proposal(reason="the joined prompt counted more than its parts, and it was the least essential")
                 freed += proposal.load + self.toll
             else:
                 continue
@@ -196,10 +232,10 @@ class Course:
         return freed > 0
 
     def _top_up(self, left: int) -> bool:
-        """Offer what is left over to what was cut, and return whether anything took some of it.
+        """Offer tokens that are left over to bidders that were cut, and return whether any took some.
 
-        Entries, turns and tools come in steps, and leave tokens that the next in line may not need. They go to the
-        first class that comes in steps and to those behind it: what is more essential has all that it may have.
+        Entries, turns and tools come in steps and leave tokens unused, which later bidders may not need. The offers
+        begin with the first class that comes in steps: more essential ones already have all that they can use.
         """
         if left < _WORTH or self.policy != "truncate_then_continue" or not self.tops_up:
             return False
@@ -209,7 +245,7 @@ class Course:
         for bidder in sorted(others, key=lambda bidder: bidder.rank):
             proposal = self.proposals[bidder]
             offer = proposal.load + left - (0 if proposal.load else self.toll)
-            # An offer is worth making if it is more than the last one, of which something was left.
+            # Only an offer above the last one, of which some was left, can make a difference.
             least = max(proposal.grant, self.offered.get(bidder, 0)) + _WORTH
             if left < _WORTH or first is None or bidder.rank < first or offer < least:
                 continue
@@ -228,10 +264,10 @@ class Course:
         if not claim.wanted:
             return f"it has {bidder.size:,} {self.unit}, and its ceiling is {bidder.ceiling or 0:,}"
         if self.policy in ("stop", "truncate_then_stop"):
-            return f"the policy {self.policy} ends the prompt where something does not fit"
+            return f"the policy {self.policy} ends the prompt at the first part that does not fit"
         if claim.least > 1:
-            return f"fewer than the {claim.least:,} {self.unit} that it needs were left"
-        return "nothing was left for it"
+            return f"it needs at least {claim.least:,} {self.unit}, and fewer were left"
+        return "no room was left for it"
 
     def _above_its_ceiling(self, bidder: Bidder) -> DoesNotFit:
         """Return the error for a required bidder that cannot be made small enough."""
@@ -251,10 +287,10 @@ class Course:
         )
 
     def _refusal(self, claims: Sequence[Claim]) -> DoesNotFit:
-        """Return the error with every number: what is needed, by part, and what would help."""
+        """Return the error with all numbers: the tokens needed, by part, and a remedy."""
         required = [(bidder, claim) for bidder, claim in zip(self.bidders, claims, strict=True) if claim.required]
         parts = {bidder.name: claim.least if claim.wanted else bidder.size for bidder, claim in required}
-        parts |= self.whole.beside()
+        parts |= self.whole.extras()
         needed = sum(parts.values())
         if all(claim.least >= bidder.size for bidder, claim in required):
             needed = self.whole.count_required()
@@ -266,29 +302,30 @@ class Course:
         short = needed - self.budget
         sums = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         message = (
-            f"the prompt does not fit: its essential parts need {needed:,} {self.unit} and the budget is"
-            f" {self.budget:,}, {short:,} short ({sums}). Raise the budget to {needed:,}"
+            f"the prompt does not fit: its required parts need {needed:,} {self.unit} and the budget is"
+            f" {self.budget:,}, {short:,} too few ({sums}). Raise the budget to {needed:,}"
         )
         able = [bidder.name for bidder, claim in required if claim.least > short and bidder.cuttable]
         if able:
             name = min(able, key=lambda name: parts[name])
-            message += f", or let {name!r} be cut by giving it a floor of {parts[name] - short:,} or less"
+            message += f", or let {name!r} be cut: give it a floor of {parts[name] - short:,} or less"
         return DoesNotFit(message + ".", needed=needed, available=self.budget, parts=parts)
 
     def _least_budget(self, guess: int) -> int | DoesNotFit | None:
-        """Return a budget that is enough, where one token less is not; if none helps, the error that remains."""
-        if self.refused_at is None:
+        """Return the smallest budget that suffices near the guess; if none does, the error that remains."""
+        if not self.whole.advises:
             return None
+        refused_at = self.whole.refused_at
         low, high = self.budget, guess
-        while (refused := self.refused_at(high)) is not None:
+        while (refused := refused_at(high)) is not None:
             low, high = high, 2 * high
             if high > _DOUBLINGS * guess:
                 return refused
-        step = 1  # The guess is right or nearly so as a rule, so the search begins there.
-        while high - step > low and self.refused_at(high - step) is None:
+        step = 1  # The guess is usually almost right, so the search begins there.
+        while high - step > low and refused_at(high - step) is None:
             high, step = high - step, 2 * step
         low = max(low, high - step)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.refused_at(middle) is None else (middle, high)
+            low, high = (low, middle) if refused_at(middle) is None else (middle, high)
         return high

@@ -1,4 +1,4 @@
-"""The course of a fit, with bidders that do as they are told."""
+"""Bidding for a budget, with scripted bidders."""
 
 from dataclasses import dataclass, field
 
@@ -6,12 +6,13 @@ import pytest
 
 from brim import DoesNotFit
 from brim.sections.allocation import Claim
-from brim.sections.course import Course, Proposal
+from brim.sections.bidding import Bidding, Fit, Proposal
+from brim.testing import CharMeter
 
 
 @dataclass(eq=False)
-class Told:
-    """A bidder with a load for each grant: that of the largest step within it."""
+class Scripted:
+    """A bidder whose load is that of the largest step within its grant."""
 
     name: str
     steps: dict[int, int]
@@ -36,11 +37,15 @@ class Told:
         return Proposal(load, load, f"{self.name} within {grant}", in_steps=True)
 
 
-class Sum:
-    """A whole that counts the loads, and so much for each join."""
+@dataclass(kw_only=True)
+class Sum(Fit):
+    """Counts the loads, and a fixed number for each join."""
 
-    def __init__(self, bidders, budget, join=0):
-        self.bidders, self.budget, self.join = bidders, budget, join
+    bidders: list
+    join: int
+
+    def planned(self):
+        raise NotImplementedError
 
     def count(self, proposals):
         loads = [each.load for each in proposals.values() if each.load]
@@ -49,61 +54,54 @@ class Sum:
     def count_required(self):
         return sum(bidder.size for bidder in self.bidders if bidder.required)
 
-    def beside(self):
+    def extras(self):
         return {}
 
     def room(self):
         return self.budget
 
 
-def course(bidders, budget, *, join=0, **options):
-    return Course(
-        whole=Sum(bidders, budget, join),
-        bidders=bidders,
-        budget=budget,
-        unit="tokens",
-        toll=0,
-        fill="order",
-        policy="truncate_then_continue",
-        refused_at=None,
-        **options,
-    )
+def bidding(bidders, budget, *, join=0, tops_up=True):
+    options = {"fill": "order", "policy": "truncate_then_continue"}
+    given = {"meter": CharMeter(), "model": None, "options": options, "captured": False, "advises": False}
+    whole = Sum(bidders=bidders, budget=budget, join=join, **given)
+    return Bidding(whole=whole, bidders=bidders, toll=0, tops_up=tops_up)
 
 
 def reserved_and_unused(first, **options):
     """Fit a bidder beside one that reserves 40 tokens and uses 10 of them; return what the first one keeps."""
-    beside = Told("beside", {10: 10, 11: 10, 60: 10}, rank=2, reserved=40)
-    run = course([first, beside], 100, **options)
+    beside = Scripted("beside", {10: 10, 11: 10, 60: 10}, rank=2, reserved=40)
+    run = bidding([first, beside], 100, **options)
     used = run.run()
     assert used == run.proposals[first].load + 10
     return run.proposals[first].load
 
 
 def test_what_is_left_over_is_offered_to_what_was_cut():
-    first = Told("first", {50: 50, 85: 85, 200: 200})
+    first = Scripted("first", {50: 50, 85: 85, 200: 200})
     assert reserved_and_unused(first) == 85
     assert first.asked == [60, 90]
 
 
 def test_an_offer_that_gives_no_more_is_not_taken():
     """A history may keep less of a bigger room: its newest result is cut by its shape."""
-    first = Told("first", {50: 50, 85: 30, 200: 200})
+    first = Scripted("first", {50: 50, 85: 30, 200: 200})
     assert reserved_and_unused(first) == 50
     assert first.asked == [60, 90]
 
 
 def test_nothing_is_offered_again_if_sections_stand_alone():
-    assert reserved_and_unused(Told("first", {50: 50, 85: 85, 200: 200}), tops_up=False) == 50
+    assert reserved_and_unused(Scripted("first", {50: 50, 85: 85, 200: 200}), tops_up=False) == 50
 
 
 def test_joins_that_count_more_are_taken_from_the_least_essential():
-    first, second = Told("first", {10: 10}, rank=0), Told("second", {5: 5, 10: 10}, rank=1)
-    run = course([first, second], 20, join=3)
+    first, second = Scripted("first", {10: 10}, rank=0), Scripted("second", {5: 5, 10: 10}, rank=1)
+    run = bidding([first, second], 20, join=3)
     assert run.run() == 18
     assert [each.load for each in run.proposals.values()] == [10, 5]
-    assert "joined than apart" in run.proposals[second].reason
+    assert "the joined prompt counted more" in run.proposals[second].reason
 
 
 def test_a_required_bidder_that_proposes_nothing_is_refused():
-    with pytest.raises(DoesNotFit, match="essential parts need"):
-        course([Told("task", {5: 0, 100: 100}, required=True, rank=0)], 50).run()
+    with pytest.raises(DoesNotFit, match="required parts need"):
+        bidding([Scripted("task", {5: 0, 100: 100}, required=True, rank=0)], 50).run()
