@@ -143,7 +143,7 @@ def _shapes() -> list[Shape]:
         html_password=f'<input name="password" type="password" value="{W}"/>',
     )
     kind(
-        "headers and options of programs that carry credentials",
+        "headers and program options with credentials",
         bearer=(f"curl -H 'Authorization: Bearer {A}' https://x", A),
         basic=(f"Authorization: Basic {B}", B),
         token_header=(f"Authorization: token {A}", A),
