@@ -8,7 +8,7 @@ from typer.main import get_command
 from brim.cli.commands import app
 from checkout import ROOT
 
-_BLOCKS = re.compile(r"^```(?:sh|console|bash)?\n(.*?)^```|^((?:    .*\n)+)", re.DOTALL | re.MULTILINE)
+_BLOCKS = re.compile(r"^```(?:sh|console|bash)?\n(.*?)^```|^((?:    [^\n]*\n)+)", re.DOTALL | re.MULTILINE)
 COMMAND = get_command(app())
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
