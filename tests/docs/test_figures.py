@@ -29,7 +29,9 @@ def strange(text):
     for own, others, name in re.findall(r"\| \*\*(.+?)\*\* \| (.+?) \| `make bench BENCH=\"?(\w+)", text):
         tables = record.read(name)["tables"]
         values = [value for table in tables for row in table["rows"] for value in row]
-        known = {record.cell(value) for value in values} | {f"{v:.0%}" for v in values if isinstance(v, float) and v < 1}
+        known = {record.cell(value) for value in values} | {
+            f"{v:.0%}" for v in values if isinstance(v, float) and v < 1
+        }
         known.add(str(sum(not str(row[0]).startswith("brim") for row in tables[0]["rows"])))
         told = re.findall(r"(?<![\w.])\d[\d,.]*\b%?", f"{own} {others}".replace(" %", "%"))
         found += [figure for figure in told if figure not in known]
