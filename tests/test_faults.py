@@ -1,4 +1,4 @@
-"""The list of faults that `make faults` seeds: each can still be seeded, and the page lists each."""
+"""The list of faults that `make faults` seeds: each can still be seeded."""
 
 import pytest
 
@@ -51,8 +51,3 @@ def test_every_fault_has_a_name_of_its_own():
 def test_the_tests_that_answer_for_a_file_exist():
     paths = {path.partition("::")[0] for fault in faults.FAULTS for path in fault.tests}
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
-
-
-def test_the_page_lists_every_fault():
-    page = (ROOT / "docs" / "design" / "faults.md").read_text(encoding="utf-8")
-    assert page.endswith("\n\n" + faults.listed()), "replace the list at its end by that of scripts/faults.py --list"

@@ -139,7 +139,6 @@ OTHER = (
     "Without a file the settings are the defaults",
     "| `defaults` | the table of settings |",
     "`defaults:` and `budget_overrides:`",
-    "and the `defaults:` of",
     "a source of settings: defaults, user, project",
     "defaultCompletionOptions",
     "from_defaults(",
