@@ -45,7 +45,6 @@ _LOG = [
     {"type": "message", "id": "c", "parentId": "b", "timestamp": "", "message": {"role": "assistant", "content": []}},
 ]
 _IMPORTS = {
-    "tiktoken": "import tiktoken",
     "open": "import splintr, tokenizers",
     "otel": "import brim.observe.otel",
     "gateway": "import brim.gateway.http.server",
@@ -164,7 +163,7 @@ def _studio(env: Environment) -> str:
             assert process.stdout is not None
             bare, _, token = json.loads(process.stdout.readline())["address"].partition("?token=")
             found = {}
-            for name in ("", "studio.js", "screens.js", "api/sessions"):
+            for name in ("", "studio.js", "api/sessions"):
                 request = Request(bare + name, headers={"Authorization": f"Bearer {token}"})
                 try:
                     with urlopen(request, timeout=30) as answer:
@@ -179,7 +178,7 @@ def _studio(env: Environment) -> str:
     if "make studio" in found[""]:
         return "it has no page, and says how to build it"
     assert "/studio.js" in found[""], "it does not serve its page"
-    assert len(found["screens.js"]) > 50_000, "it does not serve its screens"
+    assert len(found["studio.js"]) > 50_000, "it does not serve its screens"
     return "it serves the page"
 
 
