@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 import brim
 from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, turn, window
@@ -73,10 +75,17 @@ def size(value, seen):
     return total + sum(size(each, seen) for each in (*slots, *getattr(value, "__dict__", {}).values()))
 
 
+@pytest.fixture
+def short_memory(monkeypatch):
+    """Let what was cut leave memory at 10,000 tokens instead of two million."""
+    monkeypatch.setattr("brim.sessions.session_step._HELD", 10_000)
+
+
+@pytest.mark.usefixtures("short_memory")
 def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
     sizes, turns = [], 60
     with brim.open_store("sqlite:///:memory:") as store:
-        talk = brim.Session(window=window(400), meter="o200k_base", store=store)
+        talk = brim.Session(window=window(2_000), meter="o200k_base", store=store)
         for i in range(3 * turns):
             talk.add(turn(i))
             talk.prompt()
@@ -86,8 +95,9 @@ def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
     assert max(sizes[-6:]) <= 1.2 * max(sizes[:-6])
 
 
+@pytest.mark.usefixtures("short_memory")
 def test_the_messages_of_a_long_session_are_bounded():
-    talk = brim.Session(window=window(300), meter="o200k_base", store=MemoryStore())
+    talk = brim.Session(window=window(2_000), meter="o200k_base", store=MemoryStore())
     most = 0
     for i in range(120):
         talk.add(turn(i))
@@ -97,10 +107,11 @@ def test_the_messages_of_a_long_session_are_bounded():
     assert talk.status().messages == 480
 
 
+@pytest.mark.usefixtures("short_memory")
 def test_opening_a_session_reads_its_last_compaction_once(monkeypatch):
     """It holds the history as it was then, and is the longest entry of a log."""
     store = MemoryStore()
-    talk = brim.Session(window=window(300), meter="o200k_base", store=store, id="run")
+    talk = brim.Session(window=window(2_000), meter="o200k_base", store=store, id="run")
     for i in range(120):
         talk.add(turn(i))
         talk.prompt()

@@ -57,8 +57,7 @@ SHORT = [f"Attempt {n}: edited the file" for n in range(9)]
 LONG = "Attempt 9: " + "read the whole log again and " * 90
 
 
-@pytest.mark.parametrize("at", [0, 4, 9])
-@pytest.mark.parametrize("keep", ["newest", "best"])
+@pytest.mark.parametrize(("keep", "at"), [("newest", 0), ("newest", 4), ("newest", 9), ("best", 9)])
 def test_an_entry_that_is_too_big_is_shortened_and_its_short_siblings_stay(keep, at):
     """History was gone with over 400 tokens free, because its newest entry was bigger than its grant."""
     entries = [*SHORT[:at], LONG, *SHORT[at:]]

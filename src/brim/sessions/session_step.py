@@ -59,8 +59,8 @@ ANOTHER_MODEL = "another model"
 """The trigger of one after which the history is counted for another model."""
 PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False, "cut": None, "held": None}
 """Values of a prompt's entry that are not written; most prompts have them."""
-_HELD = 64
-"""Size of the history, in budgets, above which its cut part is removed from memory. Receipts then count from there."""
+_HELD = 2_000_000
+"""Tokens of the history, some 8 MB of text, above which its cut part leaves memory. Receipts then count from there."""
 _GROWTH = 20
 """A twentieth: growth of the history, as a share of its room, before a summary is tried again."""
 
@@ -150,7 +150,7 @@ class SessionStep:
             DoesNotFit: what has to stay is larger than the budget.
         """
         state = self.state
-        if self.number is not None and state.context.units > _HELD * budget:
+        if self.number is not None and state.context.units > _HELD:
             self._continue_as_sent()
         estimate = state.estimate(parts)
         self.warn(estimate + state.counts.drift)

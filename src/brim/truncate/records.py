@@ -97,7 +97,7 @@ class Records(BaseTruncator):
     def _chosen(self, entries: Sequence[str], room: int, meter: Meter) -> dict[int, str]:
         """Return the kept entries by index: all whole but the first one that is too big, which is shortened.
 
-        It gets half of the tokens and those that the others leave; the entry with the best score gets all of them.
+        With `newest` it gets half of the tokens and those that the others leave, with `best` all that are left.
         """
         join, left = meter.count(self.separator), room - meter.count(self._marker(len(entries)))
         kept: dict[int, str] = {}
@@ -112,7 +112,7 @@ class Records(BaseTruncator):
             elif big is None and (not kept or (self.order is None and size * _BIG > room)):
                 big = index
                 # The first entry may be shortened to a word, others only to something useful.
-                share = max(left // 2, min(left, _USEFUL)) if self.order is None else left
+                share = max(left // 2, min(left, _USEFUL)) if self.keep == "newest" else left
                 if piece := _piece(entries[big], share - join, meter, _USEFUL if kept else 1):
                     kept[big] = piece
                     left -= meter.count(piece) + join
