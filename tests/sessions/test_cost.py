@@ -77,8 +77,8 @@ def size(value, seen):
 
 @pytest.fixture
 def short_memory(monkeypatch):
-    """Let what was cut leave memory at 10,000 tokens instead of two million."""
-    monkeypatch.setattr("brim.sessions.session_step._HELD", 10_000)
+    """Let what was cut leave memory at 9,000 tokens instead of two million."""
+    monkeypatch.setattr("brim.sessions.session_step._HELD", 9_000)
 
 
 @pytest.mark.usefixtures("short_memory")
