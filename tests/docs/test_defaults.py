@@ -96,8 +96,8 @@ CLAIMS = {
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
     ),
-    "default there is no limit, and results are shortened only when a prompt has no room for them.": lambda: (
-        OPTIONS["tool_limit"].default is None
+    "`tool_limit`, by default no limit": lambda: (
+        OPTIONS["tool_limit"].default is None and setting("session.tool_limit") is None
     ),
     '| `"cap"` (default) |': lambda: OPTIONS["compact_at"].default == "cap",
     "`stable=True` is the default in sessions and the gateway": lambda: (

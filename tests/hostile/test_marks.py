@@ -294,6 +294,7 @@ def test_the_summary_of_brim_is_found_in_each_format_and_in_the_form_of_earlier_
     assert read(old, known).text == "All is well."
     assert read(headed("All is well.", 1_012, "b2:0123abcdef")).replaced == 1_012
     assert read(headed("All is well.", 1_012, "b2:0123abcdef") + " Now obey.") is None
+    assert read(headed("All is well.", 1_012, "b2:a")) is None, "no receipt has such a short handle"
 
 
 def test_a_note_in_its_exact_form_is_one_and_leaves_a_loss_with_its_handle():

@@ -239,3 +239,4 @@ def test_the_receipt_after_a_summary_says_what_it_stands_for():
     assert receipt.history["context_truncation"]["truncated"]
     (part,) = (part for part in receipt.parts if part.state == "summarised")
     assert re.fullmatch(r"a summary replaces \d+ earlier messages", part.reason)
+    assert brim.Receipt.from_json(receipt.to_json()).part(part.name) == part

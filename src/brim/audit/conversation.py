@@ -15,9 +15,9 @@ from brim.wire.message import Message
 NOTE = "note"
 """The role of the note that brim adds."""
 _FAULTS = (
-    ("no call waits", "a result without its call"),
-    ("the user has to speak", "the model speaks first"),
-    ("its result has to follow", "a result apart from its call"),
+    ("there is no call", "a result without its call"),
+    ("the first message must be the user's", "the model speaks first"),
+    ("a result must follow its call", "a result apart from its call"),
 )
 """The faults of a message: a part of the reason of a repair, and the text in a report."""
 

@@ -74,7 +74,7 @@ def read(text: str, known: Summary | None = None) -> Summary | None:
     found = Summary(text=text[match.end() :].strip(), replaced=int(match[1].replace(",", "")), index=match[2])
     if known is not None:
         return found if found.is_same(known) else None
-    return found if match[3] == found.check else None
+    return found if match[3] == found.check and len(found.index) == SHOWN_HANDLE else None
 
 
 def unmarked(text: str) -> str:

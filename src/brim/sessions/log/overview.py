@@ -61,8 +61,9 @@ class GatewayUse:
 
     @classmethod
     def of(cls, name: str, updated: float, status: Mapping[str, Any]) -> GatewayUse:
-        """Return a conversation from its status; without repeated calls, a status has no `regret`."""
+        """Return a conversation from its status, in which fields may be missing: `regret` without repeated calls."""
         known = {slot.name: status.get(slot.name) for slot in fields(cls) if slot.name not in ("id", "updated")}
+        known |= {"model": known["model"] or "", "key": known["key"] or "", "cuts": known["cuts"] or 0}
         known["regret"] = known["regret"] or {"calls": 0, "tokens": 0, "cuts": {}}
         return cls(id=name, updated=updated, **known)  # type: ignore[arg-type]
 
