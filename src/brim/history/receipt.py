@@ -160,7 +160,7 @@ class HistoryRecord:
     def _dropped_part(self, members: list[int], how: str) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        why = "did not fit" if self.fit.stable is None else "were dropped at the last cut, which is kept"
+        why = "did not fit" if self.fit.stable is None else "were dropped by the last cut"
         reason = f"{how} {size:,} {turns.meter.unit} {why}"
         stored = handle(written([turns.raws[position] for position in members]))
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
