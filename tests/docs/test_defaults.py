@@ -96,7 +96,7 @@ CLAIMS = {
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
     ),
-    "`tool_limit`, by default all of the budget": lambda: OPTIONS["tool_limit"].default == "100%",
+    "`tool_limit`, by default without a limit": lambda: OPTIONS["tool_limit"].default is None,
     '| `"cap"` (default) |': lambda: OPTIONS["compact_at"].default == "cap",
     "`stable=True` is the default in sessions and the gateway": lambda: (
         OPTIONS["stable"].default is True and setting("session.stable") is True

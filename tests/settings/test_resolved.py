@@ -78,7 +78,7 @@ def test_the_conversations_of_a_program_keep_to_the_settings_that_are_set(projec
     request = settings.conversations().request([{"role": "user", "content": "hello"}], session="s")
     assert request.session.settings.window.size == 900
     assert request.session.settings.options["stable"] is False
-    assert request.session.settings.options["tool_limit"] == "100%", "a request that fits is sent as it came"
+    assert request.session.settings.longest_result is None, "a request that fits is sent as it came"
     assert brim.open_store(url).entries("s", limit=1)
     bare = project("").resolve().conversations(model="gpt-5")
     assert (
