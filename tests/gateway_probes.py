@@ -96,7 +96,7 @@ def server(settings):
     return (
         gateway_server.config(app, made).timeout_graceful_shutdown,
         app.state._pool._max_workers,
-        app.state.conversations._known.most,
+        app.state.conversations._known._most,
         app.state.conversations._known._memory,
     )
 

@@ -106,3 +106,63 @@ def test_json_that_is_no_request_is_a_text(brim, here):
     (here / "schema.json").write_text('{"type": "object", "properties": {}}')
     told = brim("check", "schema.json", "--budget", "5", "--model", "gpt-5", "--json")
     assert (told.code, json.loads(told.out)["files"][0]["kind"]) == (1, "text")
+
+
+GOOD = '{"model": "gpt-4", "messages": [{"role": "user", "content": "hi"}]}'
+
+
+def test_a_broken_file_among_others_has_a_row_and_hides_none(brim, here):
+    """A stranger ran this on seven requests: the first broken one hid those over their budget."""
+    (here / "a.json").write_text(GOOD)
+    (here / "b.json").write_text('{"model": "gpt-4",\n "messages": [')
+    (here / "c.json").write_text(GOOD.replace("hi", "word " * 9_000))
+    (here / "d.json").write_text(GOOD.replace("gpt-4", "gpt-6000"))
+    told = brim("check", "*.json")
+    assert told.code == 2
+    rows = {line.split()[0]: line for line in told.out.splitlines() if ".json" in line}
+    assert "a.json" in rows["ok"]
+    assert "c.json" in rows["OVER"]
+    shown = "".join(told.out.split())
+    assert "b.json:2:notJSON" in shown
+    assert "d.json:1:nomodeliscalled'gpt-6000'" in shown
+    assert "4 files, 1 over budget, 2 could not be read" in told.out
+    found = json.loads(brim("check", "*.json", "--json").out)["files"]
+    assert [(each["path"], each["ok"]) for each in found] == [(f"{name}.json", name == "a") for name in "abcd"]
+    assert found[1]["problem"].startswith("b.json:2: not JSON")
+    (here / "b.json").unlink()
+    (here / "d.json").unlink()
+    assert brim("check", "*.json").code == 1
+
+
+def test_a_named_file_that_is_missing_has_a_row(brim, here):
+    (here / "a.json").write_text(GOOD)
+    told = brim("check", "a.json", "missing.json")
+    assert (told.code, "ERROR" in told.out, "a.json" in told.out) == (2, True, True)
+
+
+def test_broken_specs_have_rows_with_their_lines(brim, spec):
+    (spec.parent / "bad.yaml").write_text("budget: 5\nsections:\n  - nme: a\n")
+    (spec.parent / "model.yaml").write_text("model: gpt-6000\nsections: [{name: a, content: b}]\n")
+    told = brim("check", ".", "--json")
+    assert told.code == 2
+    problems = {each["path"]: each.get("problem", "") for each in json.loads(told.out)["files"]}
+    assert "bad.yaml:3" in problems["./bad.yaml"]
+    assert problems["./model.yaml"].startswith("./model.yaml")
+    assert problems["./spec.yaml"] == ""
+
+
+def test_an_unknown_model_of_the_command_line_is_one_error(brim, here):
+    for name in "ab":
+        (here / f"{name}.json").write_text(GOOD)
+    told = brim("check", "*.json", "--model", "gpt-6000")
+    assert (told.code, told.out) == (2, "")
+
+
+@pytest.mark.parametrize("budget", [(), ("--budget", "100")], ids=["no budget", "a budget"])
+def test_a_request_with_a_misspelt_key_is_refused(brim, here, budget):
+    text = '{"model":"gpt-4","mesages":[]}'
+    (here / "request.json").write_text(text)
+    for name in ("request.json", "-"):
+        told = brim("check", name, *budget, stdin=text.encode())
+        assert told.code == 2
+        assert "did you mean 'messages'?" in " ".join(told.err.split())

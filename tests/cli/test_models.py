@@ -37,3 +37,12 @@ def test_a_malformed_declaration_is_reported_with_its_line(brim):
     told = brim("models")
     assert told.code == 2
     assert "brim.models.yaml:2: " in told.err
+
+
+@pytest.mark.parametrize("pattern", ["*smol*", "smol?"])
+def test_a_pattern_without_a_match_is_not_a_name_to_declare(brim, pattern):
+    told = brim("models", pattern)
+    assert told.code == 2
+    assert f"no model matches the pattern '{pattern}'" in told.err
+    assert "Declare" not in told.err
+    assert "Declare it" in brim("models", "smol").err

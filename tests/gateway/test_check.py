@@ -144,3 +144,10 @@ def test_the_proxy_of_the_environment_is_named_without_its_password(server, tmp_
     assert "secret" not in json.dumps(rows)
     found = rows["upstream http://model.invalid/v1"]["reason"]
     assert (code, found) == ((0, "ok") if reached else (1, "upstream"))
+
+
+def test_an_upstream_without_its_scheme_is_told_so(capfd):
+    assert main(["gateway", "--upstream", "127.0.0.1:18101"]) == 2
+    told = capfd.readouterr().err
+    assert "it must begin with http:// or https://" in " ".join(told.split())
+    assert "18101" not in told

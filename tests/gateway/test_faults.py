@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -150,3 +151,17 @@ def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path
         assert int(headers["x-brim-edits"]) > 0
         assert app.state.conversations.store.failures
     assert "the store failed (sqlite: it is full); the request goes on without it" in caplog.messages
+
+
+@pytest.mark.parametrize("on_fault", ["pass", "refuse"])
+def test_a_malformed_body_of_a_client_is_no_fault_of_brim(gateway, upstream, on_fault):
+    url, app = gateway(on_fault=on_fault)
+    told = []
+    app.state.activity.observers.append(SimpleNamespace(observe=told.append))
+    body = b'{"model": "gpt-4o", "messages": "hi"}'
+    status, headers, _ = post(url, body)
+    assert (upstream.bodies == [body]) == (headers.get("x-brim-passthrough") == "unreadable") == (on_fault == "pass")
+    assert status == 400 or on_fault == "pass"
+    assert [each.fields["became"] for each in told if each.name == "malformed"] == [on_fault]
+    assert not [each for each in told if each.name == "fault"]
+    assert app.state.activity.summary()["faults"] == 0

@@ -28,7 +28,13 @@ SIZES = {
 SUMS = dict.fromkeys(("requests", "cut", "cuts", "refused", "overflows", "retried", "faults", "conversations"), 1)
 SUMS |= {"upstream_errors": 0}
 SUMS |= {"tokens_saved": 1_234, "windows_learned": 0}
-OVERFLOW = {"refused_tokens": 48_213, "stated_tokens": None, "limit_tokens": 40_000, "retried": True}
+OVERFLOW = {
+    "refused_tokens": 48_213,
+    "stated_tokens": None,
+    "limit_tokens": 40_000,
+    "answer_tokens": None,
+    "retried": True,
+}
 EVENTS = {
     "cut": (
         "cut",
@@ -46,6 +52,24 @@ EVENTS = {
         "overflow",
         {**OVERFLOW, "used_tokens": 36_000},
         "retried  TEAM talk gpt-5: upstream rejected 48,213 tokens; its limit is 40,000; sent again with 36,000",
+    ),
+    "retried with its answer": (  # Without the answer, "4,028; its limit is 4,096" looks like a contradiction.
+        "overflow",
+        {
+            "refused_tokens": 4_093,
+            "stated_tokens": 4_028,
+            "limit_tokens": 4_096,
+            "answer_tokens": 200,
+            "retried": True,
+            "used_tokens": 3_800,
+        },
+        "retried  TEAM talk gpt-5: upstream rejected 4,093 tokens, which it counts as 4,028, plus 200 for the answer;"
+        " its limit is 4,096; sent again with 3,800",
+    ),
+    "malformed": (
+        "malformed",
+        {"became": "pass"},
+        "invalid  TEAM talk gpt-5: the client's body is not a valid request; it was passed on unchanged",
     ),
     "not retried": (
         "overflow",

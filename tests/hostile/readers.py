@@ -268,7 +268,7 @@ READERS: dict[str, Read] = {
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text, meter=CHARS, limit=900
     ),
     "history.excerpts.parts_of": lambda text: excerpts.parts_of(text).show(excerpts.parts_of(text).ending()),
-    "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.paragraphs(text))),
+    "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.sentences(text))),
     "history.excerpts.brief_arguments": lambda text: excerpts.brief_arguments(
         json.dumps({"a": text, "b": [text] * 2}), lambda value: len(value) > 100
     ),

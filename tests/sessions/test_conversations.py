@@ -14,8 +14,9 @@ from brim.errors import DoesNotFit
 from brim.history.envelopes import COMPACTIONS
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.scope import LearningScope
+from brim.sessions.log import tolerant_store
 from brim.wire.overflow import Overflow
-from faulty import BEFORE, FaultyStore
+from faulty import AFTER, BEFORE, FaultyStore
 from properties import examples
 
 SYSTEM = {"role": "system", "content": "You are a careful engineer."}
@@ -313,13 +314,35 @@ def test_dropped_texts_that_could_not_be_written_are_written_with_the_next_reque
     store.fail_next(calls=40)
     session = conversations.request(history(30), session="nightly").session
     store.faults = {}
-    assert store.raised == 1
+    assert store.raised == 3  # The messages and the prompt, and two further attempts.
     assert not session.dropped.handles()
     conversations.request(history(31), session="nightly")
     names = session.dropped.handles()
     assert len(names) > 10
     assert all(session.recall(each) and store.text(each) for each in names)
     assert all(session.recall(hit.handle) for hit in session.search("line 7"))
+
+
+@pytest.mark.parametrize("when", [BEFORE, AFTER])
+def test_usage_is_not_lost_if_another_process_continues_after_a_failure(tmp_path, when):
+    store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
+    engines = [Conversations(1_500, model="gpt-4o", store=store) for _ in range(2)]
+    for steps in range(1, 13):
+        request = engines[steps // 3 % 2].request(history(steps), session="nightly")
+        store.fail_next(when, calls=2)
+        request.answered({"prompt_tokens": 1_000 + steps, "completion_tokens": 3})
+    usages = store.entries("nightly", kinds=["usage"])
+    assert [each.body["input"] for each in usages] == [*range(1_001, 1_013)]
+
+
+def test_a_store_that_kept_a_request_waiting_is_not_asked_again_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(tolerant_store, "_PATIENCE", -1.0)
+    store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
+    conversations = Conversations(1_500, model="gpt-4o", store=store)
+    conversations.request(history(3), session="nightly")
+    store.fail_next(calls=40)
+    conversations.request(history(4), session="nightly")
+    assert store.raised == 1
 
 
 def test_a_request_goes_on_without_its_log_while_that_cannot_be_opened(tmp_path):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, show, table, whole
-from brim.doctor.prompt_files import Verdict, check_files
+from brim.doctor.prompt_files import Unchecked, Verdict, check_files
 from brim.meter.base import measured
 
 
@@ -36,20 +36,30 @@ def run(
     verdicts, skipped = check_files(files, budget=whole("--budget", budget), model=model, meter=meter)
     fits = all(verdict.ok for verdict in verdicts)
     if json:
-        rows = [{**asdict(verdict), "left": verdict.left, "ok": verdict.ok} for verdict in verdicts]
+        rows = [_row(verdict) for verdict in verdicts]
         emit({"ok": fits, "files": rows, "skipped": skipped})
     else:
         _show(verdicts, skipped)
     if not fits:
-        raise typer.Exit(1)
+        raise typer.Exit(2 if any(isinstance(verdict, Unchecked) for verdict in verdicts) else 1)
 
 
-def _show(verdicts: list[Verdict], skipped: list[str]) -> None:
+def _row(verdict: Verdict | Unchecked) -> dict[str, Any]:
+    left = {} if isinstance(verdict, Unchecked) else {"left": verdict.left}
+    return {**asdict(verdict), **left, "ok": verdict.ok}
+
+
+def _show(checked: list[Verdict | Unchecked], skipped: list[str]) -> None:
     out = console()
+    verdicts = [each for each in checked if isinstance(each, Verdict)]
+    unread = len(checked) - len(verdicts)
     numbers = ("count", "budget", "left")
-    notes = ("note",) if any(verdict.losses or verdict.kind == "request" for verdict in verdicts) else ()
+    notes = ("note",) if unread or any(verdict.losses or verdict.kind == "request" for verdict in verdicts) else ()
     made = table("", *numbers, "file", *notes, numbers=numbers, wide=("file", "note"))
-    for verdict in verdicts:
+    for verdict in checked:
+        if isinstance(verdict, Unchecked):
+            made.add_row("ERROR", "-", "-", "-", verdict.path, verdict.problem, style="bold red")
+            continue
         cells = [f"{number:,}" for number in (verdict.count, verdict.budget, verdict.left)]
         note = "a request" if verdict.kind == "request" else ""
         note = f"{counted(verdict.losses, 'section')} shortened or dropped" if verdict.losses else note
@@ -58,6 +68,9 @@ def _show(verdicts: list[Verdict], skipped: list[str]) -> None:
     show(out, made)
     meters = dict.fromkeys(measured(verdict.meter, exact=verdict.exact) for verdict in verdicts)
     over = sum(not verdict.ok for verdict in verdicts)
-    state = f"{over:,} over budget" if over else "all within budget"
+    states = [f"{over:,} over budget"] if over else []
+    states += [f"{unread:,} could not be read"] if unread else []
+    state = ", ".join(states) or "all within budget"
     left = f"; skipped {counted(len(skipped), 'file')}: not text" if skipped else ""
-    out.print(f"\n{counted(len(verdicts), 'file')}, {state}{left} ({'; '.join(meters)})")
+    by = f" ({'; '.join(meters)})" if meters else ""
+    out.print(f"\n{counted(len(checked), 'file')}, {state}{left}{by}")

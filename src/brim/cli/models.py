@@ -10,6 +10,7 @@ import typer
 
 from brim.cli import options
 from brim.cli.output import console, counted, emit, fields, show, table
+from brim.errors import BrimError, shown
 from brim.meter import catalogue
 from brim.meter.catalogue import Model, Prices
 
@@ -45,7 +46,8 @@ def _matching(pattern: str | None) -> list[Model]:
     """Return the models whose names match the pattern.
 
     Raises:
-        UnknownName: there is none.
+        BrimError: no model matches the pattern.
+        UnknownName: no model has that name.
     """
     models = catalogue.models()
     if pattern is None:
@@ -57,6 +59,8 @@ def _matching(pattern: str | None) -> list[Model]:
         for model in models
         if any(fnmatchcase(name.casefold(), wild) for name in (model.id, *model.aliases, model.provider or ""))
     ]
+    if not found and wild == folded:
+        raise BrimError(f"no model matches the pattern {shown(pattern)}; brim models lists all")
     return found or [catalogue.find(pattern)]
 
 

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brim.errors import DoesNotFit, SourceError
+from brim.errors import BrimError, DoesNotFit, SourceError, UnknownName
 from brim.files.json_body import body_of
 from brim.files.source import STDIN, STDIN_SHOWN
-from brim.files.text_files import expand, texts
-from brim.history.request_body import RequestBody, request_of
+from brim.files.text_files import FileMatch, expand, texts
+from brim.history.request_body import RequestBody, misspelt, request_of
 from brim.meter import meter_for
 from brim.meter.window import budget_of
 from brim.settings.spec import is_spec, read_spec
 from brim.wire.base import MESSAGE_KEYS
+
+_MODEL_KEYS = ("model", "modelId")
+"""Keys by which a JSON object is meant as a request, even without messages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,10 +48,26 @@ class Verdict:
         return self.left >= 0
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unchecked:
+    """A file that could not be read or counted."""
+
+    path: str
+    problem: str
+    """The error, with the file and the line."""
+
+    @property
+    def ok(self) -> bool:
+        """Never."""
+        return False
+
+
 def check_files(
     files: Sequence[str], *, budget: int | None = None, model: str | None = None, meter: str | None = None
-) -> tuple[list[Verdict], list[str]]:
+) -> tuple[list[Verdict | Unchecked], list[str]]:
     """Return the verdict on each file, and the matched files that are not text.
+
+    Of several files, one that cannot be read or counted is reported in its place; a single one raises its error.
 
     Args:
         files: names, patterns or directories.
@@ -57,15 +76,35 @@ def check_files(
         meter: a meter instead of the model's.
 
     Raises:
-        SourceError: a file cannot be read, a plain prompt has no budget, or there is no file.
+        SourceError: the only file cannot be read, or has no budget; or there is no file.
         InvalidValue: a budget is invalid.
         UnknownName: no model or meter has that name.
     """
-    read = list(texts(expand(files)))
-    verdicts = [_verdict(each.path, each.text, budget, model, meter) for each in read if each.text is not None]
+    if model is not None or meter is not None:
+        meter_for(meter, model)
+    found, verdicts, skipped = expand(files), list[Verdict | Unchecked](), list[str]()
+    for file in found:
+        try:
+            verdict = _checked(file, budget, model, meter)
+        except BrimError as error:
+            told = error if isinstance(error, SourceError) else SourceError(file.path, str(error))
+            if len(found) == 1:
+                raise told from error
+            verdicts.append(Unchecked(path=file.path, problem=str(told)))
+        else:
+            if verdict is None:
+                skipped.append(file.path)
+            else:
+                verdicts.append(verdict)
     if not verdicts:
         raise SourceError(", ".join(files), "there is no prompt file to check")
-    return verdicts, [each.path for each in read if each.text is None]
+    return verdicts, skipped
+
+
+def _checked(file: FileMatch, budget: int | None, model: str | None, meter: str | None) -> Verdict | None:
+    """Return the verdict on a file; `None` if it is not text and was not named."""
+    (read,) = texts([file])
+    return None if read.text is None else _verdict(read.path, read.text, budget, model, meter)
 
 
 def _verdict(path: str, text: str, budget: int | None, model: str | None, meter: str | None) -> Verdict:
@@ -73,7 +112,7 @@ def _verdict(path: str, text: str, budget: int | None, model: str | None, meter:
         return _of_spec(path, budget, model, meter)
     request = _request(path, text)
     if request is not None:
-        limit = budget if budget is not None else request.budget(model or request.model)
+        limit = budget if budget is not None else _window(request, model)
         found = request.tally(meter or model)
         scale = _scale(found.unit, found.meter, exact=found.exact)
         return Verdict(path=path, kind="request", count=found.upper, budget=budget_of(limit), **scale)
@@ -84,18 +123,35 @@ def _verdict(path: str, text: str, budget: int | None, model: str | None, meter:
     return Verdict(path=path, count=used.count(text), budget=budget_of(budget, model), **scale)
 
 
+def _window(request: RequestBody, model: str | None) -> int:
+    """Return the window of a model, by default that of the request, less its answer."""
+    try:
+        return request.budget(model or request.model)
+    except UnknownName as error:
+        if model is not None:
+            raise
+        raise request.body.error(str(error), "model") from error
+
+
 def _request(path: str, text: str) -> RequestBody | None:
     """Return the request in a JSON file, or on standard input; `None` if it is a text.
 
     Raises:
-        SourceError: a file named .json is not JSON, or a request is invalid.
+        SourceError: a file named .json is not JSON, or a request is invalid or has a misspelt key.
     """
+    named = path.lower().endswith(".json")
     typed = path == STDIN and text.lstrip()[:1] in ("{", "[") and any(f'"{key}"' in text for key in MESSAGE_KEYS)
-    if not typed and not path.lower().endswith(".json"):
+    if not named and (path != STDIN or text.lstrip()[:1] not in ("{", "[")):
         return None
-    body = body_of(text.removeprefix("\ufeff"), STDIN_SHOWN if path == STDIN else path, MESSAGE_KEYS)
+    try:
+        body = body_of(text.removeprefix("\ufeff"), STDIN_SHOWN if path == STDIN else path, MESSAGE_KEYS)
+    except SourceError:
+        if typed or named:
+            raise
+        return None
     listed = bool(body.items) and all(isinstance(item, dict) and "role" in item for item in body.items or ())
-    return request_of(body) if any(key in body.values for key in MESSAGE_KEYS) or listed else None
+    meant = any(key in body.values for key in (*MESSAGE_KEYS, *_MODEL_KEYS)) or misspelt(body.values) is not None
+    return request_of(body) if meant or listed else None
 
 
 def _of_spec(path: str, budget: int | None, model: str | None, meter: str | None) -> Verdict:

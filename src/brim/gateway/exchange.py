@@ -157,7 +157,10 @@ class Exchange:
             except Exception:  # The counting itself may have failed.
                 unsure = "; its tokens could not be counted"
         became = "pass" if unsure is None else "refuse"
-        self._state.activity.fault(self._admitted, self._route, error, kind=why, became=became, model=parsed.label)
+        if parsed.request is None:
+            self._state.activity.malformed(parsed, became=became)
+        else:
+            self._state.activity.fault(self._admitted, self._route, error, kind=why, became=became, model=parsed.label)
         if unsure is not None:
             raise replace(refusal, message=refusal.message + unsure) from error
         return passed(parsed, policy, why)

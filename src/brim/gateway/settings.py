@@ -237,6 +237,8 @@ def _check_url(place: str, url: str) -> None:
     Raises:
         InvalidValue: it is invalid.
     """
+    if "://" not in url:
+        raise InvalidValue(place, HIDDEN, f"{_URL}; it must begin with http:// or https://")
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)

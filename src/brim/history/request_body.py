@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
-from brim.errors import InvalidValue, UnknownName, shown
+from brim.errors import InvalidValue, UnknownName, nearest, shown
 from brim.files.json_body import JsonBody, read_body
 from brim.history.history import fit_messages, system_message
 from brim.history.result import Fitted
@@ -31,6 +31,8 @@ _OF_ANTHROPIC = ("system", "anthropic_version")
 _OF_BEDROCK = ("inferenceConfig", "toolConfig", "additionalModelRequestFields")
 _TOOL_KEYS = ("tools", "functions", "toolConfig")
 _SYSTEM_KEYS = ("system", "instructions", "systemInstruction", "system_instruction")
+_NEAR = 0.75
+"""How similar a key must be to one of the messages to count as misspelt."""
 _INDEX = re.compile(r"messages\[(\d+)\]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -257,7 +259,10 @@ def request_of(body: JsonBody) -> RequestBody:
     if len(keys) != 1:
         number = " and ".join(keys) if keys else "none of them"
         hint = "; sections are described in YAML, in a file named .yaml" if "sections" in values else ""
-        raise body.error(f"a request has either messages, input or contents, and this has {number}{hint}", *keys[1:])
+        at = keys[1:]
+        if not keys and (meant := misspelt(values)):
+            hint, at = f" (did you mean {meant[1]!r}?)", [meant[0]]
+        raise body.error(f"a request has either messages, input or contents, and this has {number}{hint}", *at)
     key, messages = keys[0], body.items
     if messages is None:
         text = values[key]
@@ -266,6 +271,12 @@ def request_of(body: JsonBody) -> RequestBody:
         messages = [{"role": "user", "content": text}]
     system = value_at(values, (_system_key(key),))
     return RequestBody(body=body, key=key, messages=messages, tools=_tools(body), system=system)
+
+
+def misspelt(values: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the key of a list whose name is nearly one of `MESSAGE_KEYS`, and that one; `None` if there is none."""
+    lists = (key for key, value in values.items() if isinstance(value, list))
+    return next(((key, near[0]) for key in lists if (near := nearest(key, MESSAGE_KEYS, 1, _NEAR))), None)
 
 
 def _system_key(key: str) -> str:

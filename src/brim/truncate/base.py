@@ -98,7 +98,7 @@ def refusal(text: str, smallest: int, limit: int, meter: Meter) -> DoesNotFit:
     )
 
 
-_COUNTED = re.compile(r" ?\[\{dropped[^\]]*omitted\]")
+_COUNTED = re.compile(r" ?\[\{dropped[^][]*omitted\]")
 """The brackets of a marker with the number of dropped parts."""
 
 

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import Any
 
+from brim.gateway.client.parsed import Parsed
 from brim.gateway.fit.fitted import FittedBody
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import HttpProblem
@@ -181,10 +182,12 @@ class Activity:
         if again is not None:
             self._metrics.shrunk(last, again)
             self._row(again)
+        lowered = last.request.answer if last.request is not None else None
         fields = {
             "refused_tokens": last.after,
             "stated_tokens": found.sent,
             "limit_tokens": found.limit,
+            "answer_tokens": last.parsed.answer if lowered is None else lowered,
             "retried": again is not None,
             "used_tokens": again.after if again is not None else None,
         }
@@ -215,6 +218,10 @@ class Activity:
         """Record an error in brim, and what was done with the request."""
         fields = {"route": route, "reason": kind, "became": became, "error": type(error).__name__}
         self._emit("fault", admitted, fields, model)
+
+    def malformed(self, parsed: Parsed, *, became: str) -> None:
+        """Record a body that is not a request by the client's own mistake, and what was done with it."""
+        self._emit("malformed", parsed.admitted, {"route": parsed.route, "became": became}, parsed.label)
 
     def conversations(self, key: str) -> list[dict[str, Any]]:
         """Return the conversations of the clients with a key, newest first."""

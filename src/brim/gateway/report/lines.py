@@ -141,7 +141,8 @@ def _overflow(fields: Mapping[str, Any]) -> tuple[str, str]:
     stated = f", which it counts as {fields['stated_tokens']:,}" if fields["stated_tokens"] else ""
     limit = f"; its limit is {fields['limit_tokens']:,}" if fields["limit_tokens"] else ""
     size = "a request" if fields["refused_tokens"] is None else _counted(fields["refused_tokens"], "token")
-    refused = f"upstream rejected {size}{stated}{limit}"
+    answer = f", plus {fields['answer_tokens']:,} for the answer" if fields["answer_tokens"] else ""
+    refused = f"upstream rejected {size}{stated}{answer}{limit}"
     if not fields["retried"]:
         return "overflow", f"{refused}; the client got the rejection"
     return "retried", f"{refused}; sent again with {fields['used_tokens']:,}"
@@ -182,6 +183,11 @@ def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "fault", f"{what}; the request was {became}"
 
 
+def _malformed(fields: Mapping[str, Any]) -> tuple[str, str]:
+    became = "passed on unchanged" if fields["became"] == "pass" else "refused"
+    return "invalid", f"the client's body is not a valid request; it was {became}"
+
+
 _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "cut": _cut,
     "over": _over,
@@ -190,6 +196,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,
+    "malformed": _malformed,
     "upstream_error": _upstream_error,
 }
 """The events that have a line."""

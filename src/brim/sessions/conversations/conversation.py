@@ -27,6 +27,7 @@ from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
 from brim.sessions.log.cut_record import folded
 from brim.sessions.log.overview import GATEWAY
+from brim.sessions.log.tolerant_store import attempts
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import RESTORED, Session
 from brim.sessions.session_step import SessionStep
@@ -215,12 +216,13 @@ class Conversation:
         return made, added
 
     def _read_log(self) -> list[Any]:
-        """Return the messages that the log has; none if the store fails: then the session begins anew."""
-        try:
-            return logged_messages(self.session.store, self.name)
-        except StoreError as error:
-            self.session.note_failure(error)
-            return []
+        """Return the messages that the log has; none if the store keeps failing: then the session begins anew."""
+        for _ in attempts():
+            try:
+                return logged_messages(self.session.store, self.name)
+            except StoreError as error:
+                self.session.note_failure(error)
+        return []
 
     def _add(self, step: SessionStep, request: RequestInput) -> _NewMessages:
         """Add the new messages of a request to the session, or begin anew with all of them."""

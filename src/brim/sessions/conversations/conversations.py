@@ -31,7 +31,7 @@ from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
-from brim.sessions.log.tolerant_store import TolerantStore
+from brim.sessions.log.tolerant_store import TolerantStore, attempts
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.settings import SessionOptions, check_options
@@ -437,10 +437,11 @@ class Conversations:
 
         The next request opens the log of that one again.
         """
-        try:
-            return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
-        except StoreError as error:
-            self.store.failed(error)
+        for _ in attempts():
+            try:
+                return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
+            except StoreError as error:
+                self.store.failed(error)
         return self._open_cut(name, key, plan, room, stored=False)
 
     def _open_cut(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError
 from brim.sessions.log.dropped_texts import DroppedTexts, Line, MemoryLog
+from brim.sessions.log.tolerant_store import attempts
 from brim.store.base import Body, LogEntry, Store
 from brim.store.texts import DROPPED
 from brim.store.values import encode_body
@@ -38,7 +39,8 @@ class Journal:
         self.since: float | None = None
         """When the session was created, to detect one that was purged and begun anew; `None` before that."""
         self.on_failure: Callable[[StoreError], object] | None = None
-        """Called with each failure of the store instead of raising it; unwritten entries are written with the next."""
+        """Called with each failure of the store instead of raising it. The write is repeated at once, since another
+        process may continue the session; entries that stay unwritten are written with the next."""
         self.kinds: Collection[str] | None = None
         """The kinds of entries that are written; `None` for all."""
         self.owed: list[Line] = []
@@ -69,15 +71,20 @@ class Journal:
         self._meta = self._meta if meta is None else meta
         if not more and not self.owed:
             return
-        try:
-            self._write(self.store, more)
-        except Conflict:
-            raise
-        except StoreError as error:
-            if self.on_failure is None:
+        added = 0
+        for _ in attempts():
+            try:
+                self._write(self.store, more)
+            except Conflict:  # The caller reads the log, and makes these entries again.
+                self.owed = self.owed[: len(self.owed) - added]
                 raise
-            self.on_failure(error)
-            self.owed = [*self.owed, *more]
+            except StoreError as error:
+                if self.on_failure is None:
+                    raise
+                self.on_failure(error)
+                self.owed, added, more = [*self.owed, *more], added + len(more), []
+            else:
+                return
 
     def unread(self) -> list[LogEntry]:
         """Return the entries that others have written since the last one known here."""

@@ -6,7 +6,8 @@ It improves caching and counting; no request needs it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from brim.errors import Conflict, StoreError
@@ -15,6 +16,20 @@ from brim.store.base import Saved, Store
 LOG = logging.getLogger("brim.sessions")
 
 T = TypeVar("T")
+
+_ATTEMPTS = 3
+"""How often a log is read or written before a request goes on without it."""
+_PATIENCE = 1.0
+"""Seconds after which there is no further attempt: a store that is locked has kept the request waiting already."""
+
+
+def attempts() -> Iterator[int]:
+    """Yield the number of each attempt at a log; the caller stops after one that did not fail."""
+    until = time.monotonic() + _PATIENCE
+    for number in range(_ATTEMPTS):
+        yield number
+        if time.monotonic() > until:
+            return
 
 
 class TolerantStore:

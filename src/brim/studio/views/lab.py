@@ -31,6 +31,8 @@ _MOST_WARNINGS = 6
 _MOST_NAMED = 40
 """Sections that have a colour each; if there are more, they share that of their priority."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+"""Characters of a title that the name of a file does not have."""
 _SECONDS = 0.4
 """Time for the search of all pieces; budgets that are not exact by then are upper bounds."""
 
@@ -137,7 +139,7 @@ def export(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
     """
     opened, units = checked(workspace, source, budget)
     receipt = replace(opened.fit(units), captured=True)
-    title = re.sub(r"[^a-z0-9]+", "-", opened.title.lower()).strip("-") or "prompt"
+    title = _NOT_IN_NAMES.sub("-", opened.title.lower()).strip("-") or "prompt"
     name = f"{title}-{units}.receipt.json"
     text = json.dumps(receipt.to_dict(), indent=2) + "\n"
     return {"name": name, "text": text, "command": f"brim replay {name} --budget {units}"}
