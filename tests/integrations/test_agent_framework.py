@@ -142,7 +142,7 @@ def test_thinking_of_claude_that_stands_after_a_cut_is_not_sent():
         given.append(Message("assistant", [thought, "I look.", call]))
         given.append(Message("tool", [Content.from_function_result(f"c{i}", result="word " * 100)]))
     kept = [message for message in fitted(given, 1_000, "claude-opus-5-5") if message.role == "assistant"]
-    assert 0 < len(kept) < 12
+    assert 0 < len(kept) <= 12
     assert not any(content.type == "text_reasoning" for message in kept for content in message.contents)
 
 

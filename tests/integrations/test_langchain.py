@@ -194,7 +194,7 @@ def test_thinking_of_claude_that_stands_after_a_cut_is_not_sent():
     model = SimpleNamespace(model="claude-opus-5-5")
     BrimMiddleware(window=1_000).wrap_model_call(_request(model, messages, []), sent.append)
     kept = [message for message in sent[0].messages if isinstance(message, AIMessage)]
-    assert 0 < len(kept) < 12
+    assert 0 < len(kept) <= 12
     assert [block["type"] for message in kept for block in message.content] == ["text", "tool_use"] * len(kept)
     assert messages[1].content[0]["type"] == "thinking"
 

@@ -185,7 +185,7 @@ def test_thinking_of_claude_that_stands_after_a_cut_is_not_sent():
         history.append(ModelRequest([ToolReturnPart("look", "word " * 100, f"c{i}")]))
     sent = fitted(history, 1_000, "claude-opus-5-5")
     kept = [message for message in sent if isinstance(message, ModelResponse)]
-    assert 0 < len(kept) < 12
+    assert 0 < len(kept) <= 12
     assert not any(isinstance(part, ThinkingPart) for message in kept for part in message.parts)
 
 

@@ -227,5 +227,7 @@ def test_what_is_cut_keeps_all_else():
     assert sent[2]["tracking_id"] == "b"
     assert (left["toolUseId"], left["status"]) == ("1", "error")
     assert len(left["content"][0]["text"]) < len(long)
-    assert left["content"][1]["text"].startswith('{"rows": ["mud", ')
+    rows = left["content"][1]["json"]["rows"]
+    assert (rows[0], len(rows) < 3_000) == ("mud", True)
+    assert rows[-1].endswith(" items omitted]")
     assert result["content"][0]["text"] == long
