@@ -13,6 +13,10 @@ from properties import examples
 RUN = "\n".join(["$ pytest", *(f"tests/test_{i}.py::test_crane_{i} PASSED" for i in range(30)), "30 passed in 2.1s"])
 RED = RUN.replace("test_crane_7 PASSED", "test_crane_7 FAILED").replace("30 passed", "1 failed, 29 passed")
 CODED = f"<returncode>1</returncode>\n<output>\n{RED}\n</output>"
+RAISED = (
+    'Loading.\nTraceback (most recent call last):\n  File "a.py", line 9\n    load()\n  File "b.py", line 2\n    raise it\n'
+    "orm.ImproperlyConfigured: no app is named so\nDone."
+)
 ORDER = json.dumps(
     {
         "order_id": "#W2611340",
@@ -57,13 +61,36 @@ def test_a_mark_names_the_handle_once_where_the_model_can_ask_for_the_whole():
         (RED, ["1 failed, 29 passed in 2.1s"]),
         (CODED, ["1 failed, 29 passed in 2.1s\n", "<returncode>1</returncode>\n"]),
         ("Compiling...\nerror: no such file a.c\nmake: done", ["make: done", "error: no such file a.c\n"]),
+        (
+            RAISED,
+            [
+                "Done.",
+                "orm.ImproperlyConfigured: no app is named so\n",
+                "    raise it\n",
+                '  File "b.py", line 2\n',
+                "    load()\n",
+            ],
+        ),
+        ("diff --git a/x.py b/x.py\n@@ -1 +1 @@\n-DEBUG = True\n+DEBUG = False", ["diff --git a/x.py b/x.py\n"]),
+        ("The lines of x.py:\n  1\timport os\n  2\tDEBUG = True\n", ["The lines of x.py:\n"]),
         ("", []),
     ],
-    ids=["green", "red", "exit code", "a failure before the end", "empty"],
+    ids=["green", "red", "exit code", "a failure before the end", "a traceback", "a diff", "a listing", "empty"],
 )
 def test_how_a_result_ended_is_known_red_and_green_alike(text, expected):
     parts = parts_of(text)
     assert [parts.part(at) for at in parts.ending()] == expected
+
+
+def test_the_mark_for_a_single_long_line_says_how_long_it_is():
+    parts = parts_of("minified:\n" + "x" * 5000 + "\ndone")
+    assert parts.show([0, len(parts) - 1]) == "minified:\n[5,001 characters omitted]\ndone"
+
+
+def test_a_field_that_is_omitted_alone_shows_its_key_and_what_it_held():
+    parts = parts_of(json.dumps({"total": 600, "hotels": [{"name": f"Hotel {i}", "stars": 3} for i in range(600)]}))
+    assert parts.show(parts.ending()) == '{"total": 600, "hotels": ["[600 items omitted]"]}'
+    assert parts.show(parts.ending(), "b2:1f") == '{"total": 600, "hotels": ["[600 items omitted; recall b2:1f]"]}'
 
 
 def test_a_line_that_is_too_long_is_cut_between_sentences_or_words():
@@ -132,6 +159,12 @@ def test_every_line_that_is_shown_is_a_line_of_the_text_and_the_marks_add_up(lin
         assert counted or line in lines
     kept = sum(1 for line in parts.show(chosen).split("\n") if "omitted]" not in line)
     assert kept + missing == len(lines)
+
+
+def test_the_code_that_an_agent_quotes_beside_its_call_comes_after_its_words():
+    parts = parts_of("The setting is wrong:\n```py\nDEBUG = True\n```\nI will set it to False.", own=True)
+    order = [parts.part(at).strip() for at in by_importance(parts, quotes=True)]
+    assert order == ["The setting is wrong:", "I will set it to False.", "```py\nDEBUG = True\n```"]
 
 
 def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():

@@ -246,3 +246,17 @@ def test_deeds_leave_before_the_task_is_cut():
     sent = brim.fit_messages(messages, 240, meter="o200k_base").messages
     assert sent[0] == task
     assert len(sent[-1]["content"]) > 100
+
+
+def test_what_a_person_states_stays_longer_than_what_a_person_only_asks():
+    chat = [user("Plan a journey for me.")]
+    for day in range(30):
+        chat += [user(f"How is the weather on that day, {'and ' * day}later on?"), model("It will rain. " * 12)]
+        if day == 2:
+            chat += [user("By the way, I am allergic to nuts."), model("Noted.")]
+    chat.append(user("So where do we eat?"))
+    sent = fit(chat, PIECES.count_messages(chat) // 6).messages
+    assert user("By the way, I am allergic to nuts.") in sent
+    asked = [at for at, message in enumerate(sent[:-1]) if message["content"].startswith("How")]
+    assert asked
+    assert all(sent[at + 1]["role"] == "assistant" for at in asked)

@@ -36,10 +36,11 @@ def sentences(text: str) -> TextParts:
     return parts
 
 
-def by_importance(parts: Parts) -> Iterator[int]:
+def by_importance(parts: Parts, *, quotes: bool = False) -> Iterator[int]:
     """Yield the parts of an agent's text, the most important first.
 
-    These are the last block of code, then the first and the last sentences in turns, then other code.
+    These are the last block of code, then the first and the last sentences in turns, then other code. With `quotes`
+    no block of code is the command: the text only quotes it, since its command is in a call.
     """
     lines = [parts.part(at) for at in range(len(parts))]
     code, prose, opens, inside = list[int](), list[int](), list[int](), False
@@ -50,7 +51,7 @@ def by_importance(parts: Parts) -> Iterator[int]:
             inside ^= fences % 2 == 1
         elif line.strip():
             (code if inside else prose).append(at)
-    command = opens[-1:]
+    command = [] if quotes else opens[-1:]
     yield from command
     for found in (prose, sorted({*code, *opens})):
         ends = (end for i in range((len(found) + 1) // 2) for end in (found[i], found[-1 - i]))

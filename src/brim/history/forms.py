@@ -53,6 +53,9 @@ _BRIEFLY = 240
 """Characters of a text of the agent or a person that are shown in every form."""
 _ENDING = 60
 """Characters of the end of a result in the shortest form, besides a failure: an exit code, a sum."""
+_SENTENCE = re.compile(r"[^.!?。！？؟\n]*(?:[.!?。！？؟]+|\n|$)")
+_ASKING = ("?", "？", "؟")
+"""The ends of a question."""
 _THOUGHT = "[reasoning omitted]"
 _ELLIPSIS = "…"
 """The shortest mark, for a text of which nothing else fits."""
@@ -232,8 +235,9 @@ class Forms:
         own = piece.kind == "text" and not self._turns.printed(position)
         stays = [] if own else self._heard(position, at)
         parts, found, left = self.texts(position, at), stays, _BRIEFLY if own else _ENDING
+        failures = () if own else parts.failures()
         for part in (part for part in chosen if part not in stays):
-            if parts.size(part) <= left or (not found if own else reports_failure(parts.part(part))):
+            if parts.size(part) <= left or (not found if own else part in failures):
                 found.append(part)
                 left -= parts.size(part)
         return found
@@ -248,6 +252,13 @@ class Forms:
             for at, shown in self.shown(position).items()
             for part in shown
         )
+
+    @_made_once
+    def asks(self, position: int) -> bool:
+        """Return whether a person's message only asks: its sentences are questions, and it has no exact values."""
+        said = self._turns.messages[position].said()
+        found = (sentence.strip() for sentence in _SENTENCE.findall(said))
+        return all(sentence.endswith(_ASKING) for sentence in found if sentence) and not any(values_in(said))
 
     @_made_once
     def spare(self, position: int) -> Form:
@@ -320,7 +331,7 @@ class Forms:
     def _own_words(self, position: int, at: int, most: int) -> list[int]:
         """Return the parts of an agent's text that fit `most` tokens, the most important first."""
         parts, left, found = self.texts(position, at), self._turns.tokens(most), list[int]()
-        for part in by_importance(parts):
+        for part in by_importance(parts, quotes=bool(self._turns.messages[position].calls)):
             cost = 1 + int(parts.size(part) * self.density(position, at))
             if cost <= left or not found:
                 found.append(part)

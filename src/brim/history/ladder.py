@@ -87,6 +87,7 @@ class Ladder:
         self._keep_newest(turns)
         spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
         prose = self._prose(spoken)
+        spoken = {turn for turn in spoken if not all(map(self.forms.asks, self.turns.members(turn)))}
         self._offer(turns, forms.gist, _HALF)
         self._offer(
             [*sorted(spoken, key=lambda turn: (turn in prose, -turn)), *filter(self._tells, turns)], forms.brief, _HALF

@@ -51,6 +51,8 @@ _CODE = re.compile(
 _LEVEL = re.compile(r"[\W\dTZ]{0,60}(?:ERROR|FATAL|CRITICAL)\b")
 """The start of a log line: its time and its level."""
 _CODE_ENDS = (";", "{", "}", ")", "]", ",", "(", "[")
+_HEADER = re.compile(r'\nTraceback \(most recent call last\):\n  File "[^\n]*\n(?:[ \t][^\n]*\n|\n)*(?=\S)')
+"""The header of a Python traceback and the indented lines below it; the next line is the exception."""
 _STEP = 500_000
 """Characters of a text that are searched at once."""
 _CLIP = 400
@@ -86,7 +88,9 @@ def _places_in(text: str) -> list[int]:
     text = "\n" + text
     lower = text.replace("İ", "I").lower()  # The only letter whose lower case is longer.
     stems = _STEMS if text.isascii() else (*_STEMS, *_FOREIGN)
-    return sorted({place for stem in stems for place in _reports(text, lower, stem)})
+    found = {place for stem in stems for place in _reports(text, lower, stem)}
+    raised = (header.end() - 1 for header in _HEADER.finditer(text)) if "\nTraceback (" in text else ()
+    return sorted(found.union(raised))
 
 
 def _reports(text: str, lower: str, stem: str) -> Iterator[int]:

@@ -135,17 +135,24 @@ class JsonParts:
             return text[node.start : node.stop]
         if node.lines:
             first = node.parts[1] - len(node.lines)
-            return text[node.start : node.value] + f'"{node.lines.show([at - first for at in chosen if at >= first])}"'
+            lines = [at - first for at in chosen if at >= first]
+            return text[node.start : node.value] + f'"{node.lines.show(lines, recall)}"'
         opens, closes = text[node.start : inner[0].start], text[inner[-1].stop : node.stop]
         comma = text[inner[0].stop : inner[1].start] if len(inner) > 1 else ", "
         return opens + comma.join(self._rows(node, chosen, recall)) + closes
 
     def _rows(self, node: JsonNode, chosen: Sequence[int], recall: str) -> Iterator[str]:
-        """Yield the members of a value that are shown: a mark in each gap of an array, one at the end of an object."""
+        """Yield the members of a value that are shown: a mark in each gap of an array, one at the end of an object.
+
+        If a single field is omitted, its key is shown with a mark in its value.
+        """
         inner, gap, at = node.inner, 0, 0
         groups = groupby(chosen, key=lambda part: bisect_right(inner, part, key=lambda each: each.parts[0]) - 1)
         shown = {index: [*parts] for index, parts in groups if index >= 0}  # The key of the value itself comes first.
         others = (each.stop - each.start for index, each in enumerate(inner) if index not in shown)
+        missing = [index for index, each in enumerate(inner) if index not in shown]
+        if shown and node.noun == "field" and len(missing) == 1 and inner[missing[0]].divided:
+            shown = dict(sorted({**shown, missing[0]: []}.items()))
         whole = not recall and sum(islice(others, _MARK + 1)) <= _MARK
         for index in range(len(inner)) if whole else shown:
             each = inner[index]
@@ -153,7 +160,9 @@ class JsonParts:
             if gap and node.noun != "field":
                 yield _member(gap, node.noun, recall)
                 gap, recall = 0, ""
-            yield self._shown(each, shown[index]) if index in shown else self.text[each.start : each.stop]
+            text = self._shown(each, shown[index], recall) if index in shown else self.text[each.start : each.stop]
+            yield text
+            recall = "" if recall in text else recall
             at = each.before + each.size
         gap += inner[-1].before + inner[-1].size - at
         if gap:

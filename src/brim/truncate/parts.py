@@ -34,6 +34,8 @@ STATUS = re.compile(
 )
 """A line, or a field of JSON, with the status of a call."""
 _MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
+_LISTED = re.compile(r"\s|[+-](?![+-])|\d{1,9}[:|]")
+"""The start of a line in a listing or a diff: indentation, a sign, or a line number."""
 _SHORT_GAP = 40
 """Characters up to which a gap between two parts is shown although it was not chosen: many marks are hard to read."""
 _REPORT = 4
@@ -140,7 +142,7 @@ class TextParts:
             # A blank line stays below its paragraph.
             blank = below - above > 1 and not ends and self._breaks[below - 2] == stop - len(self._break)
             lines = below - above + (ends and not closed) - blank + self._marked(start, stop)
-            single = lines == 1 and ends and start == self._first
+            single = lines == 1 and (stop - start > LONG_LINE or (ends and start == self._first))
             note = self._note(*((stop - start, "character") if single else (lines, "line")), recall)
             note += self._break * (0 if not note or (ends and not closed) else 1 + blank)
         else:
@@ -167,9 +169,15 @@ class TextParts:
         return [at for at in found if not (code and is_code(self.part(at)))]
 
     def ending(self) -> list[int]:
-        """Return the parts that show how it ended, the best first: the last line, the last failure, a status."""
+        """Return the parts that show how it ended, the best first: the last line, the last failure, a status.
+
+        The last line of a listing or a diff says nothing alone; its first line says what it is.
+        """
         failure = last_failure(self.text)
-        last = next((at for at in range(len(self) - 1, -1, -1) if self._tells(at)), None)
+        telling = range(len(self) - 1, -1, -1)
+        last = next((at for at in telling if self._tells(at)), None)
+        if last is not None and self._is_inside(last):
+            last = next((at for at in reversed(telling) if self._tells(at)), last)
         found = [] if last is None else [last]
         found += [] if failure is None else self._report(self.part_at(failure))
         edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}
@@ -185,6 +193,11 @@ class TextParts:
                 break
             found.append(part)
         return found
+
+    def _is_inside(self, part: int) -> bool:
+        """Return whether a line is a part of a listing or a diff: indented, numbered, or code."""
+        line = self.part(part)
+        return _LISTED.match(line) is not None or is_code(line)
 
     def _tells(self, part: int) -> bool:
         """Return whether a line has content: tags, brackets and fields without a value do not count."""
