@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import console, counted, emit, show, table, whole
+from brim.cli.output import console, emit, show, table, whole
 from brim.doctor.prompt_files import Unchecked, Verdict, check_files
 from brim.meter.base import measured
 

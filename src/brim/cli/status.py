@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 from typer import Option
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import MOST_ROWS, console, counted, emit, emit_line, is_plain, show, table
+from brim.cli.output import MOST_ROWS, console, emit, emit_line, is_plain, show, table
 from brim.cli.stores import HERE, is_missing, open_existing, store_url
 from brim.errors import BrimError, InvalidValue, SourceError
 
