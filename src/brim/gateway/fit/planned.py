@@ -99,7 +99,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         lower_answer=settings.lower_answer,
         lower_large=True,
     )
-    recall = bool(rule.recall) and is_offered(parsed.route, admitted.path, admitted.query, parsed.values)
+    recall = bool(rule.recall) and is_offered(parsed.route, parsed.values)
     given = parsed.input(pin=(*_pinned(parsed), *settings.pin), recall=recall, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
