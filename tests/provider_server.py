@@ -30,8 +30,6 @@ class ProviderServer:
         self.window, self.calls, self.ids, self.thinks = window, calls, ids, thinks
         self.count = brim.meter("o200k_base").count
         self.made = 0
-        self.script: list[list[dict[str, Any]]] = []
-        """Parts or blocks of the next answers, in place of its own."""
         self.paused: threading.Event | None = None
         """A stream waits for it after its first piece, if it is set."""
         self.events = True
@@ -92,9 +90,6 @@ class ProviderServer:
             pieces = [{"functionCall": call, "thoughtSignature": "c2lnbmVk"}]
         whole = pieces if stream else [{"text": "".join(_WORDS)} if "text" in pieces[0] else pieces[0]]
         listed = [[piece] for piece in whole]
-        if self.script:
-            said = self.script.pop(0)
-            listed = [[piece] for piece in said] if stream else [said]
         answers = [
             {
                 "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0}],
@@ -135,7 +130,6 @@ class ProviderServer:
             if self.thinks:
                 thought = {"text": f"look at {self.made}", "signature": f"signed {self.made}"}
                 content.insert(0, {"reasoningContent": {"reasoningText": thought}})
-        content = self.script.pop(0) if self.script else content
         stop = "tool_use" if "toolUse" in content[-1] else "end_turn"
         if not stream:
             output = {"message": {"role": "assistant", "content": content}}

@@ -20,6 +20,11 @@ Amount = int | str
 """Tokens (400), or a share of the budget ("20%")."""
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 file`, `12 files`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def units(place: str, value: object, *, least: int = 0) -> int:
     """Return `value` as a whole number of tokens.
 

@@ -31,6 +31,16 @@ def test_a_file_of_sections_is_fitted_first(brim):
     assert brim("check", "spec.yaml", "--budget", "3").code == 1
 
 
+def test_a_larger_budget_of_the_command_line_does_not_hide_that_a_file_is_over_its_own(brim, here):
+    """ "`brim check --budget N` silently overrides the budget in the YAML file"."""
+    text = "budget: 1000\nmeter: chars\nsections:\n  - {name: a, content: %s, priority: required, floor: 2000}\n"
+    (here / "a.yaml").write_text(text % ("x" * 1030))
+    told = brim("check", "a.yaml", "--budget", "4000")
+    assert told.code == 1
+    assert "OVER   1,030    1,000    -30   a.yaml   budget of the file" in told.out
+    assert "budget of the file" not in brim("check", "a.yaml", "--budget", "900").out
+
+
 @pytest.mark.usefixtures("prompts")
 def test_json_says_what_the_table_says(brim):
     told = brim("check", "b.md", "--budget", "1000", "--meter", "chars", "--json")

@@ -58,7 +58,7 @@ def seeds():
         delta = {"type": "input_json_delta", "partial_json": '{"query":"x"}', "text": "t", "stop_reason": "end_turn"}
         made = b"".join(events(route, {"model": "m", "stream_options": {"include_usage": True}}, 7, 2))
         made += sse({"choices": [{"index": 0, "delta": {"content": "w", "tool_calls": [call]}}], "usage": None})
-        parts = [{"functionCall": {"name": "brim_recall", "args": {}}, "thoughtSignature": "s"}, {"text": "w"}]
+        parts = [{"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "s"}, {"text": "w"}]
         made += sse({"candidates": [{"index": 0, "content": {"parts": parts}, "finishReason": "STOP"}]})
         made += sse({"type": "content_block_start", "index": 1, "content_block": block})
         made += sse({"type": "content_block_delta", "index": 1, "delta": delta, "usage": {"output_tokens": 1}})

@@ -18,15 +18,16 @@ def server():
     """Start servers that answer each request alike, and return their ports."""
     made = []
 
-    def start(status=200, body=b'{"data": []}', context=None, seen=None, good=None):
+    def start(status=200, body=b'{"data": []}', *, context=None, seen=None, good=None, props=None):
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 if seen is not None:
                     seen.append((self.path, dict(self.headers)))
+                told = props if props is not None and self.path == "/props" else body
                 self.send_response(200 if good is not None and self.headers.get(good) else status)
-                self.send_header("content-length", str(len(body)))
+                self.send_header("content-length", str(len(told)))
                 self.end_headers()
-                self.wfile.write(body)
+                self.wfile.write(told)
 
             def log_message(self, *_):
                 pass
@@ -89,6 +90,22 @@ def test_an_upstream_that_answers(server, found, answer, code, reason, says):  #
     assert says in got[2]
 
 
+@pytest.mark.parametrize(
+    ("models", "says"),
+    [
+        (b'{"data": [{"id": "a", "meta": {"n_ctx_train": 9}}]}', "1 model, all with"),
+        (b"no", "at /v1/models); all with"),
+    ],
+    ids=["list", "no list"],
+)
+def test_the_window_of_a_server_of_one_model_is_found_at_its_properties(server, found, models, says):
+    """ "`--check` against llama.cpp says that no window is known, though `/props` has `n_ctx`"."""
+    props = b'{"default_generation_settings": {"n_ctx": 8192}, "total_slots": 1}'
+    code, _, text = found(f"http://127.0.0.1:{server(200, models, props=props)}/v1")
+    assert code == 0
+    assert f"{says} a window of 8,192 tokens" in text
+
+
 @pytest.mark.parametrize("good", ["authorization", "x-api-key", None])
 def test_the_key_for_upstream_is_tried_in_both_headers(server, found, tmp_path, monkeypatch, good):
     monkeypatch.setenv("MODEL_KEY", "sk-model")
@@ -97,7 +114,7 @@ def test_the_key_for_upstream_is_tried_in_both_headers(server, found, tmp_path, 
     url = f"http://127.0.0.1:{server(401, seen=seen, good=good)}/v1"
     code, reason, text = found(url)
     assert (code, reason) == ((0, "ok") if good else (1, "key"))
-    assert len(seen) == (1 if good == "authorization" else 2)
+    assert len([path for path, _ in seen if path == "/v1/models"]) == (1 if good == "authorization" else 2)
     assert "sk-model" not in text
 
 

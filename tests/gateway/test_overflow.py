@@ -1,6 +1,7 @@
 """A provider that says that a prompt was too long is believed: once more, smaller, and from then on at once."""
 
 import json
+import re
 import time
 
 import openai
@@ -8,6 +9,7 @@ import pytest
 
 from brim.errors import InvalidValue
 from brim.gateway.settings import GatewaySettings
+from brim.wire.overflow import is_overflow
 from gateway.conftest import asked, conversation, learned_window, post
 from model_server import sse
 
@@ -166,6 +168,61 @@ def test_what_has_to_stay_and_is_too_long_is_refused_as_the_provider_would(gatew
     assert caught.value.code == "context_length_exceeded"
     assert caught.value.response.headers["x-should-retry"] == "false"
     assert not upstream.bodies
+
+
+RULE = "A rule that has to stay. "
+TOOL = {"name": "look", "description": "Look at the harbour. " * 400, "input_schema": {"type": "object"}}
+SHORT = [{"role": "user", "content": "Look at the harbour."}]
+CALLS = [{"type": "function_call", "call_id": f"c{i}", "name": "look", "arguments": "{}"} for i in range(99)]
+CALLS += [{"type": "function_call_output", "call_id": f"c{i}", "output": "Silt."} for i in range(99)]
+TOO_LONG = {
+    "system prompt": (
+        "/v1/chat/completions",
+        {"messages": [{"role": "system", "content": RULE * 200}, *conversation(3)]},
+        "Shorten the system prompt, or use a model with a larger window.",
+    ),
+    "tools": (
+        "/v1/messages",
+        {"system": RULE, "tools": [TOOL], "messages": conversation(3)[1:]},
+        "Offer fewer or smaller tools, or use a model with a larger window.",
+    ),
+    "newest messages and task": (
+        "/v1/responses",
+        {"input": [{"role": "user", "content": "Look."}, *CALLS]},
+        "Shorten the newest message, or use a model with a larger window.",
+    ),
+}
+
+
+@pytest.mark.parametrize("part", TOO_LONG)
+def test_a_refusal_says_that_brim_refuses_and_which_part_is_too_long(gateway, upstream, part):
+    """ "The 400 does not say that brim refuses it, which part is too big, or what to do"."""
+    url, _ = gateway(window=500)
+    path, fields, advice = TOO_LONG[part]
+    status, _, answer = post(url, json.dumps({"model": "gpt-4o", "max_tokens": 1, **fields}).encode(), path)
+    told = json.loads(answer)["error"]["message"]
+    sized = re.search(rf"brim refused this request and did not send it: .*\b{part} ([\d,]+)", told)
+    assert status == 400
+    assert sized is not None
+    assert is_overflow(answer) is not None
+    assert told.endswith(advice)
+    assert not upstream.bodies
+
+
+def test_a_refusal_by_policy_says_so(gateway, upstream):
+    url, _ = gateway(policy="refuse")
+    _, _, answer = post(url, asked(conversation(60)))
+    told = json.loads(answer)["error"]["message"]
+    assert " tokens, and 1,000 fit (policy refuse). Send fewer messages, or use the policy fit, with which" in told
+
+
+def test_a_refusal_because_of_the_answer_says_so(gateway, upstream):
+    url, _ = gateway(policy="fit")
+    body = {"model": "claude-3-5-sonnet", "max_tokens": 240, "system": RULE * 115, "messages": SHORT}
+    _, _, answer = post(url, json.dumps(body).encode(), "/v1/messages")
+    told = json.loads(answer)["error"]["message"]
+    assert told.startswith("input length and `max_tokens` exceed context limit: ")
+    assert ", and 760 fit besides the answer of 240. Shorten the system prompt, request a shorter answer, or" in told
 
 
 def test_a_public_address_without_keys_is_refused():

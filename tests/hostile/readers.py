@@ -251,10 +251,10 @@ READERS: dict[str, Read] = {
     ),
     "gateway.http.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
     "gateway.recall.calls.assembled": lambda text: [
-        recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses", "gemini")
+        recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses")
     ],
-    "gateway.recall.calls.is_offered": lambda text: recall_offer.is_offered("gemini", text, text, {"tools": [text]}),
-    "gateway.recall.calls.offered": lambda text: recall_offer.offered(_body(text).decode(), "gemini"),
+    "gateway.recall.calls.is_offered": lambda text: recall_offer.is_offered("chat", {"n": text}),
+    "gateway.recall.calls.offered": lambda text: recall_offer.offered(_body(text).decode(), "openai"),
     "gateway.upstream.server_event.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,

@@ -140,20 +140,14 @@ def test_a_command_fills_every_screen_within_ten_seconds(chromium, tmp_path, cap
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_page_and_the_terminal_have_the_same_colours(chromium, served):
-    from brim.cli import grid
-
+def test_each_category_has_a_colour_and_a_pattern_of_its_own(chromium, served):
     with tab(chromium, served) as at:
         at.go("session", workspace="demo", session="orders-incident", step=37, tab="fills")
         chips = at.page.locator("#panel tbody .chip:not(.free)")
         shown = [chips.nth(i).evaluate("each => getComputedStyle(each).backgroundColor") for i in range(chips.count())]
         names = [name.strip() for name in at.page.locator("#panel tbody th[scope=row]").all_inner_texts()][:-2]
         assert set(names) <= {*["user", "tools", "assistant", "memory", "summary", "system", "framing"], "tool results"}
-        expected = [
-            "rgb({}, {}, {})".format(*(int(colour[i : i + 2], 16) for i in (1, 3, 5)))
-            for _, colour in grid.keys(names).values()
-        ]
-        assert shown == expected
+        assert len(set(shown)) == len(shown) == len(names)
         patterns = {
             at.page.locator("#panel tbody .chip:not(.free)").nth(i).get_attribute("class") for i in range(len(names))
         }

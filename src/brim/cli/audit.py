@@ -11,8 +11,9 @@ import typer
 from rich.console import Console
 from typer import Option
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import MOST_ROWS, console, counted, emit, fields, is_plain, show, table, whole, write_files
+from brim.cli.output import MOST_ROWS, console, emit, fields, is_plain, show, table, whole, write_files
 
 if TYPE_CHECKING:
     from brim.audit.audit import Progress

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import console, counted, emit, show, table, whole
+from brim.cli.output import console, emit, show, table, whole
 from brim.doctor.prompt_files import Unchecked, Verdict, check_files
 from brim.meter.base import measured
 
@@ -27,19 +28,21 @@ def run(
 
     For continuous integration: the exit code is 1 if a file is over its budget. A YAML file with sections is fitted
     first. A JSON file with messages is counted as a request for the model that it names, with framing and tools.
-    Without --budget, the budget is that of the YAML file, or the window of the model of the request.
+    Without --budget, the budget is that of the YAML file, or the window of the model of the request. With it, a YAML
+    file with a smaller budget keeps its own.
 
     Example: brim check "prompts/*.md" --budget 4000 --model gpt-5
 
     Example of a request: brim check request.json
     """
-    verdicts, skipped = check_files(files, budget=whole("--budget", budget), model=model, meter=meter)
+    limit = whole("--budget", budget)
+    verdicts, skipped = check_files(files, budget=limit, model=model, meter=meter)
     fits = all(verdict.ok for verdict in verdicts)
     if json:
         rows = [_row(verdict) for verdict in verdicts]
         emit({"ok": fits, "files": rows, "skipped": skipped})
     else:
-        _show(verdicts, skipped)
+        _show(verdicts, skipped, limit)
     if not fits:
         raise typer.Exit(2 if any(isinstance(verdict, Unchecked) for verdict in verdicts) else 1)
 
@@ -49,21 +52,20 @@ def _row(verdict: Verdict | Unchecked) -> dict[str, Any]:
     return {**asdict(verdict), **left, "ok": verdict.ok}
 
 
-def _show(checked: list[Verdict | Unchecked], skipped: list[str]) -> None:
+def _show(checked: list[Verdict | Unchecked], skipped: list[str], limit: int | None) -> None:
     out = console()
     verdicts = [each for each in checked if isinstance(each, Verdict)]
     unread = len(checked) - len(verdicts)
     numbers = ("count", "budget", "left")
-    notes = ("note",) if unread or any(verdict.losses or verdict.kind == "request" for verdict in verdicts) else ()
+    noted = {verdict.path: _note(verdict, limit) for verdict in verdicts}
+    notes = ("note",) if unread or any(noted.values()) else ()
     made = table("", *numbers, "file", *notes, numbers=numbers, wide=("file", "note"))
     for verdict in checked:
         if isinstance(verdict, Unchecked):
             made.add_row("ERROR", "-", "-", "-", verdict.path, verdict.problem, style="bold red")
             continue
         cells = [f"{number:,}" for number in (verdict.count, verdict.budget, verdict.left)]
-        note = "a request" if verdict.kind == "request" else ""
-        note = f"{counted(verdict.losses, 'section')} shortened or dropped" if verdict.losses else note
-        row = ("ok" if verdict.ok else "OVER", *cells, verdict.path, *((note,) if notes else ()))
+        row = ("ok" if verdict.ok else "OVER", *cells, verdict.path, *((noted[verdict.path],) if notes else ()))
         made.add_row(*row, style=None if verdict.ok else "bold red")
     show(out, made)
     meters = dict.fromkeys(measured(verdict.meter, exact=verdict.exact) for verdict in verdicts)
@@ -74,3 +76,10 @@ def _show(checked: list[Verdict | Unchecked], skipped: list[str]) -> None:
     left = f"; skipped {counted(len(skipped), 'file')}: not text" if skipped else ""
     by = f" ({'; '.join(meters)})" if meters else ""
     out.print(f"\n{counted(len(checked), 'file')}, {state}{left}{by}")
+
+
+def _note(verdict: Verdict, limit: int | None) -> str:
+    """Return what is special about a verdict, with `limit` as the budget of the command line."""
+    own = ["budget of the file"] if limit is not None and verdict.budget < limit else []
+    lost = [f"{counted(verdict.losses, 'section')} shortened or dropped"] if verdict.losses else []
+    return ", ".join(["a request"] * (verdict.kind == "request") + own + lost)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import console, counted, emit, show, table, whole
+from brim.cli.output import console, emit, show, table, whole
 from brim.errors import BrimError, SourceError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from brim.cli import grid, options
-from brim.cli.output import console, emit, is_plain, show, whole
-from brim.cli.summary import losses_table, parts_table
+from brim.cli import options
+from brim.cli.output import console, emit, is_plain, show, table, whole
+from brim.cli.summary import bar, losses_table, state_of
 from brim.meter.base import measured
 from brim.settings.spec import read_spec
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from brim.receipts.receipt import Receipt
     from brim.sections.prompt_fit import Prompt
-
-_GAP = 4
-"""Columns between the two drawings."""
 
 _PYTHON = """\
 import brim
@@ -61,15 +60,14 @@ def run(
 
 def _show(out: Console, prompt: Prompt, model: str) -> None:
     receipt = prompt.receipt
-    keys = grid.keys([part.name for part in receipt.parts])
     wanted = sum(part.size for part in receipt.parts)
     out.print()
     out.print(f"An agent's prompt of {wanted:,} {receipt.unit}, and a budget of {receipt.budget:,}.", style="bold")
     out.print(f"Counted with {measured(receipt.meter, exact=receipt.exact)}.", style="dim")
     out.print()
-    _draw(out, receipt, keys, wanted)
+    show(out, _parts(receipt, plain=is_plain(out)))
     out.print()
-    show(out, parts_table(receipt, keys, out))
+    out.print(f"The fitted prompt takes {receipt.used:,}, and {receipt.unused:,} are free.", style="bold")
     out.print()
     if receipt.losses:
         out.print("What was shortened or dropped, and why", style="bold")
@@ -85,22 +83,14 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     out.print("  brim studio --demo           the same in a browser")
 
 
-def _draw(out: Console, receipt: Receipt, keys: dict[str, tuple[str, str]], wanted: int) -> None:
-    """Draw the prompt before and after, side by side at the same scale."""
-    before = [grid.VesselShare(*keys[part.name], part.size) for part in receipt.parts]
-    after = [grid.VesselShare(*keys[part.name], part.used) for part in receipt.parts]
-    columns = min(grid.COLUMNS, (out.width - _GAP) // 2 - 4)
-    vessel = grid.Vessel(budget=receipt.budget, columns=columns, rows=grid.ROWS, plain=is_plain(out))
-    height = vessel.height(before, 2 * grid.ROWS)
-    over = wanted - receipt.budget
-    left = f"before: {wanted:,}" + (f", {over:,} over" if over > 0 else "")
-    right = f"after: {receipt.used:,}, {receipt.unused:,} free"
-    out.print(f"{left:^{columns + 4}}{' ' * _GAP}{right:^{columns + 4}}".rstrip(), style="bold")
-    for line in grid.beside(
-        vessel.draw(before, height), vessel.draw([*after, grid.joins(receipt.joins)], height), _GAP
-    ):
-        line.rstrip()
-        out.print(line, no_wrap=True)
+def _parts(receipt: Receipt, *, plain: bool) -> Table:
+    """Return the table of the sections: the size, grant and use of each, and a bar of what was kept."""
+    numbers = ("size", "granted", "used")
+    made = table("section", "priority", *numbers, "state", "kept", numbers=numbers, wide=("section",))
+    for part in receipt.parts:
+        sizes = (f"{number:,}" for number in (part.size, part.granted, part.used))
+        made.add_row(part.name, part.importance, *sizes, state_of(part), bar(part.used, part.size, plain=plain))
+    return made
 
 
 def _inside(out: Console, prompt: Prompt) -> None:

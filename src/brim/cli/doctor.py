@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import console, counted, emit, emit_text, masked, mute_settings
+from brim.cli.output import console, emit, emit_text, masked, mute_settings
 from brim.errors import BrimError
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import console, counted, emit, fields, show, table
+from brim.cli.output import console, emit, fields, show, table
 from brim.errors import BrimError, shown
 from brim.meter import catalogue
 from brim.meter.catalogue import Model, Prices

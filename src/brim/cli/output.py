@@ -169,11 +169,6 @@ def write_files(contents: Mapping[str, str], private: Collection[str] = ()) -> N
             raise SourceError(path, f"it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 file`, `12 files`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
 def fields(values: Mapping[str, Any]) -> Table:
     """Return a table of names and values, without a header."""
     from rich.table import Table

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import MOST_ROWS, console, counted, emit, show, table, whole
+from brim.cli.output import MOST_ROWS, console, emit, show, table, whole
 from brim.cli.stores import open_existing
 from brim.cli.summary import noun
 from brim.errors import BrimError, DoesNotFit, UnknownName

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 from typer import Option
 
+from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import MOST_ROWS, console, counted, emit, emit_line, is_plain, show, table
+from brim.cli.output import MOST_ROWS, console, emit, emit_line, is_plain, show, table
 from brim.cli.stores import HERE, is_missing, open_existing, store_url
 from brim.errors import BrimError, InvalidValue, SourceError
 
@@ -165,19 +166,8 @@ def _draw(out: Console, found: Overview) -> None:
 
 
 def _session(out: Console, found: Overview, current: SessionUse) -> None:
-    from brim.cli import grid
-
     _head(out, current)
-    status = current.status
-    names = [name for name, units in status["categories"].items() if units > 0]
-    keys = grid.keys(names)
-    vessel = grid.Vessel(budget=status["budget"], columns=grid.COLUMNS, rows=grid.ROWS, plain=is_plain(out))
-    shares = [grid.VesselShare(*keys[name], status["categories"][name]) for name in names]
-    for line in vessel.draw(shares, vessel.height(shares, 2 * grid.ROWS)):
-        line.rstrip()
-        out.print(line, no_wrap=True)
-    out.print()
-    _categories(out, status, keys)
+    _categories(out, current.status)
     _recent(out, found)
 
 
@@ -207,15 +197,15 @@ def _head(out: Console, row: SessionUse) -> None:
     out.print()
 
 
-def _categories(out: Console, status: Any, keys: dict[str, tuple[str, str]]) -> None:
-    from rich.text import Text
+def _categories(out: Console, status: Any) -> None:
+    from brim.cli.summary import bar
 
     unit, budget = status["unit"], status["budget"]
-    made = table(" ", "category", unit, "of the budget", numbers=(unit, "of the budget"))
-    rows = [(Text(letter, style=f"black on {colour}"), name) for name, (letter, colour) in keys.items()]
-    sizes = {**status["categories"], "free": max(0, budget - status["used"])}
-    for chip, name in [*rows, (Text(), "free")]:
-        made.add_row(chip, name, f"{sizes[name]:,}", _percent(sizes[name] / budget) if budget else "-")
+    made = table("category", unit, "of the budget", "", numbers=(unit, "of the budget"))
+    sizes = {name: units for name, units in status["categories"].items() if units > 0}
+    for name, units in {**sizes, "free": max(0, budget - status["used"])}.items():
+        share = _percent(units / budget) if budget else "-"
+        made.add_row(name, f"{units:,}", share, bar(units, budget, plain=is_plain(out)))
     show(out, made)
     out.print()
 

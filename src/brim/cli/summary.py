@@ -1,43 +1,20 @@
-"""The tables of a receipt: its parts, and what was lost."""
+"""The table of what a receipt lost, the states of its parts, and bars."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from brim.cli.output import MOST_ROWS, is_plain, table
+from brim.cli.output import MOST_ROWS
 from brim.receipts.receipt import Part, Receipt
 
 _STYLES = {"whole": "green", "form": "cyan", "cut": "yellow", "summarised": "cyan", "dropped": "red"}
-_WHY_FROM = 105
-"""The console width from which the table has a column for the reasons."""
 _BAR = 12
 
 
 def noun(receipt: Receipt) -> str:
     """Return the name of a part: section or turn."""
     return "turn" if receipt.history else "section"
-
-
-def parts_table(receipt: Receipt, keys: Mapping[str, tuple[str, str]], out: Console) -> Table:
-    """Return the table of the parts: the size, grant and use of each, and the reason if there is room."""
-    last = "why" if out.width >= _WHY_FROM else "kept"
-    numbers = ("size", "granted", "used")
-    made = table(" ", "section", "priority", *numbers, "state", last, numbers=numbers, wide=("section", "why"))
-    for part in receipt.parts:
-        letter, colour = keys[part.name]
-        made.add_row(
-            Text(letter, style=f"black on {colour}"),
-            part.name,
-            part.importance,
-            *(f"{number:,}" for number in (part.size, part.granted, part.used)),
-            state_of(part),
-            part.reason if last == "why" else bar(part.used, part.size, plain=is_plain(out)),
-        )
-    return made
 
 
 def losses_table(receipt: Receipt) -> Table:
@@ -63,5 +40,5 @@ def state_of(part: Part) -> Text:
 def bar(used: int, size: int, *, plain: bool = False) -> str:
     """Return how much of a part was kept, as a bar."""
     full, empty = ("#", ".") if plain else ("█", "░")
-    filled = -(-used * _BAR // size) if size else 0
+    filled = min(_BAR, -(-used * _BAR // size)) if size else 0
     return full * filled + empty * (_BAR - filled)

@@ -71,7 +71,8 @@ def check_files(
 
     Args:
         files: names, patterns or directories.
-        budget: without it, the window of the model, or the budget in a file of sections.
+        budget: a file of sections with a smaller one keeps that. Without it, the window of the model, or the budget in
+            a file of sections.
         model: the model whose tokens are counted.
         meter: a meter instead of the model's.
 
@@ -157,6 +158,8 @@ def _request(path: str, text: str) -> RequestBody | None:
 def _of_spec(path: str, budget: int | None, model: str | None, meter: str | None) -> Verdict:
     spec = read_spec(path)
     own = {} if model or meter else spec.arguments
+    if budget is not None and (stated := spec.arguments.get("budget")) is not None:
+        budget = min(budget, budget_of(stated))
     try:
         found = spec.fit(budget=budget, model=model, meter=meter).receipt
     except DoesNotFit as error:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from brim.amounts import counted
 from brim.errors import BrimError
 from brim.gateway.client.paths import NO_PATH, SAFE
 from brim.gateway.http.connection import Headers
 from brim.gateway.http.key_mask import is_secret
 from brim.gateway.http.problem import HttpProblem
-from brim.gateway.settings import GatewaySettings
+from brim.gateway.settings import GatewaySettings, root
 from brim.gateway.upstream.client import VERSION, UpstreamClient, address
-from brim.sessions.learning.windows import listed
+from brim.sessions.learning.windows import PROPERTIES, stated
 from brim.store import open_store
 
 _PATH = "/v1/models"
@@ -84,7 +86,7 @@ async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[
 
 async def _answer(upstream: UpstreamClient, base: str, key: str | None) -> tuple[bool, str, str]:
     """Ask an upstream for its models; return whether it can be used, and the result as a sentence and a word."""
-    status, said = 0, None
+    status, said, properties = 0, None, None
     keys: list[Headers] = [[]]
     if key is not None:  # Servers read one header or the other.
         keys = [[("authorization", f"Bearer {key}")], [("x-api-key", key), VERSION]]
@@ -94,14 +96,18 @@ async def _answer(upstream: UpstreamClient, base: str, key: str | None) -> tuple
         except HttpProblem as problem:
             return False, problem.message, problem.reason
         if status not in _DENIED:
+            with suppress(HttpProblem):  # Few servers have this path.
+                _, properties = await upstream.get_json(root(base) + PROPERTIES, headers, _SECONDS)
             break
-    return _judged(status, said, key)
+    return _judged(status, said, stated(said, properties), key)
 
 
-def _judged(status: int, said: Any, key: str | None) -> tuple[bool, str, str]:
-    models = said.get("data") if isinstance(said, dict) else None
+def _judged(status: int, said: Any, windows: Mapping[str, int], key: str | None) -> tuple[bool, str, str]:
+    models, own = said.get("data") if isinstance(said, dict) else None, windows.get("")
+    own_window = f"all with a window of {own:,} tokens" if own else ""
     if status == 200 and isinstance(models, list):
-        return True, f"{len(models):,} models, {len(listed(said)):,} of them with their window", "ok"
+        stated_by = own_window or f"{len(windows):,} of them with their window"
+        return True, f"{counted(len(models), 'model')}, {stated_by}", "ok"
     if status in _DENIED and key is None:
         return True, f"it answers {status} without a key; the key of each client is passed on", "no_key"
     if status in _DENIED:
@@ -109,7 +115,7 @@ def _judged(status: int, said: Any, key: str | None) -> tuple[bool, str, str]:
     if status in NO_PATH or status == 200:
         found = f"{status} at {_PATH}" if status != 200 else f"something else at {_PATH}"
         advice = "if the URL is right, set --window, or the window is learned from the first overflow error"
-        return True, f"it answers, but has no list of models ({found}); {advice}", "no_list"
+        return True, f"it answers, but has no list of models ({found}); {own_window or advice}", "no_list"
     return False, f"it answers {status} at {_PATH}; see the log of that server", "status"
 
 

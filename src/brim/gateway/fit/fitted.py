@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +11,7 @@ from brim.errors import DoesNotFit
 from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.fit import added_sections
 from brim.gateway.fit.added_sections import AddedSections, HeldChoice
-from brim.gateway.fit.planned import CUTS, REFUSE, WARN, Planned
+from brim.gateway.fit.planned import FIT, REFUSE, WARN, Planned
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.recall.calls import offered
 from brim.history.stable import Stable
@@ -22,6 +23,23 @@ from brim.settings.spec import Spec
 _FAR = 2
 """A request that takes at most half of its budget by an exact count is sent without looking up its conversation, which
 would cost ten times the count and change nothing."""
+
+_NAMES = {
+    "system": "system prompt",
+    "system messages": "system prompt",
+    "newest turn and task, cut": "newest messages and task",
+    "reply": "start of the reply",
+}
+"""Names of parts in a rejection, where they differ from those of `DoesNotFit`."""
+_SHORTER = "Shorten the system prompt"
+_ADVICE = {
+    "system": _SHORTER,
+    "system messages": _SHORTER,
+    "tools": "Offer fewer or smaller tools",
+    "pinned": "Pin fewer messages",
+    "newest turn and task, cut": "Shorten the newest message",
+}
+"""What to do about the largest part."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -49,15 +67,13 @@ class FittedBody:
     recalls: bool = False
     """Whether the model was offered the recall tool."""
     budget: int | None = None
-    compacts_at: int | None = None
-    """Tokens at which the provider was asked to compact; `None` if it was not asked."""
     request: FittedRequest | None = field(default=None, repr=False)
     """The request of the engine, which learns from the answer."""
 
     @property
     def shrinks(self) -> bool:
         """Whether a smaller request may be sent if this one is rejected as too long."""
-        return self.planned is not None and self.after is not None and self.planned.policy in CUTS
+        return self.planned is not None and self.after is not None and self.planned.policy == FIT
 
 
 def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
@@ -92,7 +108,7 @@ class Fitter:
             if made is None:
                 made = planned.continued(self.engine, room=planned.room, most=most)
         except DoesNotFit as error:
-            raise too_long(planned, error.needed, error.available) from error
+            raise too_long(planned, error.needed, error.available, error.parts) from error
         found = written(planned, made)
         if added is None or not added.text:
             return found
@@ -117,7 +133,7 @@ class Fitter:
         room = planned.room
         tokens, exact = self.count(planned)
         alone = exact and not self.keeps and (room is None or tokens * _FAR <= room.fits)
-        if planned.policy in CUTS and room is not None and (not alone or planned.lowers(tokens)):
+        if planned.policy == FIT and room is not None and (not alone or planned.lowers(tokens)):
             return None
         made = unchanged(planned, tokens, exact=exact)
         if not alone:
@@ -213,16 +229,40 @@ def written(planned: Planned, made: FittedRequest) -> FittedBody:
     return replace(found, body=text.encode(), edits=edits, answer=made.answer, recalls=made.recalls)
 
 
-def too_long(planned: Planned, needed: int, most: int) -> HttpProblem:
-    """Return the rejection of a request: over the window, over it with the answer, or over the configured budget."""
-    room, route = planned.room, planned.parsed.route
-    if room is None or needed <= most:
-        return overflow(route, needed, most)
-    if needed > room.window:
-        return overflow(route, needed, room.window)
-    if room.answer is not None and needed + room.answer > room.window:
-        return overflow(route, needed, room.window, room.answer)
-    return overflow(route, needed, most)
+def too_long(planned: Planned, needed: int, most: int, parts: Mapping[str, int] | None = None) -> HttpProblem:
+    """Return the rejection of a request: over the window, over it with the answer, or over the configured budget.
+
+    Args:
+        planned: the request.
+        needed: its tokens, after all that can be dropped.
+        most: the tokens that fit.
+        parts: the tokens of each part that must stay; without them the policy is to refuse the request uncut.
+    """
+    room, limit, answer = planned.room, most, None
+    if room is not None and needed > most:
+        most = limit = min(most, room.most)  # An estimate was allowed to take more than the budget.
+        if needed > room.window:
+            limit = room.window
+        elif room.answer is not None and needed + room.answer > room.window:
+            limit, answer = room.window, room.answer
+    return overflow(planned.parsed.route, needed, limit, answer, _why(needed, most, answer, parts))
+
+
+def _why(needed: int, most: int, answer: int | None, parts: Mapping[str, int] | None) -> str:
+    """Return what brim refused, which parts are too long, and what to do."""
+    head, fits = "brim refused this request and did not send it", f"and {most:,} fit"
+    fits += "" if answer is None else f" besides the answer of {answer:,}"
+    if parts is None:
+        advice = "Send fewer messages, or use the policy fit, with which brim shortens the request."
+        return f"{head}: it takes {needed:,} tokens, {fits} (policy refuse). {advice}"
+    sized = sorted(parts.items(), key=lambda part: part[1], reverse=True)
+    listed = ", ".join(f"{_NAMES.get(name, name)} {tokens:,}" for name, tokens in sized if tokens)
+    what = (
+        f"the parts that must stay take {needed:,} tokens after shortening ({listed})" if listed else "it is too long"
+    )
+    advice = _ADVICE.get(sized[0][0] if sized else "", "Shorten the largest part")
+    advice += ", request a shorter answer" if answer is not None else ""
+    return f"{head}: {what}, {fits}. {advice}, or use a model with a larger window."
 
 
 def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | None:

@@ -22,9 +22,7 @@ from brim.sessions.learning.windows import Room, WindowLimits
 from brim.settings.spec import Spec
 from brim.settings.values import POLICIES
 
-FIT, NATIVE, WARN, REFUSE, PASS = POLICIES
-CUTS = (FIT, NATIVE)
-"""The policies that cut a request that is too long."""
+FIT, WARN, REFUSE, PASS = POLICIES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -99,7 +97,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         lower_answer=settings.lower_answer,
         lower_large=True,
     )
-    recall = bool(rule.recall) and is_offered(parsed.route, admitted.path, admitted.query, parsed.values)
+    recall = bool(rule.recall) and is_offered(parsed.route, parsed.values)
     given = parsed.input(pin=(*_pinned(parsed), *settings.pin), recall=recall, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
@@ -107,7 +105,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
             raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
         made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
-    if policy in (*CUTS, REFUSE) and made.room is not None:
+    if policy in (FIT, REFUSE) and made.room is not None:
         parsed.check_keys()
     return Planned(parsed=parsed, settings=settings, rule=rule, policy=policy, given=given, engine=made)
 

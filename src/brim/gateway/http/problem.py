@@ -126,42 +126,48 @@ def of_answer(status: int, body: bytes) -> HttpProblem:
     )
 
 
-def overflow(route: str, needed: int, most: int, answer: int | None = None) -> HttpProblem:
-    """Return the rejection of a request that is too long, in the words of the provider of the route.
+def overflow(route: str, needed: int, most: int, answer: int | None, why: str) -> HttpProblem:
+    """Return the rejection of a request that is too long: the words of the provider, by which clients know it, and why.
 
     Args:
         route: the route.
         needed: tokens of the prompt.
         most: the most tokens of the prompt; with `answer`, of the prompt and the answer together.
         answer: the requested tokens of the answer, if the prompt alone would fit.
+        why: the gateway's own sentences, after those of the provider.
     """
-    headers = {"x-should-retry": "false"}
     numbers = {"needed_tokens": needed, "budget_tokens": most, **({} if answer is None else {"answer_tokens": answer})}
+    param = {CHAT: "messages", RESPONSES: "input"}.get(route)
+    return HttpProblem(
+        400,
+        f"{_too_long(route, needed, most, answer)} {why}",
+        None if param is None else "context_length_exceeded",
+        param,
+        {"x-should-retry": "false"},
+        numbers,
+    )
+
+
+def _too_long(route: str, needed: int, most: int, answer: int | None) -> str:
+    """Return how the provider of a route says that a request is too long."""
     if route == GEMINI:
-        message = f"The input token count ({needed}) exceeds the maximum number of tokens allowed ({most})."
-        return HttpProblem(400, message, headers=headers, numbers=numbers)
-    if route in (MESSAGES, BEDROCK):
-        message = f"prompt is too long: {needed} tokens > {most} maximum"
-        if answer is not None:
-            message = (
-                f"input length and `max_tokens` exceed context limit: {needed} + {answer} > {most}, "
-                "decrease input length or `max_tokens` and try again"
-            )
-        if route == BEDROCK:
-            message = f"The model returned the following errors: {message}"
-        return HttpProblem(400, message, headers=headers, numbers=numbers)
+        return f"The input token count ({needed}) exceeds the maximum number of tokens allowed ({most})."
     if route == RESPONSES:
-        message = "Your input exceeds the context window of this model. Please adjust your input and try again."
-        return HttpProblem(400, message, "context_length_exceeded", "input", headers, numbers)
-    message = f"This model's maximum context length is {most} tokens. However, "
+        return "Your input exceeds the context window of this model. Please adjust your input and try again."
+    if route in (MESSAGES, BEDROCK):
+        start = "The model returned the following errors: " if route == BEDROCK else ""
+        if answer is None:
+            return f"{start}prompt is too long: {needed} tokens > {most} maximum."
+        advice = "decrease input length or `max_tokens` and try again."
+        return f"{start}input length and `max_tokens` exceed context limit: {needed} + {answer} > {most}, {advice}"
+    text = f"This model's maximum context length is {most} tokens. However, "
     if answer is None:
-        message += f"your messages resulted in {needed} tokens. Please reduce the length of the messages."
-    else:
-        message += (
-            f"you requested {needed + answer} tokens ({needed} in the messages, {answer} in the completion). "
-            "Please reduce the length of the messages or completion."
-        )
-    return HttpProblem(400, message, "context_length_exceeded", "messages", headers, numbers)
+        return f"{text}your messages resulted in {needed} tokens. Please reduce the length of the messages."
+    parts = f"{needed} in the messages, {answer} in the completion"
+    return (
+        f"{text}you requested {needed + answer} tokens ({parts}). "
+        "Please reduce the length of the messages or completion."
+    )
 
 
 def ending(status: int, *, refused: bool = False) -> str:

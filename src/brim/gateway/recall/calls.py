@@ -1,6 +1,7 @@
-"""The calls of the tool `brim_recall` in answers of each format, and the requests that answer them.
+"""The calls of the tool `brim_recall` in answers of three formats, and the requests that answer them.
 
-The gateway answers these calls and sends the request again, until an answer has none; the client sees only that one.
+The formats are Chat Completions, Messages and Responses. The gateway answers these calls and sends the request again,
+until an answer has none; the client sees only that one.
 If an answer also calls tools of the client, the model is told that they were not run, and calls them again.
 """
 
@@ -9,16 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
 from brim.files.json_body import body_of
 from brim.gateway.client.body import json_value
-from brim.gateway.client.paths import is_stream_path
-from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
+from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
 from brim.gateway.upstream.server_event import events_of
 from brim.sessions.recall_tool import NAME, tool
-from brim.wire import FORMATS
-from brim.wire.base import MESSAGE_KEYS, place_of, value_at
+from brim.wire.base import MESSAGE_KEYS
 
 _ITEM_DONE = "response.output_item.done"
 _OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
@@ -48,11 +46,7 @@ def calls(route: str, answer: Any) -> list[ModelCall]:
 def _items(route: str, answer: Mapping[str, Any]) -> list[Any]:
     """Return the items of an answer that may be calls."""
     if route == CHAT:
-        return _list(_message(route, answer).get("tool_calls"))
-    if route == GEMINI:
-        return _list(_message(route, answer).get("parts"))
-    if route == BEDROCK:
-        return _list(_message(route, answer).get("content"))
+        return _list(_message(answer).get("tool_calls"))
     return _list(answer.get("content" if route == MESSAGES else "output"))
 
 
@@ -62,12 +56,6 @@ def _call(route: str, item: Mapping[str, Any]) -> ModelCall | None:
     if route == CHAT:
         function = _mapping(item.get("function") or item.get("custom"))
         return ModelCall(str(item.get("id")), str(function.get("name")), function.get("arguments"))
-    if route == GEMINI and "functionCall" in item:
-        function = _mapping(item["functionCall"])
-        return ModelCall(_text(function, "id"), str(function.get("name")), function.get("args"))
-    if route == BEDROCK and "toolUse" in item:
-        function = _mapping(item["toolUse"])
-        return ModelCall(str(function.get("toolUseId")), str(function.get("name")), function.get("input"))
     if route == MESSAGES and kind == "tool_use":
         return ModelCall(str(item.get("id")), str(item.get("name")), item.get("input"))
     if route == RESPONSES and kind.endswith("_call") and "call_id" in item:  # Calls that the provider runs have none.
@@ -88,17 +76,10 @@ def _tail(route: str, answer: Mapping[str, Any], results: Sequence[tuple[ModelCa
     """Return the messages with an answer and the results of its calls."""
     if route == CHAT:
         told = ({"role": "tool", "tool_call_id": call.id, "content": text} for call, text in results)
-        return [_message(route, answer), *told]
+        return [_message(answer), *told]
     if route == MESSAGES:
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in results]
         return [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": blocks}]
-    if route == GEMINI:
-        given = [({"id": call.id} if call.id else {}, call.name, {"output": text}) for call, text in results]
-        parts = [{"functionResponse": {**id_, "name": name, "response": output}} for id_, name, output in given]
-        return [{"role": "model", "parts": _items(route, answer)}, {"role": "user", "parts": parts}]
-    if route == BEDROCK:
-        texts = [{"toolUseId": call.id, "content": [{"text": text}]} for call, text in results]
-        return [_message(route, answer), {"role": "user", "content": [{"toolResult": each} for each in texts]}]
     # A call whose result is not a text is left out; the model repeats it.
     kept = [item for item in answer["output"] if not _is_unanswerable(_mapping(item))]
     answers = [(call, text) for call, text in results if call.kind in _OUTPUTS]
@@ -117,8 +98,6 @@ def assembled(route: str, stream: bytes) -> dict[str, Any]:
         return _chat(events)
     if route == MESSAGES:
         return _messages(events)
-    if route == GEMINI:
-        return _gemini(events)
     return _responses(events)
 
 
@@ -158,21 +137,6 @@ def _messages(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"content": [blocks[at] for at in sorted(blocks)]}
 
 
-def _gemini(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    parts = list[dict[str, Any]]()
-    for event in events:
-        for part in _items(GEMINI, event):
-            text = part.get("text") if isinstance(part, dict) else None
-            if isinstance(text, str) and len(part) == 1 + ("thought" in part):  # The pieces of one text.
-                if parts and parts[-1].keys() == part.keys() and parts[-1].get("thought") == part.get("thought"):
-                    parts[-1] = {**part, "text": _text(parts[-1], "text") + text}
-                elif text:
-                    parts.append(part)
-            elif isinstance(part, dict):
-                parts.append(part)
-    return {"candidates": [{"content": {"role": "model", "parts": parts}}]}
-
-
 def _responses(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     done = [event.get("response") for event in events if event.get("type") == "response.completed"]
     if not done or not isinstance(done[-1], dict):  # An incomplete answer is not continued.
@@ -182,12 +146,8 @@ def _responses(events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**done[-1], "output": [event.get("item") for event in events if event.get("type") == _ITEM_DONE]}
 
 
-def _message(route: str, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message of an answer that is one of several choices, or an output."""
-    if route == GEMINI:
-        return _mapping(_first(answer, "candidates").get("content"))
-    if route == BEDROCK:
-        return _mapping(_mapping(answer.get("output")).get("message"))
+def _message(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the message of an answer with choices."""
     return _mapping(_first(answer, "choices").get("message"))
 
 
@@ -214,54 +174,18 @@ def _index(values: Mapping[str, Any]) -> int:
     return found if isinstance(found, int) else 0
 
 
-_DECLARED = ("functionDeclarations",)
-_ANSWERS = (("n",), ("generationConfig", "candidateCount"))
-"""Fields with the number of answers."""
-_PIECEMEAL = ("toolConfig", "functionCallingConfig", "streamFunctionCallArguments")
-"""The field that streams the arguments of a call in pieces without its name."""
-
-
-def is_offered(route: str, path: str, query: str, values: Mapping[str, Any]) -> bool:
-    """Return whether a request can offer the tool."""
-    if any((value_at(values, place) or 1) != 1 for place in _ANSWERS):
-        return False
-    if route == BEDROCK:
-        return not is_stream_path(path)
-    if route != GEMINI:
-        return True
-    if is_stream_path(path) and (("alt", "sse") not in parse_qsl(query) or value_at(values, _PIECEMEAL)):
-        return False
-    # Gemini rejects functions together with its own tools.
-    tools = values.get("tools") or ()
-    return not tools or any(isinstance(each, Mapping) and place_of(each, _DECLARED) for each in tools)
+def is_offered(route: str, values: Mapping[str, Any]) -> bool:
+    """Return whether a request can offer the tool: it asks for one answer, on one of three routes."""
+    return route in (CHAT, MESSAGES, RESPONSES) and (values.get("n") or 1) == 1
 
 
 def offered(text: str, format: str) -> str:
-    """Return the body of a request with the tool among its tools."""
-    definition, body = tool(format), body_of(text, "the request", ("tools",))
-    items = body.items or ()
-    if format == "bedrock":
-        return _inserted(text, FORMATS[format].tools_at, definition)
-    for (start, stop), each in zip(body.spans, items, strict=True):
-        place = place_of(each, _DECLARED) if format == "gemini" and isinstance(each, Mapping) else None
-        if place is not None:  # Some Gemini servers accept only one list of functions.
-            (declared,) = definition[_DECLARED[0]]
-            return text[:start] + _inserted(text[start:stop], place, declared) + text[stop:]
-    return _inserted(text, ("tools",), definition)
-
-
-def _inserted(text: str, path: tuple[str | int, ...], value: Any) -> str:
-    """Return the text of an object with a value at the start of the list at a path; the rest keeps its bytes."""
-    key, *rest = map(str, path)
-    body = body_of(text, "the request", MESSAGE_KEYS)
-    at, found = body.starts.get(key), body.values.get(key)
-    if at is None or found is None:
-        made = json.dumps({rest[0]: [value]} if rest else [value])
-        if at is not None:
-            return text[:at] + made + text[at:].removeprefix("null")
+    """Return the body of a request with the tool at the start of its tools; the rest keeps its bytes."""
+    definition, body = json.dumps(tool(format)), body_of(text, "the request", MESSAGE_KEYS)
+    at, found = body.starts.get("tools"), body.values.get("tools")
+    if at is None:
         at = text.index("{") + 1
-        return f'{text[:at]}"{key}":{made}{"," if body.values else ""}{text[at:]}'
-    if rest:
-        stop = json.JSONDecoder().raw_decode(text, at)[1]
-        return text[:at] + _inserted(text[at:stop], tuple(rest), value) + text[stop:]
-    return f"{text[: at + 1]}{json.dumps(value)}{',' if found else ''}{text[at + 1 :]}"
+        return f'{text[:at]}"tools":[{definition}]{"," if body.values else ""}{text[at:]}'
+    if found is None:
+        return f"{text[:at]}[{definition}]{text[at:].removeprefix('null')}"
+    return f"{text[: at + 1]}{definition}{',' if found else ''}{text[at + 1 :]}"

@@ -86,7 +86,7 @@ def _shortened(planned: Planned, tokens: int, target: int, *, exact: bool) -> Fi
             format=given.format,
         )
     except DoesNotFit as error:
-        raise too_long(planned, error.needed, error.available) from error
+        raise too_long(planned, error.needed, error.available, error.parts) from error
     at = {id(raw): index for index, raw in enumerate(messages)}
     return FittedRequest(
         messages=fitted.messages,

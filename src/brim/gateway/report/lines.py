@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
+from brim.amounts import counted
 from brim.gateway.report.activity import SOURCES
 from brim.observe import Event
 
@@ -108,18 +109,18 @@ def line_of(event: Event) -> str:
 
 def summary_of(sums: Mapping[str, Any]) -> str:
     """Return the totals of a gateway as a sentence."""
-    cut = f"{_counted(sums['cuts'], 'cut')}, {_counted(sums['tokens_saved'], 'token')} saved"
+    cut = f"{counted(sums['cuts'], 'cut')}, {counted(sums['tokens_saved'], 'token')} saved"
     parts = [
-        f"{_counted(sums['requests'], 'request')} of {_counted(sums['conversations'], 'conversation')}",
+        f"{counted(sums['requests'], 'request')} of {counted(sums['conversations'], 'conversation')}",
         f"{sums['cut']:,} sent cut ({cut})",
         f"{sums['refused']:,} refused",
         f"{sums['overflows']:,} refused by upstream as too long ({sums['retried']:,} sent again)",
-        f"{_counted(sums['windows_learned'], 'window')} learned",
+        f"{counted(sums['windows_learned'], 'window')} learned",
     ]
     if sums["upstream_errors"]:
-        parts.append(f"{_counted(sums['upstream_errors'], 'error')} of upstream")
+        parts.append(f"{counted(sums['upstream_errors'], 'error')} of upstream")
     if sums["faults"]:
-        parts.append(f"{_counted(sums['faults'], 'error')} of brim")
+        parts.append(f"{counted(sums['faults'], 'error')} of brim")
     return ", ".join(parts)
 
 
@@ -129,7 +130,7 @@ def _cut(fields: Mapping[str, Any]) -> tuple[str, str]:
         number = f", for a summary that {agent} requested"
     return (
         "cut",
-        f"{_sizes(fields)}, {_counted(fields['dropped'], 'message')} dropped or shortened{number}{_why(fields)}",
+        f"{_sizes(fields)}, {counted(fields['dropped'], 'message')} dropped or shortened{number}{_why(fields)}",
     )
 
 
@@ -140,7 +141,7 @@ def _over(fields: Mapping[str, Any]) -> tuple[str, str]:
 def _overflow(fields: Mapping[str, Any]) -> tuple[str, str]:
     stated = f", which it counts as {fields['stated_tokens']:,}" if fields["stated_tokens"] else ""
     limit = f"; its limit is {fields['limit_tokens']:,}" if fields["limit_tokens"] else ""
-    size = "a request" if fields["refused_tokens"] is None else _counted(fields["refused_tokens"], "token")
+    size = "a request" if fields["refused_tokens"] is None else counted(fields["refused_tokens"], "token")
     answer = f", plus {fields['answer_tokens']:,} for the answer" if fields["answer_tokens"] else ""
     refused = f"upstream rejected {size}{stated}{answer}{limit}"
     if not fields["retried"]:
@@ -168,14 +169,6 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
 
 
-def _compacted(fields: Mapping[str, Any]) -> tuple[str, str]:
-    said = "its block is kept" if fields["saves"] else "its block saves nothing, so no other is requested"
-    return (
-        "compact",
-        f"the provider compacted {fields['used_tokens']:,} tokens (threshold {fields['limit_tokens']:,}); {said}",
-    )
-
-
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     became = "passed on unchanged" if fields["became"] == "pass" else "refused"
     error = fields["error"]
@@ -192,7 +185,6 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "cut": _cut,
     "over": _over,
     "overflow": _overflow,
-    "compacted": _compacted,
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,
@@ -219,7 +211,3 @@ def _short(name: str | None) -> str:
         return name or ""
     agent, _, session = name.partition(".")[2].partition(".")
     return f"{agent if session and len(agent) <= _LONGEST else ''}...{name[-_END:]}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -40,6 +40,8 @@ _LEAST_LISTED = 1_024
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
 """Where lists of models state the window of each."""
 
+PROPERTIES = "/props"
+"""The path at which a server of one model states its window."""
 Fetch = Callable[[str], Awaitable[Any]]
 """Fetches the JSON at a path of a server; `None` if there is none."""
 
@@ -278,11 +280,10 @@ class Windows:
         Windows that it does not state this time stay as they were.
         """
         self._asked.put(source, self._clock())
-        found, own = listed(await fetch("models")), _own_window(await fetch("/props"))
-        before = self._served.get(source) or {}
-        found, own = {**before, **{fold(name): size for name, size in found.items()}, **found}, own or before.get("")
-        if own is not None:
-            found = {**dict.fromkeys(found, own), "": own}
+        found, before = stated(await fetch("models"), await fetch(PROPERTIES)), self._served.get(source) or {}
+        found = {**before, **{fold(name): size for name, size in found.items()}, **found}
+        if "" in found:
+            found = dict.fromkeys(found, found[""])
         if found:
             self._served.put(source, found)
 
@@ -340,10 +341,15 @@ def _budget(size: int, reserve: int, cap: float | str | None, limit: int | None)
     return Window(size, reserve=reserve, cap=cap, limit=limit).budget
 
 
-def listed(answer: Any) -> dict[str, int]:
-    """Return the windows in a server's list of models, by model."""
+def stated(models: Any, properties: Any) -> dict[str, int]:
+    """Return the windows that a server states, by model; the empty name has the window of all its models.
+
+    Args:
+        models: its list of models.
+        properties: its answer at `PROPERTIES`, where a server of one model, such as llama.cpp, states its window.
+    """
     found: dict[str, int] = {}
-    entries = answer.get("data") if isinstance(answer, Mapping) else None
+    entries = models.get("data") if isinstance(models, Mapping) else None
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, Mapping) and isinstance(name := entry.get("id"), str):
             sizes = [value for key in _FIELDS if type(value := entry.get(key)) is int and value > 0]
@@ -351,14 +357,9 @@ def listed(answer: Any) -> dict[str, int]:
                 found[name] = sizes[0]
         if len(found) >= _MOST:
             break
-    return found
-
-
-def _own_window(answer: Any) -> int | None:
-    """Return the window that a server of one model states in its properties."""
-    settings = answer.get("default_generation_settings") if isinstance(answer, Mapping) else None
+    settings = properties.get("default_generation_settings") if isinstance(properties, Mapping) else None
     size = settings.get("n_ctx") if isinstance(settings, Mapping) else None
-    return size if type(size) is int and size > 0 else None
+    return {**found, "": size} if type(size) is int and size > 0 else found
 
 
 def _least(model: str, window: int | None) -> int:
