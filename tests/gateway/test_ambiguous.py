@@ -16,7 +16,7 @@ from gateway.conftest import asked, conversation, get, post
 from model_server import completion
 
 LONG, SHORT = conversation(60), conversation(1)
-LIMITS = ("fit", "refuse")
+LIMITS = ("fit", "native", "refuse")
 
 
 def twice(*pairs):

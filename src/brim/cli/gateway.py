@@ -26,7 +26,7 @@ _Window = Annotated[
 ]
 _Policy = Annotated[
     str | None,
-    Option("--policy", metavar="NAME", help="What happens to a long request: fit, warn, refuse or pass."),
+    Option("--policy", metavar="NAME", help="What happens to a long request: fit, native, warn, refuse or pass."),
 ]
 _Store = Annotated[
     str | None, Option("--store", metavar="URL", help="The store for conversations, such as sqlite:///brim.db.")

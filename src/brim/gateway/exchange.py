@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -15,7 +16,7 @@ from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import Parsed, parse, unread
 from brim.gateway.fit import learned
 from brim.gateway.fit.fitted import FittedBody, doubt, passed
-from brim.gateway.fit.planned import PASS, Planned, plan, rule_of
+from brim.gateway.fit.planned import NATIVE, PASS, Planned, plan, rule_of
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
@@ -27,6 +28,7 @@ from brim.gateway.upstream.answered import Answered, pass_back
 from brim.gateway.upstream.client import VERSION, BrokenAnswer, address, sent_headers
 from brim.gateway.upstream.sent import Sent, send, started
 from brim.observe.uncaught import log_error
+from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import source
 from brim.wire.overflow import Overflow
 
@@ -63,7 +65,7 @@ class Exchange:
         self._state.activity.sent(fitted, overhead)
         ended = "broken"
         try:
-            sent = await self._client.during(self._final(fitted, overhead), self._settings.keepalive)
+            sent = await self._client.during(self._final(fitted, parsed, overhead), self._settings.keepalive)
             answered = await self._passed(sent)
             ended = answered.ended
             if answered.trouble:
@@ -129,7 +131,15 @@ class Exchange:
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
             return await self._faulty(parsed, policy, "fault", error, refusal)
 
+    def _scope(self, parsed: Parsed) -> LearningScope:
+        return LearningScope(parsed.model, self._owner, self._settings.base(parsed.route))
+
     def _planned_and_fitted(self, parsed: Parsed) -> FittedBody:
+        if rule_of(parsed, self._settings)[1] == NATIVE:
+            return self._state.compactions.fit(parsed, self._scope(parsed), self._settings, self._fitted)
+        return self._fitted(parsed)
+
+    def _fitted(self, parsed: Parsed) -> FittedBody:
         return self._state.fitter.fit(self._planned(parsed))
 
     async def _faulty(
@@ -184,13 +194,15 @@ class Exchange:
 
         await windows.ask(asker, fetch)
 
-    async def _final(self, fitted: FittedBody, overhead: float) -> Sent:
+    async def _final(self, fitted: FittedBody, parsed: Parsed, overhead: float) -> Sent:
         """Send a request, repeat it where needed, and return the one whose answer is for the client.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
         """
         sent = await self._taken(fitted, fitted, overhead)
+        if sent.fitted.compacts_at is not None and sent.status == HTTPStatus.BAD_REQUEST:
+            sent = await self._unasked(sent, parsed)
         return await self._recalled(sent) if fitted.recalls else sent
 
     async def _taken(self, fitted: FittedBody, first: FittedBody, overhead: float) -> Sent:
@@ -205,6 +217,19 @@ class Exchange:
             return sent
         smaller = await self._smaller(sent, first, sent.refusal)
         return sent if smaller is None else await self._send(smaller, overhead, retried=True)
+
+    async def _unasked(self, sent: Sent, parsed: Parsed) -> Sent:
+        """Send a request again without asking the provider to compact; if that helps, the model is not asked again.
+
+        Raises:
+            HttpProblem: there is no answer, or it broke off.
+        """
+        scope, compactions = self._scope(parsed), self._state.compactions
+        compactions.refuses(scope, yes=True)
+        fitted = await self.fitted(parsed)
+        sent = await self._taken(fitted, fitted, sent.overhead)
+        compactions.refuses(scope, yes=sent.status == HTTPStatus.OK)
+        return sent
 
     async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
         if self._sent is not None:
@@ -279,9 +304,15 @@ class Exchange:
             self._state.metrics.used(fitted, usage)
         if usage is not None and planned is not None and request is not None and learned.learns(engine, fitted, usage):
             self._state.later(about, self._state.work(engine.learn, request, planned.engine, usage))
+        if answered.compaction is not None and fitted.compacts_at is not None:
+            self._state.later(about, self._keep(fitted, answered.compaction))
         if answered.stopped is not None:  # It is too late for a retry; the next request is smaller.
             self._state.activity.overflow(fitted, answered.stopped, None)
             self._state.later(about, self._learn_refusal(fitted, answered.stopped))
+
+    async def _keep(self, fitted: FittedBody, block: Mapping[str, Any]) -> None:
+        saves = await self._state.work(self._state.compactions.keep, fitted, block)
+        self._state.activity.compacted(fitted, saves=saves)
 
     async def _learn_refusal(self, fitted: FittedBody, found: Overflow) -> None:
         size = await self._state.work(learned.learn_refusal, self._state.conversations, fitted, found)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from brim.gateway.client.names import owner_salt, owner_tag
 from brim.gateway.fit.added_sections import HeldChoice
+from brim.gateway.fit.compactions import KeptCompactions
 from brim.gateway.fit.fitted import Fitter
 from brim.gateway.http.admitted import ONCE, Admitted
 from brim.gateway.http.key_mask import spellings
@@ -66,6 +67,7 @@ class GatewayState:
         self._salt = b""
         """The salt of the tags of clients; read from the store at the start."""
         self.fitter = self._fitter()
+        self.compactions = KeptCompactions(self.conversations.store)
         self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
         self._reached: tuple[float, str] = (-_ASKED, "")
         """The time and the result of the last readiness check."""

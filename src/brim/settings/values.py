@@ -17,7 +17,7 @@ from brim.sections.stages import WAYS, staged
 
 MOST = 10**12
 """The largest accepted integer, and a budget that no prompt reaches."""
-POLICIES = ("fit", "warn", "refuse", "pass")
+POLICIES = ("fit", "native", "warn", "refuse", "pass")
 """What the gateway does with a request that is too long."""
 
 _PERCENT = {"type": "string", "pattern": r"^\s*(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)\s*%\s*$"}

@@ -11,7 +11,7 @@ from brim.errors import DoesNotFit
 from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.fit import added_sections
 from brim.gateway.fit.added_sections import AddedSections, HeldChoice
-from brim.gateway.fit.planned import FIT, REFUSE, WARN, Planned
+from brim.gateway.fit.planned import CUTS, REFUSE, WARN, Planned
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.recall.calls import offered
 from brim.history.stable import Stable
@@ -67,13 +67,15 @@ class FittedBody:
     recalls: bool = False
     """Whether the model was offered the recall tool."""
     budget: int | None = None
+    compacts_at: int | None = None
+    """Tokens at which the provider was asked to compact; `None` if it was not asked."""
     request: FittedRequest | None = field(default=None, repr=False)
     """The request of the engine, which learns from the answer."""
 
     @property
     def shrinks(self) -> bool:
         """Whether a smaller request may be sent if this one is rejected as too long."""
-        return self.planned is not None and self.after is not None and self.planned.policy == FIT
+        return self.planned is not None and self.after is not None and self.planned.policy in CUTS
 
 
 def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
@@ -133,7 +135,7 @@ class Fitter:
         room = planned.room
         tokens, exact = self.count(planned)
         alone = exact and not self.keeps and (room is None or tokens * _FAR <= room.fits)
-        if planned.policy == FIT and room is not None and (not alone or planned.lowers(tokens)):
+        if planned.policy in CUTS and room is not None and (not alone or planned.lowers(tokens)):
             return None
         made = unchanged(planned, tokens, exact=exact)
         if not alone:

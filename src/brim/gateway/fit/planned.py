@@ -22,7 +22,9 @@ from brim.sessions.learning.windows import Room, WindowLimits
 from brim.settings.spec import Spec
 from brim.settings.values import POLICIES
 
-FIT, WARN, REFUSE, PASS = POLICIES
+FIT, NATIVE, WARN, REFUSE, PASS = POLICIES
+CUTS = (FIT, NATIVE)
+"""The policies that cut a request that is too long."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -105,7 +107,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
             raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
         made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
-    if policy in (FIT, REFUSE) and made.room is not None:
+    if policy in (*CUTS, REFUSE) and made.room is not None:
         parsed.check_keys()
     return Planned(parsed=parsed, settings=settings, rule=rule, policy=policy, given=given, engine=made)
 

@@ -59,9 +59,9 @@ class Admitted:
         """Return the first header of a name; `None` if there is none."""
         return self.first.get(name)
 
-    def without(self, name: str) -> Admitted:
-        """Return the request without the headers of a name."""
-        headers = [pair for pair in self.headers if pair[0] != name]
+    def without(self, name: str, *added: tuple[str, str]) -> Admitted:
+        """Return the request without the headers of a name, and with others at the end."""
+        headers = [*(pair for pair in self.headers if pair[0] != name), *added]
         return replace(self, headers=headers, first=dict(reversed(headers)))
 
     @property

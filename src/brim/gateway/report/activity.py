@@ -193,6 +193,11 @@ class Activity:
         }
         self._tell("overflow", again or last, fields)
 
+    def compacted(self, fitted: FittedBody, *, saves: bool) -> None:
+        """Record a requested compaction by the provider."""
+        trigger = {"trigger": "native", "limit_tokens": fitted.compacts_at, "saves": saves}
+        self._tell("compacted", fitted, {"used_tokens": fitted.after, **trigger})
+
     def learned(self, fitted: FittedBody, window: int, before: int | None, source: str) -> None:
         """Record that the window of a model was learned."""
         fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before, "reason": source}

@@ -169,6 +169,14 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
 
 
+def _compacted(fields: Mapping[str, Any]) -> tuple[str, str]:
+    said = "its block is kept" if fields["saves"] else "its block saves nothing, so no other is requested"
+    return (
+        "compact",
+        f"the provider compacted {fields['used_tokens']:,} tokens (threshold {fields['limit_tokens']:,}); {said}",
+    )
+
+
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     became = "passed on unchanged" if fields["became"] == "pass" else "refused"
     error = fields["error"]
@@ -185,6 +193,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "cut": _cut,
     "over": _over,
     "overflow": _overflow,
+    "compacted": _compacted,
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,
