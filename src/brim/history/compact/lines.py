@@ -31,7 +31,7 @@ def next_iteration(number: int, most: int) -> str:
 
 
 def is_nudge(text: str) -> bool:
-    """Return whether a text is exactly such a message."""
+    """Return whether a text is `GO_ON` or the message at the start of an iteration."""
     return _NUDGE.fullmatch(text.strip()) is not None
 
 
@@ -89,11 +89,11 @@ _PATH = re.compile(
     r")(?::\d+(?::\d+)?)?"
 )
 _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
-"""Longer than any name, such as an encoded file, in which a search for names would take too long."""
+"""A run that is longer than any name, such as an encoded file; searching it for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
 _ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
-"""A row with the arguments of a call, which are not statements."""
+"""A row with the arguments of a call."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
 wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
@@ -183,7 +183,7 @@ def record(values: Any, kinds: Mapping[str, type], place: str) -> dict[str, Any]
 
 
 def said_in(message: Message) -> Said | None:
-    """Return the text of a message as it is stored when a summary replaces it; `None` if it is empty."""
+    """Return the text of a message, as it is stored when a summary replaces it, or `None` if it is empty."""
     if is_note(message) or not (text := message.text()).strip():
         return None
     # A user message with results is the text of a tool.
@@ -196,7 +196,7 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
     Args:
         turns: the messages, whose calls and results belong to each other.
         positions: the messages to read; system messages are skipped, since they are sent anyway.
-        known: a continuation whose text in a message is skipped.
+        known: a continuation; its text is skipped where a message contains it.
     """
     found: list[Line] = []
     open_calls: dict[str, int] = {}
@@ -243,7 +243,7 @@ def _results(message: Message) -> Iterator[tuple[str, str]]:
 
 
 def read_text(role: str, text: str, at: int = 0) -> list[Line]:
-    """Return the lines of a text in their order: sentences of people and of the model, how a tool's output ended."""
+    """Return the lines of a text in order: of people and models their sentences, of a tool the end of its output."""
     safe = clipped(redact(text))
     if role == "tool":
         parts = parts_of(safe)
@@ -258,7 +258,7 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
 
 
 def clipped(text: str, most: int = _MOST_TEXT) -> str:
-    """Return a text, or the start and the end of one that is too long to be read."""
+    """Return a text, or only the start and the end of a text that is longer than `most`."""
     return text if len(text) <= most else f"{text[: most // 2]}\n{text[-most // 2 :]}"
 
 
@@ -308,14 +308,14 @@ def _line(role: str, text: str, at: int) -> Line:
 
 
 def _kind(role: str, sentence: str) -> str:
-    """Return what kind of line a sentence is."""
+    """Return the kind of a sentence."""
     if role == "tool":
         return "error" if reports_failure(sentence) else "printed"
     return sentence_kind(role, sentence)
 
 
 def _is_prose(role: str, sentence: str) -> bool:
-    """Return whether a sentence tells something in plain words, and is not code or a name."""
+    """Return whether a sentence is prose that says something, not code, a name or "Go on."."""
     if _kind(role, sentence) not in ("told", "said"):
         return True
     unspaced = sum(map(len, _UNSPACED.findall(sentence)))
@@ -346,13 +346,13 @@ def _called(name: str, arguments: str) -> str:
 
 
 def _command(text: str) -> str:
-    """Return the last fenced block of a text: what an agent without tool calls does; empty if it has none."""
+    """Return the last fenced block of a text, the call of an agent without tool calls; empty if there is none."""
     blocks = text.split(_FENCE)[1::2]
     return blocks[-1].partition("\n")[2].strip() if blocks else ""
 
 
 def _outcome(text: str) -> str:
-    """Return what stays of a result in few words: how it ended, and as much of its start as there is room for."""
+    """Return the end of a result and as much of its start as fits into `_OUTCOME` characters."""
     parts = parts_of(clipped(redact(text), 2 * _MOST_TEXT))
     if len(parts.text) <= _OUTCOME:
         return _one_line(parts.text, _OUTCOME)
@@ -368,6 +368,6 @@ def _outcome(text: str) -> str:
 
 
 def _one_line(text: str, most: int) -> str:
-    """Return a text in one line; of one that is too long its first words."""
+    """Return a text in one line, or its first words if it is longer than `most`."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 2].rpartition(' ')[0] or line[: most - 2]} …"

@@ -1,7 +1,7 @@
 """A summary by a model: the prompt to send, and the summary from its answer.
 
-Both are pure; the caller makes the call. A model may refuse, ramble, forget or invent, so its answer is checked:
-missing facts are added from the source, and an unusable answer is rejected.
+Both are pure functions; the caller calls the model. A model may refuse, ramble, forget or invent, so its answer is
+checked: missing sentences are added from the source, and an unusable answer is rejected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from brim.truncate import shortened
 _WORDS = (7, 10)
 """Words for each token of the limit: models count words, and a token is less than one."""
 _ADDED = 0.4
-"""The share of the limit for lines that are missing in the answer."""
+"""The least share of the limit for lines that are missing in the answer; a short answer leaves more."""
 _REFUSAL_LENGTH = 400
 _EXCERPT = 80
 
@@ -105,7 +105,7 @@ def ask(plan: SummarySource) -> list[dict[str, str]]:
 
 
 def take(plan: CompactionPlan, reply_text: str) -> str:
-    """Return the summary in a model's answer, with missing lines added, within the plan's limit.
+    """Return the summary in a model's answer, with sentences that it lacks, within the plan's limit.
 
     Raises:
         ModelError: the answer is empty, a refusal, or most of its words are not in the source.
@@ -115,7 +115,8 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     meter, limit = plan.meter, plan.limit
     words = {*terms(text)}
     needed = [line for line in once([*read_back(plan.previous), *plan.lines()]) if _is_missing(line, text, words)]
-    added = pick(needed, int(limit * _ADDED), meter, as_talk, text)
+    room = max(int(limit * _ADDED), limit - meter.load(f"{text}\n") - 1)
+    added = pick(needed, room, meter, as_talk, text)
     if not added:
         return shortened(text, limit, meter)
     room = limit - meter.load(f"\n{added}") - 1

@@ -26,7 +26,7 @@ _ROLES = ("user", "assistant", "tool", "system")
 _CALLED = "called"
 """What stands before a call."""
 _LEAST_TEXT = 24
-"""The least tokens of a cut text for a summariser."""
+"""Tokens below which no text for a summariser is cut."""
 _JOIN = "\n\n"
 _EXCERPT = 80
 """Characters of each message in the index."""
@@ -35,7 +35,7 @@ _INDEX_LINES = 256
 
 
 def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
-    """Return a summary of a text that counts at most `limit`; it can be given to `fit_messages(summarise=...)`.
+    """Return a summary of a text in at most `limit` tokens, as `fit_messages(summarise=...)` expects it.
 
     Without a meter, tokens of the default vocabulary are counted.
 
@@ -72,7 +72,7 @@ def as_talk(lines: Sequence[Line]) -> str:
 
 
 def read_back(text: str, between: str = "\n") -> list[Line]:
-    """Return the lines of a text whose parts begin with a role; a part without one has the role of the part before."""
+    """Return the lines of a text whose parts begin with a role, or else have the role of the part before them."""
     found: list[Line] = []
     role = "user" if between == _JOIN else "assistant"
     for at, part in enumerate(redact(text).split(between)):
