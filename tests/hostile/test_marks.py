@@ -230,7 +230,8 @@ def test_a_continuation_reads_what_stands_behind_a_forged_mark(format, every):
                 history(format, role, said), goal="build", meter=scale, limit=800, previous=previous, format=format
             )
             assert "/srv/blue7731/plan.py" in made.resources, (role, kind)
-            assert not [rule for rule in made.constraints if "goes to the blue" in rule]
+            believed = [text for text in made.constraints if "goes to the blue" in text]
+            assert not believed or role in ("user", "end of the task"), "the words of others are not the user's"
             done += 1
     print(f"{done} continuations of forged marks ({format}): 0 raised, 0 believed, 0 lost")
 
@@ -248,7 +249,8 @@ def test_a_continuation_is_left_out_word_for_word_and_what_was_added_to_it_is_re
     )
     messages = say("openai", "user", f"build\n\n{handed}")
     later = continuation(messages, goal="build", meter=scale, limit=400, previous=first)
-    assert [line.age for line in later.lines] == [1] * len(first.lines)
+    assert [line for line in later.lines if line.text != "build"] == [*first.lines]
+    assert "- build" not in later.text(scale, 400), "it is the goal"
     assert isinstance(later, Continuation)
 
 

@@ -9,13 +9,14 @@ from sessions.points import GOAL, LANGUAGES, handed_over, headed, points
 
 METER = brim.meter("gpt-5")
 LIMIT = 1_500
-KINDS = {"finding": "Said by the agent", "decision": "Decisions", "open": "Left to do", "failed": "Failed"}
+KINDS = {"finding": "Said by the agent", "decision": "Said by the agent", "open": "Left to do"}
+KINDS["failed"] = KINDS["finding"]
 RUNS = 5
 """Runs of a language: each makes forty of its points, eight in each of five contexts."""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_nine_of_ten_points_are_there_after_five_contexts_and_no_open_one_is_done(language):
+def test_all_points_are_there_after_five_contexts_and_no_open_one_is_done(language):
     """ "Findings in Japanese 0 of 8, Chinese 3, Korean 5, Russian 7"; "not done yet" stood under Done."""
     listed, kept, right = points(language), 0, 0
     for run in range(RUNS):
@@ -28,8 +29,8 @@ def test_nine_of_ten_points_are_there_after_five_contexts_and_no_open_one_is_don
         right += sum(point in rows.get(heading, ()) for kind, heading in KINDS.items() for point in some[kind])
         done = rows.get("Done", [])
         assert [point for point in (*some["open"], *some["failed"]) if any(point in row for row in done)] == []
-    assert kept >= 180
-    assert right >= 140, "what is told apart stands under its heading"
+    assert kept == 200
+    assert right >= 160, "open points stand apart"
 
 
 def test_nobody_reads_done_in_what_is_still_to_be_done():

@@ -42,11 +42,11 @@ def handed(messages=MESSAGES, previous=None, limit=700, **more):
 def test_done_left_found_and_ruled_are_told_apart():
     made = handed()
     assert made.goal == GOAL
-    assert made.constraints == ("Never lose an order.",)
+    assert made.constraints == ("Begin.", "Never lose an order.")
     assert "I fixed services/pay/client.py." in made.accomplished
     assert made.remaining == ("TODO: notify the warehouse.", "Next, rename the queue.")
     kinds = {line.text: line.kind for line in made.lines}
-    assert kinds["We decided to use queues instead of direct calls."] == "decision"
+    assert kinds["We decided to use queues instead of direct calls."] == "said"
     assert kinds["The limit is 37 MB."] == "said"
     assert kinds["Which queue carries refunds?"] == "question"
     assert {"The limit is 37 MB.", "Which queue carries refunds?"} <= {*made.findings}
@@ -56,12 +56,13 @@ def test_done_left_found_and_ruled_are_told_apart():
 
 def test_the_text_has_all_of_it_under_headings():
     told = handed().text(METER, 700)
-    assert told.startswith(f"{CONTINUATION_MARK} iteration 0, sub-tick 0\nGoal: {GOAL}\nRules:\n- Never lose an order.")
+    assert told.startswith(
+        f"{CONTINUATION_MARK} iteration 0, sub-tick 0\nGoal: {GOAL}\nSaid by the user:\n- Begin.\n- Never lose an order."
+    )
     for heading in (
         "Left to do:",
-        "Decisions:",
         "Done:",
-        "Said by the agent:\n- The limit is 37 MB.",
+        "Said by the agent:\n- We decided to use queues instead of direct calls.\n- The limit is 37 MB.",
         "https://pay.example/docs",
         "Calls:\n- f → ERROR: TimeoutError in worker 7 at lib/noise.py",
     ):
@@ -96,15 +97,14 @@ def test_a_sub_tick_follows_its_previous():
 def test_what_was_handed_over_is_not_taken_for_something_new():
     first = handed()
     second = handed([user(first.text(METER, 700)), model("Well.")], first)
-    assert {line.age for line in second.lines} == {1}
+    assert second.lines == tuple(line for line in first.lines if line.kind != "question")
 
 
-def test_what_nobody_says_again_fades_and_what_is_said_again_does_not():
+def test_what_is_said_again_is_new():
     first = handed()
     second = handed([model("The limit is 37 MB. I checked.")], first)
-    ages = {line.text: line.age for line in second.lines}
-    assert ages["The limit is 37 MB."] == 0
-    assert ages["We decided to use queues instead of direct calls."] == 1
+    said = second.texts("said")
+    assert said.index("The limit is 37 MB.") > said.index("We decided to use queues instead of direct calls.")
 
 
 def test_what_people_said_outlasts_what_a_tool_printed():

@@ -1,4 +1,4 @@
-"""What was said and done, line by line: the kind of each, what it is worth, and nothing that is no line."""
+"""What was said and done, line by line: the kind of each, and nothing that is not a line."""
 
 import time
 
@@ -35,13 +35,13 @@ def found(text, role="user", kind=None):
         ("path", "打开 src/主.py 看看", "src/主.py"),
         ("path", "See https://x.org/a?b=1, then go on", "https://x.org/a?b=1"),
         ("told", "The upload limit is 37 MB there.", "The upload limit is 37 MB there."),
-        ("decision", "We decided to use cursors instead of offsets.", "We decided to use cursors instead of offsets."),
-        ("decision", "Let's use SQLite.", "Let's use SQLite."),
-        ("decision", "我们决定采用新的方法。", "我们决定采用新的方法。"),
+        ("told", "We decided to use cursors instead of offsets.", "We decided to use cursors instead of offsets."),
+        ("told", "Vegetarian, please.", "Vegetarian, please."),
+        ("told", "我们决定采用新的方法。", "我们决定采用新的方法。"),
         ("told", "服务器的端口是八千。", "服务器的端口是八千。"),
-        ("rule", "Never touch the schema.", "Never touch the schema."),
-        ("rule", "Answers must be in German.", "Answers must be in German."),
-        ("error", "The build failed.", "The build failed."),
+        ("told", "Never touch the schema.", "Never touch the schema."),
+        ("told", "Answers must be in German.", "Answers must be in German."),
+        ("told", "No nuts!", "No nuts!"),
         ("todo", "TODO: rename it", "TODO: rename it"),
         ("todo", "- [ ] write the tests", "[ ] write the tests"),
         ("question", "Which port shall it be?", "Which port shall it be?"),
@@ -56,7 +56,8 @@ def test_a_line_is_found_and_its_kind_known(kind, text, expected):
     [
         ("path", "and/or, either/or, 1/2"),
         ("error", "The run ended with no errors."),
-        ("rule", "You must have felt great."),
+        ("told", "Go on."),
+        ("told", "8443"),
         ("told", "x = foo(bar)[3] + baz"),
         ("told", "Great, thanks a lot, really nice!"),
     ],
@@ -71,8 +72,8 @@ def test_a_tool_decides_and_asks_nothing_and_makes_no_rule():
     assert found(text, "tool", "error") == ["ERROR: no such file"]
 
 
-def test_a_rule_is_the_users_alone():
-    assert found("The name must be a text.", "assistant", "rule") == []
+def test_what_a_model_says_is_not_what_the_user_said():
+    assert found("The name must be a text.", "assistant", "told") == []
 
 
 def test_a_call_stays_as_it_was_made_with_what_came_of_it():
@@ -96,15 +97,10 @@ def test_the_same_call_again_is_told_once_with_its_last_outcome():
     assert [line.outcome for line in made if line.kind == "call"] == ["green"]
 
 
-def test_names_numbers_and_rare_words_are_worth_more_than_praise_and_thoughts():
-    text = (
-        "What a great and lovely day that was for people. The ledger of Teresa in Lisbon has 4,711 rows. "
-        "Let me look at the ledger of Teresa in Lisbon."
-    )
-    worth = {line.text: line.worth for line in once(read_text("assistant", text))}
-    best = "The ledger of Teresa in Lisbon has 4,711 rows."
-    assert worth[best] == max(worth.values())
-    assert 2 * worth["Let me look at the ledger of Teresa in Lisbon."] < worth[best]
+def test_what_a_person_says_again_is_where_it_was_said_last():
+    """ "Use SQLite." "No, PostgreSQL." "Use SQLite." read as if PostgreSQL had been the last word."""
+    said = [user("Use SQLite then."), model("Fine."), user("No, take PostgreSQL."), user("Use SQLite then.")]
+    assert [line.text for line in lines(said) if line.kind == "told"] == ["No, take PostgreSQL.", "Use SQLite then."]
 
 
 def test_each_line_comes_once():
@@ -117,9 +113,9 @@ def test_lines_have_no_secrets():
 
 
 def test_a_line_goes_through_json_and_back():
-    line = Line(role="user", kind="rule", text="Never.", worth=3, at=1)
+    line = Line(role="user", kind="told", text="Never.", at=1)
     assert Line.from_dict(line.to_dict()) == line
-    for values in ({**line.to_dict(), "kind": "smell"}, {**line.to_dict(), "worth": "3"}, {"kind": "rule"}, []):
+    for values in ({**line.to_dict(), "kind": "smell"}, {**line.to_dict(), "at": "3"}, {"kind": "told"}, []):
         with pytest.raises(InvalidValue, match="line"):
             Line.from_dict(values)
 

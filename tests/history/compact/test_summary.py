@@ -34,7 +34,7 @@ def test_a_summary_reads_as_the_conversation_in_fewer_lines():
     assert condensed(read(TEXTS), 400, METER).split("\n") == [
         f"{'user' if at % 2 == 0 else 'assistant'}: {text}" for at, text in enumerate(TEXTS)
     ]
-    assert "Never lose an order." in condensed(read(TEXTS), 40, METER)
+    assert "Never lose an order." in condensed(read(TEXTS), 60, METER)
 
 
 @pytest.mark.parametrize("meter", [CharMeter(), PieceMeter(), METER, brim.meter("chars/4")], ids=lambda m: m.name)

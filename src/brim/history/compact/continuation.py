@@ -1,15 +1,14 @@
 """The continuation that one context passes to the next, so that work continues where it stopped.
 
-It is extracted: every sentence and call in it is verbatim. A line that is not repeated loses worth slowly. The value
-keeps more lines than its text shows, so that a line that did not fit can return later. A model's summary may come
-before the lines.
+It is extracted: every sentence and call in it is verbatim. The value keeps more lines than its text shows, so that a
+line that did not fit can return later. A model's summary may come before the lines.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from brim.amounts import units
@@ -20,12 +19,13 @@ from brim.history.compact.lines import (
     Said,
     clipped,
     is_nudge,
+    once,
     read_messages,
     record,
     said_in,
     unfinished,
 )
-from brim.history.compact.picker import pick, worth_now
+from brim.history.compact.picker import best_first, paths_first, pick
 from brim.history.compact.secrets import redact
 from brim.history.turns import Turns
 from brim.meter import Meter
@@ -83,13 +83,13 @@ class Continuation:
 
     @property
     def constraints(self) -> tuple[str, ...]:
-        """Rules of the user, the oldest first."""
-        return self.texts("rule")
+        """Statements of the user, rules and decisions among them, the oldest first."""
+        return self.texts("told")
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Decisions, failures, open questions and other statements, the oldest first."""
-        return self.texts("decision", "error", "question", "told", "said")
+        """Statements of the agent, failures and open questions, the oldest first."""
+        return self.texts("error", "question", "said")
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -235,15 +235,11 @@ def _running(before: Continuation, turns: Turns) -> list[Line]:
 
 
 def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
-    """Return old and new lines: an old line ages unless it is repeated, and finished tasks are removed."""
-    again = {line.key for line in new}
-    known = [replace(line, age=line.age + 1) for line in old if line.kind not in ("running", "question")]
-    merged = [*(line for line in known if line.key not in again), *new]
-    left = unfinished(merged)
-    stays: set[int] = set()
-    for some in (("call",), ("path",), tuple(HEADINGS.keys() - MOST.keys())):
-        group = sorted((line for line in reversed(left) if line.kind in some), key=lambda line: -worth_now(line))
-        stays.update(id(line) for line in group[: MOST.get(some[0], MOST_SENTENCES)])
+    """Return old and new lines, the most important of each kind, without finished tasks and repetitions."""
+    left = unfinished(once([*(line for line in old if line.kind not in ("running", "question")), *new]))
+    calls = [line for line in reversed(left) if line.kind == "call"]
+    kept = [*calls[: MOST["call"]], *paths_first(left)[: MOST["path"]], *best_first(left)[:MOST_SENTENCES]]
+    stays = {id(line) for line in kept}
     return [line for line in left if id(line) in stays]
 
 

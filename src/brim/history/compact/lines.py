@@ -1,20 +1,18 @@
-"""The lines of a history: its sentences and calls, each with its worth.
+"""Read a history as lines: its sentences, its calls with their outcomes, and its paths.
 
-The worth of a sentence is the number of its topical words, names and numbers for its length. Its kind, such as a rule,
-a decision or a task, only raises or lowers that. Lines are verbatim, after secrets have been removed.
+Lines are verbatim, after secrets have been removed.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, check_choice
 from brim.history.compact.secrets import redact
-from brim.history.compact.sentence_kind import is_thought, sentence_kind
+from brim.history.compact.sentence_kind import UNSPACED, sentence_kind
 from brim.history.excerpts import brief_arguments, parts_of
 from brim.history.note import is_note, is_written
 from brim.history.turns import Turns
@@ -33,50 +31,35 @@ def next_iteration(number: int, most: int) -> str:
 
 
 def is_nudge(text: str) -> bool:
-    """Return whether a text is exactly such a message."""
+    """Return whether a text is `GO_ON` or the message at the start of an iteration."""
     return _NUDGE.fullmatch(text.strip()) is not None
 
 
 HEADINGS = {
-    "rule": "Rules",
-    "todo": "Left to do",
-    "decision": "Decisions",
-    "error": "Failed",
-    "question": "Open questions",
-    "path": "Paths",
-    "done": "Done",
-    "running": "Running",
     "told": "Said by the user",
+    "todo": "Left to do",
+    "done": "Done",
     "said": "Said by the agent",
+    "question": "Open questions",
+    "error": "Failed",
+    "running": "Running",
+    "path": "Paths",
     "printed": "Printed",
     "call": "Calls",
 }
 """The kinds of lines with their headings in a hand-over, in order."""
-_KIND_WORTH = {"rule": 3, "decision": 2, "todo": 2, "error": 1.5, "question": 0.3}
-"""Factors of the worth by kind of sentence."""
-_THOUGHT_WORTH = 0.3
-"""The factor of a thought aloud or an announcement by the model."""
-_PRINTED_WORTH = 0.3
-"""The factor of a line that a tool printed."""
 _LONGEST = 400
 """Characters above which a sentence is a file, a table or a line of JSON."""
 _MOST_TEXT = 40_000
 """Characters of a message that are read; of a longer one, the start and the end."""
 _MOST_PATHS = 20
 """Paths of one message; a listing has thousands."""
-_DOCUMENT = 24
-"""Sentences above which a message is a document, whose sentences are worth less."""
-_LEAST_PROSE = 3
+_PLAIN_WORDS = 3
+"""The least plain words of a sentence of a model; a person may say no more than "Vegetarian."."""
 _PROSE = 0.6
-"""The number and the share of plain words in a sentence; with fewer it is code or a table."""
-_WORD, _IDLE_WORD, _NAME = 20, 3, 20
-"""Worth of a topical word and of a word of politeness or praise, and the extra worth of a name or a number."""
-_SHORT = 10
-"""Tokens added to the length, so that a sentence of three words is not the best."""
-_REPORTED = 0.6
-"""The share of a task's words that a report must contain for the task to count as done."""
-_PATH_WORTH = 20
-"""The worth of a path; sentences, which name most paths, come first."""
+"""The least share of plain words in a sentence; with fewer it is code or a table."""
+_COVERED = 0.6
+"""The share of the words of a sentence that another text must have to say the same."""
 _CALL = 160
 """Characters of a call, and of each of its values before a mark replaces it."""
 _OUTCOME = 800
@@ -87,9 +70,7 @@ _MARKS = 30
 _SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
 _BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
-_CAPITAL = re.compile(r"(?<=[a-z0-9,;:] )[A-Z][\w'-]{1,40}|\b[A-Z]{2,12}\b")
-"""A name: a word with a capital that does not begin its sentence."""
-_UNSPACED = re.compile(r"[\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+_UNSPACED = re.compile(f"{UNSPACED}+")
 """Characters of scripts without spaces; each counts as a word."""
 _SHORTEST_UNSPACED = 10
 """Characters below which a text in such a script is a name, unless it ends as a sentence does."""
@@ -108,11 +89,11 @@ _PATH = re.compile(
     r")(?::\d+(?::\d+)?)?"
 )
 _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
-"""Longer than any name, such as an encoded file, in which a search for names would take too long."""
+"""A run that is longer than any name, such as an encoded file; searching it for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
 _ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
-"""A row with the arguments of a call, which are not statements."""
+"""A row with the arguments of a call."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
 wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
@@ -123,7 +104,7 @@ talk tell say said hear heard care enjoy appreciate wait super pretty quite come
 passion hard work believe moment joy beautiful interesting world place friend experience please welcome sorry step
 next now first then task follow following
 """
-_IDLE = frozenset(terms(_IDLE_TEXT))
+IDLE = frozenset(terms(_IDLE_TEXT))
 """English words of politeness, praise and announcement. Other languages rely on names and numbers alone."""
 _FENCE = "```"
 
@@ -146,19 +127,15 @@ class Line:
     """One of `HEADINGS`."""
     text: str
     """The text, verbatim."""
-    worth: int = 0
-    """Its information for its length: about 20 to 100, more for rules and decisions."""
     at: int = 0
     """The number of its message; lines of one message are joined in a summary."""
     outcome: str = ""
     """The outcome of a call."""
-    age: int = 0
-    """Contexts since it was last said."""
 
     @property
     def sourced(self) -> str:
         """The text with its outcome, and with its author if the kind does not imply one."""
-        named = self.kind in ("decision", "todo", "error", "question")
+        named = self.kind in ("todo", "error", "question")
         return f"{_SOURCES.get(self.role, self.role)}: {self.whole}" if named else self.whole
 
     @property
@@ -206,7 +183,7 @@ def record(values: Any, kinds: Mapping[str, type], place: str) -> dict[str, Any]
 
 
 def said_in(message: Message) -> Said | None:
-    """Return the text of a message as it is stored when a summary replaces it; `None` if it is empty."""
+    """Return the text of a message, as it is stored when a summary replaces it, or `None` if it is empty."""
     if is_note(message) or not (text := message.text()).strip():
         return None
     # A user message with results is the text of a tool.
@@ -219,7 +196,7 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
     Args:
         turns: the messages, whose calls and results belong to each other.
         positions: the messages to read; system messages are skipped, since they are sent anyway.
-        known: a continuation whose text in a message is skipped.
+        known: a continuation; its text is skipped where a message contains it.
     """
     found: list[Line] = []
     open_calls: dict[str, int] = {}
@@ -266,22 +243,22 @@ def _results(message: Message) -> Iterator[tuple[str, str]]:
 
 
 def read_text(role: str, text: str, at: int = 0) -> list[Line]:
-    """Return the lines of a text in their order: sentences of people and of the model, how a tool's output ended."""
+    """Return the lines of a text in order: of people and models their sentences, of a tool the end of its output."""
     safe = clipped(redact(text))
     if role == "tool":
         parts = parts_of(safe)
         ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
-        found = [_line(role, each, at, 1) for each in ends if each and len(each) <= _LONGEST]
+        found = [_line(role, each, at) for each in ends if each and len(each) <= _LONGEST]
     else:
         prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
         spoken = [each for each in sentences(prose) if _is_prose(role, each)]
-        found = [_line(role, each, at, len(spoken)) for each in spoken]
+        found = [_line(role, each, at) for each in spoken]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
     return [*found, *_paths(role, safe, at)]
 
 
 def clipped(text: str, most: int = _MOST_TEXT) -> str:
-    """Return a text, or the start and the end of one that is too long to be read."""
+    """Return a text, or only the start and the end of a text that is longer than `most`."""
     return text if len(text) <= most else f"{text[: most // 2]}\n{text[-most // 2 :]}"
 
 
@@ -296,48 +273,49 @@ def sentences(text: str) -> list[str]:
 
 
 def once(lines: Iterable[Line]) -> list[Line]:
-    """Return lines in order, each once, with their worth: rare words are worth more. Of equal calls the last stays."""
-    first: dict[tuple[str, str], Line] = {}
+    """Return lines in order, each once: where its author said it last.
+
+    A line stays with the author who said it first, so that a quotation changes nothing.
+    """
+    found: dict[tuple[str, str], Line] = {}
     for line in lines:
-        if line.kind == "call":
-            first.pop(line.key, None)
-        first.setdefault(line.key, line)
-    words = {key: frozenset(terms(line.text)) for key, line in first.items() if line.kind not in ("call", "path")}
-    common = Counter(word for each in words.values() for word in each)
-    rare = {word: 4 + (len(words) // count).bit_length() for word, count in common.items()}
-    return [
-        replace(line, worth=_worth(line, words[key], rare)) if key in words else line for key, line in first.items()
-    ]
+        before = found.pop(line.key, line)
+        found[line.key] = line if line.role == before.role else before
+    return [*found.values()]
 
 
 def unfinished(lines: Iterable[Line]) -> list[Line]:
-    """Return lines without the tasks that a later report has enough words of to complete them."""
+    """Return lines without the tasks that a later report completes: it has most of their words."""
     left: list[Line] = []
     reports: list[set[str]] = []
     for line in reversed([*lines]):
         words = set(terms(line.text)) if line.kind in ("todo", "done") else set()
         if line.kind == "done":
             reports.append(words)
-        elif words and any(len(words & report) >= len(words) * _REPORTED for report in reports):
+        elif words and any(is_covered(words, report) for report in reports):
             continue
         left.append(line)
     return left[::-1]
 
 
-def _line(role: str, text: str, at: int, beside: int) -> Line:
-    """Return a sentence as a line; `beside` is how many its message has, for now in place of its worth."""
-    return Line(role=role, kind=_kind(role, text), text=text, worth=-beside, at=at)
+def is_covered(words: Set[str], others: Set[str]) -> bool:
+    """Return whether most of the words are among others, so that both probably say the same."""
+    return len(words & others) >= len(words) * _COVERED
+
+
+def _line(role: str, text: str, at: int) -> Line:
+    return Line(role=role, kind=_kind(role, text), text=text, at=at)
 
 
 def _kind(role: str, sentence: str) -> str:
-    """Return what kind of line a sentence is."""
+    """Return the kind of a sentence."""
     if role == "tool":
         return "error" if reports_failure(sentence) else "printed"
     return sentence_kind(role, sentence)
 
 
 def _is_prose(role: str, sentence: str) -> bool:
-    """Return whether a sentence tells something in plain words, and is not code or a name."""
+    """Return whether a sentence is prose that says something, not code, a name or "Go on."."""
     if _kind(role, sentence) not in ("told", "said"):
         return True
     unspaced = sum(map(len, _UNSPACED.findall(sentence)))
@@ -345,28 +323,16 @@ def _is_prose(role: str, sentence: str) -> bool:
         return False
     words = [word for word in sentence.split() if not _UNSPACED.search(word)]
     plain = sum(_PLAIN.match(word) is not None for word in words) + unspaced
-    return plain >= _LEAST_PROSE and plain >= (len(words) + unspaced) * _PROSE and len(set(terms(sentence)) - _IDLE) > 1
-
-
-def _worth(line: Line, words: Collection[str], rare: Mapping[str, int]) -> int:
-    """Return the worth of a sentence: what its words tell, those that are rare above all, for its length."""
-    names = {word for name in _CAPITAL.findall(line.text) for word in terms(name)}
-    worth = 0
-    for word in words:
-        value = _IDLE_WORD if word in _IDLE else _WORD
-        worth += (value + _NAME * (word in names or any(map(str.isdigit, word)))) * rare[word]
-    factor = _KIND_WORTH.get(line.kind, 1) * (_PRINTED_WORTH if line.role == "tool" else 1)
-    factor *= _THOUGHT_WORTH if is_thought(line.text) and line.kind != "rule" else 1
-    return int(factor * min(1.0, _DOCUMENT / max(1, -line.worth)) * worth) // (len(line.text) // 4 + _SHORT)
+    found = {*terms(sentence)} - IDLE
+    if role == "user":
+        return plain >= (len(words) + unspaced) * _PROSE and not all(map(str.isdigit, found))
+    return plain >= max(_PLAIN_WORDS, (len(words) + unspaced) * _PROSE) and len(found) > 1
 
 
 def _paths(role: str, text: str, at: int) -> list[Line]:
     """Return the paths and addresses in a text."""
-    worth = _PATH_WORTH if role in ("user", "assistant") else int(_PATH_WORTH * _PRINTED_WORTH)
     found = dict.fromkeys(each[0].rstrip(".,;:!?'\"") for each in _PATH.finditer(_ENDLESS.sub("\0", text[:_MOST_TEXT])))
-    return [
-        Line(role=role, kind="path", text=each, worth=worth, at=at) for each in [*found][:_MOST_PATHS] if len(each) > 2
-    ]
+    return [Line(role=role, kind="path", text=each, at=at) for each in [*found][:_MOST_PATHS] if len(each) > 2]
 
 
 def _call(text: str, at: int) -> Line:
@@ -380,13 +346,13 @@ def _called(name: str, arguments: str) -> str:
 
 
 def _command(text: str) -> str:
-    """Return the last fenced block of a text: what an agent without tool calls does; empty if it has none."""
+    """Return the last fenced block of a text, the call of an agent without tool calls; empty if there is none."""
     blocks = text.split(_FENCE)[1::2]
     return blocks[-1].partition("\n")[2].strip() if blocks else ""
 
 
 def _outcome(text: str) -> str:
-    """Return what stays of a result in few words: how it ended, and as much of its start as there is room for."""
+    """Return the end of a result and as much of its start as fits into `_OUTCOME` characters."""
     parts = parts_of(clipped(redact(text), 2 * _MOST_TEXT))
     if len(parts.text) <= _OUTCOME:
         return _one_line(parts.text, _OUTCOME)
@@ -402,6 +368,6 @@ def _outcome(text: str) -> str:
 
 
 def _one_line(text: str, most: int) -> str:
-    """Return a text in one line; of one that is too long its first words."""
+    """Return a text in one line, or its first words if it is longer than `most`."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 2].rpartition(' ')[0] or line[: most - 2]} …"

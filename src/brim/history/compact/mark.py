@@ -1,8 +1,8 @@
 """The mark of a summary in a history, at the start of a user message or of the last text in one.
 
-The next compaction finds the summary by its mark and replaces it; `pin=is_summary` makes a fit keep it. Anyone can
-write such a text, so the mark ends with a hash of the summary. A text is a summary only if the hash is right or, if the
-last compaction is known, if it is the summary of that compaction. Any other text belongs to its author.
+The next compaction finds the summary by its mark and replaces it; `pin=is_summary` keeps it in a fit. Anyone can write
+such a text, so the mark contains a hash of the summary. If the last compaction is known, only its own summary is
+accepted; otherwise, a text whose hash is right. Any other text is an ordinary message.
 """
 
 from __future__ import annotations

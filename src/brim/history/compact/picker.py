@@ -1,46 +1,56 @@
-"""Choose lines of a history: rules first, then tasks, then the most informative sentences, with a share for calls.
+"""Choose the lines of a summary: first what people said, then what the agent said, then calls and their outcomes.
 
-Each group of lines has a share of the tokens and passes on what it does not use. So a history with many findings keeps
-its calls too, and one with few uses the tokens for the outcomes of calls.
+People say little, and mean it to last: a decision, a ban or an allergy is one short sentence among long answers. So
+their sentences come first. Among the sentences of one author, short sentences of rare words come first. Of the agent,
+also new sentences come before old ones, and those with a name that a person or a call uses later before others.
+
+Each group of lines has a share of the tokens and passes on what it does not use.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from brim.history.compact.lines import Line
+from brim.history.compact.lines import IDLE, Line
+from brim.history.compact.sentence_kind import is_aside
 from brim.history.forms import level_of
+from brim.history.names import names_in
 from brim.meter.base import BaseMeter
+from brim.meter.words import terms
 from brim.truncate import shortened
 
-_RULES = 0.2
-"""The share for rules and running processes."""
-_TASKS = 0.2
-"""The share for the newest tasks and reports."""
-_NEWEST = 4
-"""The number of these tasks, and of these reports."""
-_SENTENCES = 0.8
-"""The share for the most informative sentences; calls have at least the rest."""
+_PEOPLE = 0.6
+"""The share for sentences of people, and for running processes."""
+_AGENT = 0.8
+"""The share for sentences of the agent and the ends of results; calls have at least the rest."""
 _PATHS = 0.05
 """The share for paths that no chosen line names."""
-_STOPS = ".。!！ "
-"""The end of a sentence, which may differ where it is repeated."""
 _PRINTED = 12
 """The number of paths that only a tool printed; more would be noise."""
+_NAMED = 3.0
+"""The factor of open tasks, and of sentences with a name that is used later."""
+_ASIDE = 0.3
+"""The factor of questions, thoughts aloud and the output of tools."""
+_NEWEST = 1.0
+"""What is added to the factor of a sentence of the agent, from nothing for the oldest to this for the newest."""
+_DOCUMENT = 24
+"""Sentences above which a message is a document; each of its sentences counts less."""
+_SHORT, _POWER = 4, 1.5
+"""A sentence has the rank of its rare words by its tokens plus 4 to the power of 1.5: without the power, long sentences
+come first, and with 2, sentences of two words."""
+_STOPS = ".。!！ "
+"""The end of a sentence, which may differ where it is repeated."""
 _ITEM = 2
 """Tokens of a list item's dash and line break."""
 _ENOUGH = 12
 """Tokens below which no further line is added."""
-_FADE = {"path": 8}
-"""How much the worth of a line falls with each context that does not repeat it."""
-_FADE_SAID = 2
-"""The same for sentences."""
-
-
-def worth_now(line: Line) -> int:
-    """Return the worth of a line, less for each context that did not repeat it."""
-    return line.worth - line.age * _FADE.get(line.kind, _FADE_SAID)
+_NAME = re.compile(r"(?=\b([A-Z][\w'-]{2,40}(?: [A-Z][\w'-]{2,40})?|\d[\d.,:]{1,40}))(?<![\w.,:])")
+"""A word with a capital and the next one if it has a capital too, or a number."""
+_FEW = 4
+"""Sentences above which a name is the subject of the whole history, and points to none of them."""
 
 
 def pick(
@@ -61,22 +71,72 @@ def pick(
     for share, group in groups:
         choice.take(group, int(room * share))
     choice.fill([line for _, group in groups for line in group])
-    choice.tell_outcomes()
+    choice.add_outcomes()
     return choice.written()
 
 
+def best_first(lines: Sequence[Line]) -> list[Line]:
+    """Return the sentences among some lines, the oldest first, in order of importance."""
+    words = {id(line): _words(line) for line in lines if line.kind not in ("call", "path", "running")}
+    common = Counter(word for each in words.values() for word in each)
+    together = Counter((line.role, line.at) for line in lines if id(line) in words)
+    named = _named_later(lines)
+    ranks: dict[int, float] = {}
+    for at, line in enumerate(lines):
+        if not words.get(id(line)):
+            continue
+        rarity = sum(4 + (len(words) // common[word]).bit_length() for word in words[id(line)])
+        rank = rarity / (len(line.text) / 4 + _SHORT) ** _POWER
+        if line.role != "user":
+            rank *= 1 + _NEWEST * at / len(lines)
+            if line.kind == "printed" or is_aside(line.text):
+                rank *= _ASIDE
+            elif line.kind == "todo" or id(line) in named:
+                rank *= _NAMED
+        if line.kind == "question":
+            rank *= _ASIDE
+        ranks[id(line)] = rank * min(1.0, _DOCUMENT / together[line.role, line.at])
+    return sorted((line for line in reversed(lines) if id(line) in ranks), key=lambda line: -ranks[id(line)])
+
+
+def _words(line: Line) -> set[str]:
+    """Return the words of a sentence that tell something; a number alone does not."""
+    return {word for word in terms(line.text) if word not in IDLE and not word.isdigit()}
+
+
+def _named_later(lines: Sequence[Line]) -> set[int]:
+    """Return the identities of the sentences with a name or number that a person or a call uses later."""
+    names = {id(line): _names(line.text) for line in lines if line.kind != "path"}
+    common = Counter(name for line in lines if line.kind != "call" for name in names.get(id(line), ()))
+    found, later = set[int](), set[str]()
+    for line in reversed(lines):
+        own = {name for name in names.get(id(line), ()) if common[name] <= _FEW}
+        if line.role == "user" or line.kind == "call":
+            later |= own
+        elif not own.isdisjoint(later):
+            found.add(id(line))
+    return found
+
+
+def _names(text: str) -> set[str]:
+    return {*_NAME.findall(text), *(name for name, _ in names_in(text))}
+
+
+def paths_first(lines: Sequence[Line]) -> list[Line]:
+    """Return the paths among some lines, the oldest first: those that a tool printed last, and the newest first."""
+    return sorted((line for line in reversed(lines) if line.kind == "path"), key=lambda line: line.role == "tool")
+
+
 def _groups(lines: Sequence[Line]) -> list[tuple[float, list[Line]]]:
-    """Return the lines in groups with their shares, the most important first, and in each its best first."""
+    """Return the lines in groups with their shares, the most important first."""
     newest = lines[::-1]
-    tasks = [line for line in newest if line.kind == "todo"][:_NEWEST]
-    tasks += [line for line in newest if line.kind == "done"][:_NEWEST]
-    rest = [line for line in newest if line.kind not in ("rule", "running", "call", "path")]
-    paths = sorted((line for line in newest if line.kind == "path"), key=lambda line: -worth_now(line))
+    sentences = best_first(lines)
+    running = [line for line in newest if line.kind == "running"]
+    paths = paths_first(lines)
     printed = {id(line) for line in [line for line in paths if line.role == "tool"][_PRINTED:]}
     return [
-        (_RULES, [line for line in lines if line.kind == "rule"] + [line for line in newest if line.kind == "running"]),
-        (_TASKS, tasks),
-        (_SENTENCES, sorted(rest, key=lambda line: -worth_now(line))),
+        (_PEOPLE, running + [line for line in sentences if line.role == "user"]),
+        (_AGENT, [line for line in sentences if line.role != "user"]),
         (1.0, [line for line in newest if line.kind == "call"]),
         (_PATHS, [line for line in paths if id(line) not in printed]),
     ]
@@ -101,7 +161,7 @@ class _Choice:
         """Take the first lines that fit and say something new; calls without their outcome."""
         room = min(room, self.limit - self.spent)
         for line in lines:
-            if id(line) in self.chosen or self._is_known(line):
+            if id(line) in self.chosen or self._is_shown(line):
                 continue
             cost = self.meter.load(line.text) + _ITEM
             if cost > room:
@@ -111,11 +171,9 @@ class _Choice:
             self.spent += cost
             self.text += f"\n{line.text}"
 
-    def _is_known(self, line: Line) -> bool:
-        """Return whether a line is already shown verbatim; rules and calls always count as new."""
-        if line.kind in ("rule", "call"):
-            return False
-        return line.text.rstrip(_STOPS) in self.text
+    def _is_shown(self, line: Line) -> bool:
+        """Return whether a sentence or a path is already shown word for word."""
+        return line.kind != "call" and line.text.rstrip(_STOPS) in self.text
 
     def fill(self, lines: Sequence[Line]) -> None:
         """Take more lines while they fit: their sizes were estimates."""
@@ -126,7 +184,7 @@ class _Choice:
             if self.limit - self.spent >= _ENOUGH:
                 self.take(lines, self.limit)
 
-    def tell_outcomes(self) -> None:
+    def add_outcomes(self) -> None:
         """Add the outcomes of calls, cut to a common length; if that is too short, only those of the newest calls."""
         calls = [line for line in reversed(self.lines) if line.outcome and id(line) in self.chosen]
         room, sizes = self.limit - self.spent, [self.meter.load(line.outcome) for line in calls]

@@ -57,7 +57,7 @@ class Compacted:
     after: int
     """Tokens of all messages now."""
     reason: str
-    """The reason, with the numbers."""
+    """Why the history was compacted, with the numbers."""
 
     @property
     def marked(self) -> mark.Summary:
@@ -100,7 +100,7 @@ class CompactionPlan:
     gone: tuple[int, ...]
     """The indexes of the caller's messages to replace, including a message that is only the last summary."""
     reason: str
-    """Why, with the numbers."""
+    """Why the history should be compacted, with the numbers."""
     positions: Sequence[int] = field(repr=False)
     """Their positions in the turns, without the last summary."""
     summaries: Mapping[int, Piece] = field(repr=False)
@@ -299,7 +299,7 @@ def _summaries(turns: Turns, previous: Compacted | None) -> dict[int, Piece]:
 
 
 def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summary:
-    """Return the last summary, from the last compaction or from its mark in the history."""
+    """Return the last summary: of the last compaction if it is known, else of the marks in the history."""
     if previous is not None:
         return previous.marked
     found = [each for piece in pieces.values() if (each := mark.read(piece.text)) is not None]

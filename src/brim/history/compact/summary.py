@@ -1,4 +1,4 @@
-"""A summary without a model: the most informative lines in order, verbatim.
+"""A summary without a model: the most important lines of a history, in order and word for word.
 
 It reads like a conversation in fewer lines, and the next summary reads it as one, so that lines pass from one summary
 to the next unchanged.
@@ -25,10 +25,8 @@ from brim.wire.message import spoken
 _ROLES = ("user", "assistant", "tool", "system")
 _CALLED = "called"
 """What stands before a call."""
-_AGAIN = 2
-"""The factor of the worth of a line from the last summary."""
 _LEAST_TEXT = 24
-"""The least tokens of a cut text for a summariser."""
+"""Tokens below which no text for a summariser is cut."""
 _JOIN = "\n\n"
 _EXCERPT = 80
 """Characters of each message in the index."""
@@ -37,18 +35,18 @@ _INDEX_LINES = 256
 
 
 def summarise(text: str, limit: int, meter: BaseMeter | None = None) -> str:
-    """Return a summary of a text that counts at most `limit`; it can be given to `fit_messages(summarise=...)`.
+    """Return a summary of a text in at most `limit` tokens, as `fit_messages(summarise=...)` expects it.
 
     Without a meter, tokens of the default vocabulary are counted.
 
     Raises:
         InvalidValue: `limit` is not a whole number of at least zero.
     """
-    return condensed(once(read_back(text, _JOIN)), limit, meter or meter_named(DEFAULT))
+    return condensed(read_back(text, _JOIN), limit, meter or meter_named(DEFAULT))
 
 
-def condensed(lines: Sequence[Line], limit: int, meter: BaseMeter, previous: str = "") -> str:
-    """Return the most informative lines in order, in at most `limit` tokens; empty if nothing fits.
+def condensed(lines: Iterable[Line], limit: int, meter: BaseMeter, previous: str = "") -> str:
+    """Return the most important lines in order, in at most `limit` tokens; empty if nothing fits.
 
     `previous` is the last summary.
 
@@ -56,14 +54,10 @@ def condensed(lines: Sequence[Line], limit: int, meter: BaseMeter, previous: str
         InvalidValue: `limit` is not a whole number of at least zero.
     """
     units("limit", limit)
-    before = [
-        replace(line, worth=_AGAIN * line.worth, at=line.at - len(previous)) for line in once(read_back(previous))
-    ]
-    known = {line.key for line in before}
+    before = (replace(line, at=line.at - len(previous)) for line in read_back(previous))
     # Paths are in the lines that name them.
-    rest = [line for line in lines if line.key not in known and line.kind != "path"]
-    told = unfinished([*(line for line in before if line.kind != "path"), *rest])
-    return pick(told, limit, meter, as_talk)
+    known = [line for line in once([*before, *lines]) if line.kind != "path"]
+    return pick(unfinished(known), limit, meter, as_talk)
 
 
 def as_talk(lines: Sequence[Line]) -> str:
@@ -78,7 +72,7 @@ def as_talk(lines: Sequence[Line]) -> str:
 
 
 def read_back(text: str, between: str = "\n") -> list[Line]:
-    """Return the lines of a text whose parts begin with a role; a part without one has the role of the part before."""
+    """Return the lines of a text whose parts begin with a role, or else have the role of the part before them."""
     found: list[Line] = []
     role = "user" if between == _JOIN else "assistant"
     for at, part in enumerate(redact(text).split(between)):
@@ -96,7 +90,7 @@ def summary_input(messages: Sequence[Said], previous: str, limit: int, meter: Ba
     """Return the text that a summariser reads: the last summary and the messages, without secrets, within the limit.
 
     The longest texts are cut to a common length, so that no message is lost. If that is not enough, the most
-    informative lines are used.
+    important lines are used.
     """
     earlier = [f"summary so far:\n{redact(previous)}"] if previous else []
     texts = [*earlier, *(spoken(one.role, redact(one.text)) for one in messages)]
@@ -113,7 +107,7 @@ def summary_input(messages: Sequence[Said], previous: str, limit: int, meter: Ba
         if meter.load(cut) <= limit:
             return cut
         level -= 1 + level // 20
-    lines = once(line for at, one in enumerate(messages) for line in read_text(one.role, one.text, at))
+    lines = (line for at, one in enumerate(messages) for line in read_text(one.role, one.text, at))
     return condensed(lines, limit, meter, previous)
 
 
