@@ -262,7 +262,10 @@ class Conversation:
             tools = [*(request.tools or ()), recall_tool.tool(turns.wire.name)]
             made.input = request = replace(request, tools=tools)
             parts = session.parts(request.system, tools, fields=request.fields)
-        budget = target if self.reported is None else self.reported.budget(target)
+        budget = target
+        if self.reported is not None:
+            budget = self.reported.budget(target)
+            state.last_fit = state.last_fit._replace(correction=self.reported.reason(target))
         budget = max(0, budget - request.extra - made.start)
         if state.counts.ceiling is not None:
             budget = min(budget, state.counts.ceiling)
