@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import brim
 from brim.errors import DoesNotFit
 from brim.history.envelopes import COMPACTIONS
+from brim.sessions.compaction import NOTICE
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.log import tolerant_store
@@ -449,3 +450,16 @@ def test_the_summary_that_an_agent_asks_for_sees_as_much_of_the_past_as_there_is
     after = conversations.request([*given, *step(500)])
     assert after.conversation == request.conversation
     assert after.messages[: len(request.messages)] == request.messages, "the cut that is held is not moved"
+
+
+@pytest.mark.parametrize(("options", "notices"), [({}, 1), ({"log": False}, 1), ({"summarise": "extract"}, 3)])
+def test_a_conversation_gives_a_notice_at_its_first_cut_and_with_each_summary(options, notices):
+    """ "on_notice speaks at every cut." """
+    told = []
+    conversations = Conversations(1_500, model="gpt-4o", on_notice=told.append, **options)
+    for conversation in (1, 2):
+        given, cut = [{"role": "user", "content": f"Task {conversation}"}], 0
+        while cut < 3:
+            given += step(len(given))
+            cut = max(cut, conversations.request(given).cut)
+        assert told == [NOTICE] * notices * conversation

@@ -153,3 +153,66 @@ def test_objects_of_a_client_library_are_the_messages_that_they_stand_for():
         log = store.entries(known.sessions[-1].id, kinds=["message"])
         assert [entry.body["message"]["role"] for entry in log[:2]] == ["system", "user"]
         assert len(log) == len(history) - 2
+
+
+def process(store):
+    return Conversations(1_000, store=store)
+
+
+def grown(history, steps):
+    for _ in range(steps):
+        answered(history, "What it found out. " * 20)
+    return history
+
+
+@pytest.mark.parametrize("steps", [1, 2, 12], ids=["one request", "whole", "cut"])
+@pytest.mark.parametrize("same", [True, False], ids=["the same request", "the next request"])
+def test_the_next_process_finds_a_conversation_by_how_its_messages_begin(steps, same):
+    """ "After a restart the next process continues the conversation only if session= is given."."""
+    store, history = MemoryStore(), opening(1)
+    first = process(store)
+    for _ in range(steps):
+        made = first.request(grown(history, 1), **MODEL)
+    again = process(store).request(history if same else grown(history, 1), **MODEL)
+    assert again.conversation == made.conversation
+    assert len(store.sessions(limit=9)) == 1
+    prefix = made.messages[: len(made.messages) - 1]
+    assert again.messages[: len(prefix)] == prefix, "its cut is kept"
+    written = [entry.body["message"] for entry in store.entries(made.conversation, kinds=["message"])]
+    assert written == history, "no message is logged twice"
+
+
+def test_processes_whose_conversations_begin_with_the_same_message_have_their_own_sessions():
+    store, ways = MemoryStore(), {}
+    for name in ("one", "two"):
+        known, history = process(store), opening(1)
+        ways[name] = known, history, known.request(list(history), **MODEL).conversation
+    for _ in range(5):
+        for name, (known, history, begun) in ways.items():
+            answered(history, f"The answer {name}")
+            assert known.request(list(history), **MODEL).conversation == begun
+    assert len({begun for _, _, begun in ways.values()}) == 2
+    assert all(not store.entries(row.id, kinds=["compaction"]) for row in store.sessions(limit=9))
+
+
+def test_a_process_leaves_a_session_that_another_has_continued_with_other_messages():
+    store, history = MemoryStore(), grown(opening(1), 2)
+    first = process(store)
+    name = first.request(list(history), **MODEL).conversation
+    second, other = process(store), grown(list(history), 1)
+    assert second.request(list(other), **MODEL).conversation == name
+    for _ in range(3):
+        answered(history, "Another way")
+        assert first.request(list(history), **MODEL).conversation != name
+        assert second.request(list(grown(other, 1)), **MODEL).conversation == name
+    assert len(store.sessions(limit=9)) == 2
+
+
+def test_a_store_has_one_beginning_for_each_conversation():
+    store = MemoryStore()
+    known = process(store)
+    for number in range(3):
+        history = opening(number)
+        for _ in range(6):
+            known.request(list(grown(history, 1)), **MODEL)
+    assert len(store.ids("conversation-prefix")) == 3

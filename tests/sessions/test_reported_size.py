@@ -144,3 +144,26 @@ def test_a_report_below_the_count_of_the_models_own_vocabulary_gives_no_more_tok
         history.append({"role": "assistant", "content": "scan weight 7 kg temp 3. " * 40})
         history.append({"role": "user", "content": f"next {i}"})
     assert 3_000 < max(sizes) <= 4_000
+
+
+@LOGS
+@pytest.mark.parametrize(("steps", "spare"), [(20, ", and 1/8 of what is new is left free"), (53, "")])
+def test_the_receipt_says_why_its_budget_is_not_that_of_the_window(log, steps, spare):
+    """ "A budget of 5,500 shows as 5,417 in the receipt; nothing says why." """
+    engine = Conversations(brim.Window(6_000, reserve=500), model="gpt-4o", log=log)
+    whole = engine.request(history(steps))
+    assert not whole.changed
+    whole.answered({"prompt_tokens": whole.used + 83, "completion_tokens": 10})
+    receipt = engine.request(history(150)).receipt
+    told = (
+        f"a budget of 5,500 is {receipt.budget:,} by brim's count: of the last prompt, the provider counted"
+        f" {whole.used + 83:,} tokens, brim {whole.used:,}{spare}"
+    )
+    assert spare or receipt.budget == 5_417
+    assert receipt.budget < 5_500
+    assert receipt.history["correction"] == told
+    assert told in str(receipt)
+    assert brim.Receipt.from_dict(receipt.to_dict()).history["correction"] == told
+    plain = Conversations(brim.Window(6_000, reserve=500), model="gpt-4o", log=log).request(history(150)).receipt
+    assert plain.budget == 5_500
+    assert "correction" not in plain.history

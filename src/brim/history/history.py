@@ -314,6 +314,7 @@ class History:
             meter=self._meter,
             stable=last.stable,
             anew=last.anew,
+            correction=last.correction,
             regret=last.regret,
             before=before,
             exact=exact and not turns.chat.estimated,

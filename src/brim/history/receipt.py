@@ -50,6 +50,7 @@ class HistoryRecord:
     stable: Stable | None
     """The lines, and the cut before the fit."""
     anew: str
+    correction: str
     """Why the last cut was given up; empty if it is kept."""
     regret: Mapping[str, Any] | None
     """Repeated calls because of cuts; `None` if there are none."""
@@ -218,7 +219,7 @@ class HistoryRecord:
         return {
             "select": fit.options.select,
             "note": fit.note,
-            **({"anew": self.anew} if self.anew else {}),
+            **{name: told for name in ("anew", "correction") if (told := getattr(self, name))},
             **self._compaction(),
             **({"regret": dict(self.regret)} if self.regret else {}),
             "repairs": [

@@ -83,6 +83,8 @@ class LastFit(NamedTuple):
     """Why the last cut was given up; empty if it is kept."""
     regret: Mapping[str, Any] | None = None
     """Repeated calls because of cuts, for the receipt; `None` if there are none."""
+    correction: str = ""
+    """Why the budget differs from that of the window; empty if it does not."""
 
     @property
     def held(self) -> HeldCut | None:

@@ -116,7 +116,8 @@ def wrap(
             `Client` of `google-genai`; the client `bedrock-runtime` of `boto3`.
         window: the window of the models and the share of it that a prompt may use; by default that of the settings,
             or the window of each model.
-        store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory.
+        store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory. With a
+            store, the next process continues a conversation whose messages its request begins with.
         session: the name of the conversation, for a client with only one; by default, each request continues the
             conversation whose messages it begins with.
         settings: more arguments of `brim.Conversations` and `Session`: `model`, `meter`, `summarise`, `on_notice`,

@@ -258,7 +258,7 @@ class Receipt:
             steps, repairs = self.history["context_truncation"], len(self.history["repairs"])
             present, total = steps["steps_included"], steps["steps_total"]
             more = f", {repairs:,} repaired" if repairs else ""
-            more += f"; {self.history['anew']}" if "anew" in self.history else ""
+            more += "".join(f"; {self.history[name]}" for name in ("anew", "correction") if name in self.history)
             if regret := self.history.get("regret"):
                 calls = "1 call" if regret["calls"] == 1 else f"{regret['calls']:,} calls"
                 more += f"; {calls} made again after a cut, {regret['tokens']:,} {self.unit}"

@@ -58,6 +58,10 @@ class ConversationKey(NamedTuple):
     any other key that the client sends."""
 
 
+class Diverged(Exception):
+    """Another process has continued the session with other messages."""
+
+
 class Conversation:
     """A conversation that requests continue."""
 
@@ -170,6 +174,7 @@ class Conversation:
             DoesNotFit: what has to stay is larger than the budget.
             InvalidValue: a message or a tool is invalid.
             SessionPurged: the session was purged.
+            Diverged: the messages do not continue those of another process.
         """
         if not self.logged:
             self.session.count_by(scale)
@@ -188,6 +193,8 @@ class Conversation:
         """Return the request that fits, and which of its messages are new."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
             self._set_known(self._read_log(), self.session.reloads)
+            if self.auto and self.logged and self.continues(request.messages) is None:
+                raise Diverged
         had = step.state.counts.regrets()
         added, state = self._add(step, request), step.state
         step.drop_expired_cut(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
@@ -255,7 +262,10 @@ class Conversation:
             tools = [*(request.tools or ()), recall_tool.tool(turns.wire.name)]
             made.input = request = replace(request, tools=tools)
             parts = session.parts(request.system, tools, fields=request.fields)
-        budget = target if self.reported is None else self.reported.budget(target)
+        budget = target
+        if self.reported is not None:
+            budget = self.reported.budget(target)
+            state.last_fit = state.last_fit._replace(correction=self.reported.reason(target))
         budget = max(0, budget - request.extra - made.start)
         if state.counts.ceiling is not None:
             budget = min(budget, state.counts.ceiling)

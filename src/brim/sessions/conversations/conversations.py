@@ -6,6 +6,7 @@ kept, and what a refusal or reported usage teaches. `brim.wrap`, the frameworks 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -20,7 +21,13 @@ from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.conversations.breakpoint import add_breakpoint
-from brim.sessions.conversations.conversation import Conversation, ConversationKey, beginnings, logged_messages
+from brim.sessions.conversations.conversation import (
+    Conversation,
+    ConversationKey,
+    Diverged,
+    beginnings,
+    logged_messages,
+)
 from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
 from brim.sessions.conversations.reported_size import ReportedSize
 from brim.sessions.conversations.request import FittedRequest, RequestPlan
@@ -32,6 +39,7 @@ from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
 from brim.sessions.log.tolerant_store import TolerantStore, attempts
+from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.settings import SessionOptions, check_options
@@ -71,10 +79,12 @@ class Conversations:
             window: the context window and how much of it a prompt may use; by default the window of each model.
             model: the model of requests that name none.
             meter: the meter, or its name; by default the meter of each model.
-            store: where the sessions are kept, or its URL; by default memory.
+            store: where the sessions are kept, or its URL; by default memory. With a store, the next process continues
+                a conversation whose messages its request begins with.
             summarise: makes the summary that replaces older turns; without it, they are shortened in place.
             observers: receive events, in addition to the observers of the process.
-            on_notice: called with a notice for the user, once for each compaction.
+            on_notice: called with a notice for the user at the first cut of each conversation, and with `summarise` at
+                every cut.
             most: how many conversations are kept in memory, by default as many as `memory` allows; with a store,
                 others are found there.
             memory: bytes that these may take, approximately; by default 64 MB.
@@ -99,7 +109,8 @@ class Conversations:
         """The learned windows of models."""
         self.meters = Meters(self._store)
         """The learned meters of models."""
-        given: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers), "on_notice": on_notice}
+        given: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers)}
+        self._notifier = Notifier("", model, time.time, (), on_notice)
         self._settings, self._log = {**given, **settings}, log
         self.stable = bool(settings.get("stable", True))
         """Whether new conversations keep their cut."""
@@ -252,17 +263,20 @@ class Conversations:
                 conversation = self._find(request, key, name, plan, room)
             try:
                 made = self._fit_in(conversation, request, plan, room, most)
-            except SessionPurged:  # The request brings its whole history: it begins anew.
+            except (SessionPurged, Diverged) as error:  # The request brings its whole history: it begins anew.
                 with self._lock:
                     if self._known.get(conversation.name) is conversation:
                         self._known.drop(conversation.name)
-                conversation = self._find(request, key, conversation.name, plan, room)
+                own = conversation.name if isinstance(error, SessionPurged) else None
+                conversation = self._find(request, key, own, plan, room)
                 made = self._fit_in(conversation, request, plan, room, most)
             if room.window == _ENDLESS:
                 made.room = None
             made.conversation, made.report, made.summary_of = conversation.name, conversation.report, agent
             made.answer = plan.lowered(made)
             add_breakpoint(made)
+            if made.cut == 1 or (made.cut and self._settings["summarise"] is not None):
+                self._notifier.notify()
             if not agent:
                 self._note_newest(conversation, changed=made.changed)
         if request.changes and made.fitted is None:
@@ -429,8 +443,9 @@ class Conversations:
             return name or uuid4().hex
         # Another process may have cut the conversation since it was kept in memory.
         marks = beginnings(messages, key) if known is None else known.marks(messages)
-        found = self._prefixes.find(marks, take=self._log)
-        return found or name or (uuid4().hex if self._log else f"auto.{marks[-1]}")
+        if self._log:  # A first message alone begins a conversation: other processes may begin theirs with the same.
+            return self._prefixes.find(marks if len(marks) > 1 else [], take=True) or uuid4().hex
+        return self._prefixes.find(marks) or name or f"auto.{marks[-1]}"
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
         """Return a conversation that the store has, or a new one; if the store fails, one that is not stored.
@@ -486,14 +501,14 @@ class Conversations:
         return Conversation(session, opened, said, capture=capture)
 
     def _note_newest(self, conversation: Conversation, *, changed: bool) -> None:
-        """Record the newest request of a conversation, and evict conversations from memory."""
-        if changed and conversation.auto and not self._log and self._store is not None:
-            self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
-            conversation.found_by = conversation.mark
+        """Record the newest request of a conversation, and evict conversations from memory.
+
+        Its next request, perhaps in another process, finds it in the store. Without a log, only a cut is worth that.
+        """
+        if conversation.auto and self._store is not None and (changed or self._log):
+            conversation.found_by = self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
         with self._lock:
-            gone = self._known.forget(conversation, logged=self._log)
-        for each in gone if self._log and self._store is not None else ():  # The next request finds it in the store.
-            self._prefixes.move(each.name, "", each.mark)
+            self._known.forget(conversation, logged=self._log)
 
 
 def _compacting_agent(request: RequestInput) -> str:

@@ -19,7 +19,7 @@ from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-prefix"
 LOGGED = "conversation-prefix"
-"""The kind of document for conversations with a log, written when one is evicted from memory."""
+"""The kind of document for conversations with a log."""
 _LOOKED = 12
 """Beginnings that are looked up, the longest first."""
 
@@ -45,10 +45,11 @@ class PrefixIndex:
                 return str(saved.body["talk"])
         return None
 
-    def move(self, name: str, before: str, mark: str) -> None:
-        """Replace the stored beginning of a conversation."""
-        if mark != before and self._store.save(self._kind, mark, {"talk": name}, 0) is not None and before:
-            self._store.forget(self._kind, before)
+    def move(self, name: str, before: str, mark: str) -> str:
+        """Replace the stored beginning of a conversation, and return the one that the store has now."""
+        if mark == before or not self._store.replace(self._kind, before, mark, {"talk": name}):
+            return before
+        return mark
 
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -117,8 +118,8 @@ class RememberedConversations:
         # Among equals, the one unused for the longest time.
         return None if best is None else [name for name, length in lengths.items() if length == best][-1]
 
-    def forget(self, newest: Conversation, *, logged: bool) -> list[Conversation]:
-        """Note the size of the newest conversation, and return those that are forgotten because there are too many.
+    def forget(self, newest: Conversation, *, logged: bool) -> None:
+        """Note the size of the newest conversation, and forget the oldest if there are too many.
 
         Without a log, a conversation that is too large is forgotten too.
         """
@@ -129,22 +130,18 @@ class RememberedConversations:
             self._find_by(newest.name, openings(newest.key, newest.known))
             if newest.size > most * _LARGEST and not logged:
                 self.drop(newest.name)
-        gone = []
         if len(self) > self._most or self._total > most:
             for name in list(self._known):
                 if len(self) <= self._most and self._total <= most:
                     break
                 each = self._known[name]
                 if each is not newest and not each.lock.held:
-                    gone.append(self.drop(name))
-        return gone
+                    self.drop(name)
 
-    def drop(self, name: str) -> Conversation:
-        """Remove a conversation, and return it."""
-        dropped = self._known.pop(name)
-        self._total -= dropped.size
+    def drop(self, name: str) -> None:
+        """Remove a conversation."""
+        self._total -= self._known.pop(name).size
         self._find_by(name, ())
-        return dropped
 
     def _find_by(self, name: str, marks: tuple[str, ...]) -> None:
         """Index a conversation by these openings, as the newest of each."""

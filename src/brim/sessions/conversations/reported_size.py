@@ -74,6 +74,16 @@ class ReportedSize:
             return tokens - excess
         return tokens * self.counted * _SHORTER // (self.reported * _SHORTER + self.counted)
 
+    def reason(self, tokens: int) -> str:
+        """Return in words why the budget is not `tokens`; empty if it is."""
+        if (budget := self.budget(tokens)) == tokens:
+            return ""
+        spare = f", and 1/{_NEW} of what is new is left free" if tokens > self.reported else ""
+        return (
+            f"a budget of {tokens:,} is {budget:,} by brim's count: of the last prompt,"
+            f" the provider counted {self.reported:,} {self.scale.unit}, brim {self.counted:,}{spare}"
+        )
+
     @property
     def _is_structure(self) -> bool:
         """Whether structure explains the difference."""

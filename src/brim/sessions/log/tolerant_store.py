@@ -51,6 +51,21 @@ class TolerantStore:
         except Conflict:
             return None
 
+    def replace(self, kind: str, before: str, name: str, body: Mapping[str, Any]) -> bool:
+        """Write a new document instead of another, if there is one; return whether it was written."""
+
+        def write(store: Store) -> bool:
+            with store.transaction():
+                store.save(kind, name, body, version=0)
+                if before:
+                    store.forget(kind, before)
+            return True
+
+        try:
+            return bool(self._try(write))
+        except Conflict:
+            return False
+
     def forget(self, kind: str, name: str) -> None:
         """Remove a document."""
         self._try(lambda store: store.forget(kind, name))
