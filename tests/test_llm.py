@@ -170,7 +170,7 @@ def test_a_server_that_drips_is_ended_when_the_time_is_up(server):
 
     server.answer = drip
     begun = time.monotonic()
-    with pytest.raises(ModelError, match=r"did not answer completely within 0\.3 seconds") as late:
+    with pytest.raises(ModelError, match=r"did not finish its answer within 0\.3 seconds") as late:
         LLM(server.url, "m", timeout=0.3).complete("Hi")
     assert time.monotonic() - begun < 2
     assert late.value.status is None

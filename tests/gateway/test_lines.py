@@ -106,7 +106,7 @@ EVENTS = {
     "another compression": (
         "refused",
         {"status": 415, "reason": "encoding"},
-        "refused  TEAM talk gpt-5: its body is compressed in an unknown way (status 415)",
+        "refused  TEAM talk gpt-5: its content encoding is not supported (status 415)",
     ),
     "learned": (
         "window_learned",

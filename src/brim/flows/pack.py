@@ -365,7 +365,7 @@ def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
 
 def _refusal(needed: int, available: int, unit: str, advice: str) -> DoesNotFit:
     return DoesNotFit(
-        f"the teaching notes take {needed:,} {unit} and the pack may have {available:,}: they are never truncated, so"
+        f"the teaching notes take {needed:,} {unit} and the pack may take {available:,}. They are never truncated:"
         f" {advice} by {needed - available:,} or shorten them",
         needed=needed,
         available=available,

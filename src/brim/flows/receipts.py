@@ -48,7 +48,7 @@ def receipt_paths(base: str, flow: str, steps: Iterable[tuple[str, str]]) -> dic
         path = os.path.join(base, safe(flow), "receipts", f"{safe(step[0])}-{safe(step[1] or 'agent')}.json")
         other = taken.setdefault(path, step)
         if other != step:
-            expected = f"unlike the step {other[0]!r} of {other[1]!r}, whose receipt has the same name"
+            expected = f"different from step {other[0]!r} of {other[1]!r}: both receipts would have the same file name"
             raise InvalidValue("step", f"{step[0]} of {step[1]}", expected)
     return {step: path for path, (step, _) in taken.items()}
 
@@ -91,7 +91,7 @@ def read_step_receipt(path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise SourceError(path, f"not a receipt: {error}") from error
     if not isinstance(values, dict) or "step_id" not in values:
-        raise SourceError(path, "not a receipt of a step: it has no step_id")
+        raise SourceError(path, "not the receipt of a step: step_id is missing")
     return values
 
 
@@ -109,9 +109,7 @@ def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, di
     if not paths:
         folders = glob(os.path.join(escape(base), "*", "receipts"))
         flows = sorted(os.path.basename(os.path.dirname(path)) for path in folders)
-        known = (
-            f" of that flow: it has those of {', '.join(flows)}" if flows else ": they are in RUN_BASE/FLOW/receipts"
-        )
+        known = f" for that flow, only for {', '.join(flows)}" if flows else ": receipts are in RUN_BASE/FLOW/receipts"
         raise SourceError(base, f"it has no receipts{known}")
     for path in paths:
         folder, kind = os.path.split(os.path.dirname(os.path.abspath(path)))

@@ -178,14 +178,14 @@ def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | No
     config = load_config(path, flags=flags)
     if config.entry is not None:
         if name not in (None, config.entry):
-            raise SourceError(path, f"the flow in it is {config.entry!r}, not {name!r}")
+            raise SourceError(path, f"this file contains the flow {config.entry!r}, not {name!r}")
         return config, config.entry
     if name is not None:
         return config, config.flow(name).name
     if not config.flows:
-        raise UnknownName("flow", path, [], "The project has none: put one under flows, or into flows/NAME.yaml.")
+        raise UnknownName("flow", path, [], "The project has no flows: add one under `flows`, or in flows/NAME.yaml.")
     if len(config.flows) > 1:
-        raise InvalidValue("flow", path, f"one of {', '.join(config.flows)}: name it")
+        raise InvalidValue("flow", path, f"used with the name of a flow: {', '.join(config.flows)}")
     return config, config.flows[0]
 
 
@@ -297,6 +297,6 @@ def _cut_off(reply: Reply) -> str:
         return ""
     size = f"{reply.usage.output:,} tokens" if reply.usage.output is not None else f"{len(reply.text):,} characters"
     return (
-        f"the answer was cut off at the model's limit after {size}: split the step, or use a model that answers at"
-        " greater length"
+        f"the answer was cut off at the model's limit after {size}: split the step, or use a model with a higher"
+        " output limit"
     )

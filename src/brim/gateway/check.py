@@ -43,7 +43,7 @@ def checked(settings: GatewaySettings) -> list[Check]:
         settings.secrets()
         own = settings.own_keys()
         plain = [name for name, key in own.items() if not is_secret(key)]
-        told = f"; {' and '.join(plain)} is short or a word, and is not masked in answers" if plain else ""
+        told = f"; {' and '.join(plain)} is not masked in answers, because it is short or a word" if plain else ""
         checks.append(Check("keys", True, f"{len(settings.keys)} for clients{told}"))
     except BrimError as error:
         checks.append(Check("keys", False, str(error), "key"))
@@ -61,10 +61,11 @@ def _reachable(settings: GatewaySettings) -> str:
     """Return which other paths may be reached."""
     listed = {settings.reachable(route) for route in ("chat", "messages")}
     if listed == {("*",)}:
-        return "all are passed on, with the key of each client" if settings.paths is None else "all are passed on"
+        keys = ", with the client's own key" if settings.paths is None else ""
+        return f"all requests are passed on{keys}"
     if settings.paths is None:
-        return f"{len(SAFE)} safe paths may be reached besides those that are fitted; gateway.paths lists others"
-    return f"{', '.join(settings.paths) or 'no path'} may be reached besides those that are fitted"
+        return f"{len(SAFE)} safe paths are allowed in addition to those that are fitted; gateway.paths can list others"
+    return f"{', '.join(settings.paths) or 'no path'} allowed in addition to those that are fitted"
 
 
 async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[Check]:
@@ -74,7 +75,7 @@ async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[
         key = own.get(settings.key(routes[base]) or "")
         proxy = upstream.proxy(base)
         if proxy is not None:
-            through = f"{base} is called through the proxy {_without_user(proxy)}; NO_PROXY excludes a host"
+            through = f"{base} is reached through the proxy {_without_user(proxy)}; to exclude a host, use NO_PROXY"
             checks.append(Check("proxy", True, through))
         ok, text, reason = await _answer(upstream, base, key)
         checks.append(Check(f"upstream {base}", ok, text, reason))
@@ -101,16 +102,16 @@ async def _answer(upstream: UpstreamClient, base: str, key: str | None) -> tuple
 def _judged(status: int, said: Any, key: str | None) -> tuple[bool, str, str]:
     models = said.get("data") if isinstance(said, dict) else None
     if status == 200 and isinstance(models, list):
-        return True, f"{len(models):,} models, {len(listed(said)):,} of them with their window", "ok"
+        return True, f"{len(models):,} models, {len(listed(said)):,} with a known window", "ok"
     if status in _DENIED and key is None:
-        return True, f"it answers {status} without a key; the key of each client is passed on", "no_key"
+        return True, f"it answers {status} without a key; each client's own key is passed on", "no_key"
     if status in _DENIED:
         return False, f"it rejects the gateway's key ({status})", "key"
     if status in NO_PATH or status == 200:
-        found = f"{status} at {_PATH}" if status != 200 else f"something else at {_PATH}"
-        advice = "if the URL is right, set --window, or the window is learned from the first overflow error"
+        found = f"{status} at {_PATH}" if status != 200 else f"an unexpected answer at {_PATH}"
+        advice = "if the URL is right, set --window; otherwise brim learns the window from the first overflow error"
         return True, f"it answers, but has no list of models ({found}); {advice}", "no_list"
-    return False, f"it answers {status} at {_PATH}; see the log of that server", "status"
+    return False, f"it answers {status} at {_PATH}; see the server's log", "status"
 
 
 def _without_user(url: str) -> str:

@@ -264,7 +264,9 @@ class Exchange:
             except BrokenAnswer as error:
                 raise error.problem from error
             if not sent.answer.at_end:
-                raise HttpProblem(502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the most with recall")
+                raise HttpProblem(
+                    502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the limit with brim_recall"
+                )
             self._sent = sent = replace(sent, first=raw)
             answer = assembled(self._route, raw) if sent.is_stream else json_value(raw)
             found = calls(self._route, answer)

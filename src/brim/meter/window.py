@@ -68,7 +68,7 @@ class Window:
         known: Model = catalogue.find(model)
         size = known.window or known.max_input
         if size is None:
-            raise InvalidValue("model", model, "one whose window is known: declare it in brim.models.yaml")
+            raise InvalidValue("model", model, "a model with a known window: declare it in brim.models.yaml")
         limits = [bound for bound in (limit, known.max_input) if bound is not None and bound < size]
         reserve = answer_room(size) if reserve is None else reserve
         return cls(size, reserve=reserve, cap=cap, warn=warn, limit=min(limits, default=None))

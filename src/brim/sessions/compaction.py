@@ -28,7 +28,7 @@ def checked(summarise: object) -> Any:
     """
     if summarise in (None, EXTRACT) or callable(summarise) or callable(getattr(summarise, "complete", None)):
         return summarise
-    raise InvalidType("summarise", summarise, "a function from a string and a limit to a string, a model, or 'extract'")
+    raise InvalidType("summarise", summarise, "a function (text, limit) that returns a string, a model, or 'extract'")
 
 
 def planned(

@@ -107,9 +107,8 @@ class SavedSession:
         if known is None:
             self.settings = replace(self.settings, format=given)
         elif known != given:
-            raise InvalidValue(
-                "format", given, f"{known!r}, the format of the session, or omitted; another format needs a new session"
-            )
+            expected = f"{known!r}, the format of the session, or omitted; for another format, create a new session"
+            raise InvalidValue("format", given, expected)
 
     def take(self, entry: LogEntry) -> None:
         """Apply one more entry."""

@@ -247,7 +247,9 @@ class Session:
         try:
             self._journal.write([("note", first), *also], self._meta(state))
         except Conflict as error:
-            raise SessionExists("id", self.id, "new: brim.Session.open(id, store=...) continues a session") from error
+            raise SessionExists(
+                "id", self.id, "unused: brim.Session.open(id, store=...) continues a session"
+            ) from error
 
     def close(self) -> None:
         """Close the store that the session has opened, if it was passed as a URL."""
@@ -391,7 +393,9 @@ class Session:
             StoreError: the store cannot be written; the session is as it was then.
         """
         if query is not None and self.settings.options["stable"]:
-            raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
+            raise InvalidValue(
+                "query", query, "omitted in a stable session; use stable=False to select turns by a query"
+            )
         if budget is not None:
             units("budget", budget)
 

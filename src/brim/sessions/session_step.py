@@ -131,7 +131,7 @@ class SessionStep:
         if lifetime is None or last is None or last.at is None or fit.stable is None or held is None or not held.budget:
             return
         if (gap := self.now - last.at) > lifetime:
-            why = f"the cache had expired: the last prompt was {gap:,.0f} seconds ago and is cached for {lifetime:,}"
+            why = f"the cache had expired: the last prompt was {gap:,.0f} seconds ago, the lifetime is {lifetime:,}"
             state.last_fit = fit._replace(stable=replace(fit.stable, held=None), anew=why)
             state.counts.saved = 0
 

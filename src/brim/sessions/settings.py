@@ -198,7 +198,7 @@ class SessionSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
-            raise InvalidType("window", self.window, "a Window or its size, or omitted if a model is named")
+            raise InvalidType("window", self.window, "a Window or its size, or omitted if there is a model")
         given: Mapping[str, Any] = self.options
         made = {name: given.get(name, option.default) for name, option in _KEPT.items()}
         for name, value in made.items():
@@ -223,7 +223,7 @@ class SessionSettings:
             UnknownName: there is no such model.
         """
         if window is None and model is None:
-            raise InvalidType("window", window, "a Window or its size, unless a model is named")
+            raise InvalidType("window", window, "a Window or its size, unless there is a model")
         if window is None and model is not None:
             window = Window.of(model)
         elif isinstance(window, int) and not isinstance(window, bool):

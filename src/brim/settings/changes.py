@@ -134,11 +134,9 @@ def _place(
     made: Any = config.profile(profile) if profile is not None else config.flow(flow or "")
     path = made.where.rpartition(":")[0] or made.where
     if file is not None and os.path.realpath(file) != os.path.realpath(path):
-        raise InvalidValue("--file", file, f"{path}, the file of {made.name!r}")
+        raise InvalidValue("--file", file, f"{path}, which defines {made.name!r}")
     if project.is_shipped(path):
-        raise SourceError(
-            path, f"{made.name!r} comes with brim and cannot be changed; extend it with a profile of your own"
-        )
+        raise SourceError(path, f"{made.name!r} is part of brim and cannot be changed; extend it in your own profile")
     group = "profiles" if profile is not None else "flows"
     inside = project.kind_of(path) == "top"
     base: Keys = (group, made.name) if inside else ()
@@ -169,5 +167,5 @@ def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
     """Return the value of a word for a value of its setting."""
     written = None if value is None else word.written(SETTINGS[word.key].read(value))
     if written is None:
-        raise SourceError(path, f"{place(keys)} must be {word.expected}, and cannot be {shown(value)}")
+        raise SourceError(path, f"{place(keys)} must be {word.expected}, not {shown(value)}")
     return written

@@ -57,9 +57,7 @@ HISTORIES = ("history", "lessons")
 
 _SHORTEST = 200
 """The least tokens for a summary."""
-_NO_ROOM = (
-    "a budget in this section leaves no room for the section itself or for required ones; {other} is used instead"
-)
+_NO_ROOM = "a budget in this section leaves no room for this section or the required ones; {other} is used instead"
 
 
 def overrides(sections: Sequence[Section], page: str | None) -> tuple[BudgetOverride, ...]:
@@ -74,7 +72,7 @@ def attempts(overrides: Sequence[BudgetOverride]) -> Iterator[tuple[BudgetOverri
     for override in overrides:
         yield override, "; ".join(filter(None, (notice, override.warning)))
         last = override is overrides[-1]
-        notice = _NO_ROOM.format(other="the budget of the settings" if last else "the one before it")
+        notice = _NO_ROOM.format(other="the budget of the settings" if last else "the previous one")
     yield BudgetOverride(), notice
 
 

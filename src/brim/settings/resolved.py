@@ -285,7 +285,7 @@ class Resolved:
         except UnknownName:
             if other == _ERROR:
                 raise
-        self.log(f"the model {model!r} is not in the catalogue, and is counted with the meter {other!r}")
+        self.log(f"the model {model!r} is not in the catalogue, so brim counts with the meter {other!r}")
         # A rule of thumb is used as is: whoever names it wants its figure.
         return meter_named(other) if other in UNITS else meter_for(None, other)
 
@@ -330,8 +330,8 @@ class Resolved:
             return
         yield (
             f"{total.where or total.origin}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
-            f" {100 * tokens // window.size} % of the window of {window.size:,}: little is left for instructions and"
-            f" the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual"
+            f" {100 * tokens // window.size} % of the window of {window.size:,}. That leaves little for instructions"
+            f" and the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual"
         )
 
     def _measured(
@@ -390,7 +390,7 @@ class Resolved:
                     "section", name, listed, "List it under sections, or set prompt.unknown_section: default."
                 )
             if name not in listed and listed:
-                self.log(f"the section {name!r} is not listed under sections, and gets the defaults")
+                self.log(f"the section {name!r} is not listed under sections, so it gets the defaults")
             made.append(self.section(name, content))
         return made
 
@@ -746,7 +746,7 @@ class Resolved:
         model = options.get("model")
         window = options.get("window") or self._window_of(model)
         if window is None and model is None:
-            raise InvalidValue("window.size", None, "set, or a model whose window is known: a session needs a window")
+            raise InvalidValue("window.size", None, "set, or model must have a known window: a session needs one")
         window = SessionSettings.of(window, model).window
         if not self.value("safety_margin"):
             return window
@@ -766,6 +766,8 @@ def _over_model(size: Value, model: str, bound: int) -> str:
     """Return a warning that `window.size` is larger than the window of the model."""
     where = size.where or size.origin
     counts = (
-        f"so {bound:,} is used" if size.origin == "profile" else "and is used: the provider may refuse a long prompt"
+        f"so brim uses {bound:,}"
+        if size.origin == "profile"
+        else "but it is used, so the provider may reject a long prompt"
     )
     return f"{where}: window.size of {size.value:,} is more than the {bound:,} tokens of {model}, {counts}"

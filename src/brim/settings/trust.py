@@ -44,7 +44,7 @@ def refusal(key: str, value: object, root: str) -> str:
     guarded = isinstance(value, str) and is_file(value) if key in METERS else key in GUARDED and value is not None
     if not guarded:
         return ""
-    return f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by a flag or a variable"
+    return f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by flag or environment"
 
 
 def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
@@ -64,9 +64,9 @@ def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
     if not hasattr(os, "getuid") or is_trusted(path, root, environ):
         return
     if found.st_uid not in _own_users(environ):
-        raise SourceError(path, f"not read, since it belongs to another user; {_advice(root)}")
+        raise SourceError(path, f"not read, because it belongs to another user; {_advice(root)}")
     if found.st_mode & S_IWOTH or (found.st_mode & S_IWGRP and not _is_private(found.st_gid, found.st_uid)):
-        raise SourceError(path, f"not read, since others may write it; run chmod go-w, or {_advice(root)}")
+        raise SourceError(path, f"not read, because other users can write it; run chmod go-w, or {_advice(root)}")
 
 
 def is_trusted(path: str, root: str, environ: Mapping[str, str]) -> bool:
@@ -96,7 +96,7 @@ def trust(path: str, environ: Mapping[str, str]) -> str:
         raise SourceError(path, (error.strerror or str(error)).lower()) from error
     kept = folder(environ)
     if kept is None:
-        raise SourceError(path, f"there is no folder for your settings: set HOME, or {VARIABLE}={place}")
+        raise SourceError(path, f"your settings have no directory: set HOME, or {VARIABLE}={place}")
     rows = [row for row in _rows(environ) if row["path"] != place] + [{"path": place, "owner": owner}]
     os.makedirs(kept, mode=0o700, exist_ok=True)
     put(os.path.join(kept, NAME), (json.dumps({"trusted": rows}, indent=1) + "\n").encode())

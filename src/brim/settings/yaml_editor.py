@@ -43,7 +43,7 @@ def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1
     before = parse(text, path, most)
     wanted = _without(before.values, keys, kept)
     if wanted == before.values:
-        raise SourceError(path, f"{place(keys)} is not set here: nothing to remove")
+        raise SourceError(path, f"{place(keys)} is not set here, so it cannot be removed")
     return _edited(before, text, keys, wanted, "removed", lambda edit: edit.removed(keys, kept), most)
 
 
@@ -58,7 +58,9 @@ def _edited(  # noqa: PLR0917 - the parts of one edit
     except SourceError as error:
         raise SourceError(before.path, f"{place(keys)} cannot be {verb}: {error.problem}", line=error.line) from error
     if values != wanted:
-        raise before.error(f"{place(keys)} cannot be {verb} without changing more; edit it by hand", *keys)
+        raise before.error(
+            f"{place(keys)} cannot be {verb} without changing other values; edit the file by hand", *keys
+        )
     return after
 
 
@@ -118,7 +120,7 @@ class _Edit:
             name, child = found
             if name is not None and self._at(child.start_mark) < self._at(name.end_mark):
                 line = name.start_mark.line + 1
-                raise SourceError(self._path, "it is an alias; edit the anchor by hand", line=line)
+                raise SourceError(self._path, "the value is an alias; edit its anchor by hand", line=line)
             if i == len(keys) - 1 or self._is_nothing(child):
                 return self._replaced(node, name, child, keys[i + 1 :], value)
             node = child

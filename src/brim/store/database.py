@@ -170,7 +170,7 @@ class Database(ABC):
     def _savepoint(self) -> Iterator[None]:
         """Run a part of a transaction that can fail alone."""
         if not self._inside():
-            raise StoreError(self.url, "an earlier error has ended the transaction: begin it again")
+            raise StoreError(self.url, "an earlier error ended the transaction: start it again")
         point = f"brim_{self._depth}"
         self._rows(f"SAVEPOINT {point}")
         self._depth += 1
@@ -209,7 +209,7 @@ class Database(ABC):
             StoreError: it belongs to the parent.
         """
         if os.getpid() != self._process:
-            raise StoreError(self.url, "it was opened by the parent of this process: open it again in the child")
+            raise StoreError(self.url, "the parent process opened it: open it again in the child")
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
@@ -265,7 +265,7 @@ class Database(ABC):
     def _has_tables(self) -> bool:
         found = self._version()
         if found not in (0, VERSION):
-            problem = f"it was written by another version of brim (tables of version {found}; this one reads {VERSION})"
+            problem = f"another version of brim wrote it (tables of version {found}; this one reads {VERSION})"
             raise StoreError(self.url, f"{problem}: update brim, or open another store")
         return found > 0
 

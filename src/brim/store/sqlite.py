@@ -38,17 +38,17 @@ _READ_ONLY = "it is read-only: you need the right to write the file and its fold
 
 _ADVICE = {
     "SQLITE_BUSY": f"another program has been writing for more than {database.BUSY_SECONDS:g} s: end it, or try again",
-    "SQLITE_LOCKED": "another statement holds the table: try again",
+    "SQLITE_LOCKED": "another statement has locked the table: try again",
     "SQLITE_FULL": "the disk is full: free some space; nothing was written",
     "SQLITE_READONLY": _READ_ONLY,
     "SQLITE_CANTOPEN": "it cannot be opened: does the folder exist, and can you write to it?",
     "SQLITE_CORRUPT": "the file is damaged: restore a copy, or save what is left with `sqlite3 FILE .recover`",
     "SQLITE_NOTADB": "it is neither a brim store nor a SQLite file: name another file",
-    "SQLITE_IOERR": "the disk cannot be read or written: see the system's log",
+    "SQLITE_IOERR": "the disk cannot be read or written: see the system log",
     "SQLITE_TOOBIG": "a text is larger than SQLite can store (1,000,000,000 bytes): cut it first",
 }
 _HALF = re.compile("[\ud800-\udfff]")
-_MOVED = "its file was removed or replaced while it was open: open the store again, or restart the program"
+_MOVED = "the file was removed or replaced while the store was open: open the store again, or restart the program"
 
 
 class Sqlite(SqlStore):

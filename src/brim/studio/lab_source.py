@@ -157,7 +157,9 @@ def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] |
         store = workspace.store_of(name)
     row = store.session(name)
     if row is not None and row.meta.get("kind") == GATEWAY:
-        raise InvalidType("session", name, "one whose texts were kept: session.capture: true for a gateway keeps them")
+        raise InvalidType(
+            "session", name, "a step with recorded texts: with session.capture: true a gateway records them"
+        )
     session = Session.open(name, store=store)
     read = [wire(session.format).read(raw, i) for i, raw in enumerate(session.messages)]
     summaries = [i for i, message in enumerate(read) if mark.piece_of(message) is not None]

@@ -80,7 +80,7 @@ class PromptRows:
         for row, units in zip(sent, sizes, strict=True):
             row["units"] = row["was"] = units
         if unlogged:
-            why = "The provider counted it, but the log does not have it: usually the system prompt and the tools."
+            why = "The provider counted these tokens, but the log lacks them: usually the system prompt and the tools."
             yield self._row(UNLOGGED, "", unlogged, role=UNLOGGED, why=why)
 
     def rulers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -23,8 +23,8 @@ from brim.wire import Format
 
 K = TypeVar("K", bound=Hashable)
 Kind = Literal["sent", "refitted", "recorded", "sections", "sums"]
-_LEFT_OUT = "The program sent this request without it."
-_REPLACED = "A compaction replaced it before this step."
+_LEFT_OUT = "The program did not include it in this request."
+_REPLACED = "A compaction had replaced it before this step."
 
 
 @dataclass(slots=True, kw_only=True)

@@ -35,9 +35,9 @@ STATUS = re.compile(
 """A line, or a field of JSON, with the status of a call."""
 _MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
 _SHORT_GAP = 40
-"""Characters up to which a gap between two parts is shown although it was not chosen: many marks are hard to read."""
+"""A gap of up to this many characters is shown although it was not chosen: many marks are hard to read."""
 _REPORT = 4
-"""Lines of the report of a failure that are shown: the last ones, with the place and the reason."""
+"""Lines of a failure report that are shown: the last ones, which have the place and the reason."""
 NEAR_END = 3
 """Lines at either end of a result that are searched for a status."""
 
@@ -87,7 +87,7 @@ class TextParts:
                 self.starts.append(end)
 
     def _division(self, start: int, least: int, most: int, end: int) -> int:
-        """Return where to divide a line: after a sentence, a word, or in text that is not JSON a letter."""
+        """Return where to divide a line: after a sentence or a word, or, outside JSON, after any letter."""
         found = _SENTENCE_END.search(self.text, least, most) or _SPACE.search(self.text, least, most)
         if found is None and self._escaped:
             found = _SPACE.search(self.text, most, end)
@@ -132,7 +132,7 @@ class TextParts:
         return "".join(shown)
 
     def _gap(self, first: int, last: int, recall: str) -> str:
-        """Return the mark for some parts, or the parts themselves if it is not shorter."""
+        """Return the mark for some parts, or the parts themselves if the mark would not be shorter."""
         start, stop, ends = self.starts[first], self.starts[last], last == len(self)
         above, below = bisect_right(self._breaks, start), bisect_right(self._breaks, stop)
         closed = below > above and self._breaks[below - 1] == stop
@@ -157,7 +157,7 @@ class TextParts:
         return mark(number, noun, recall) if self.marker is None else filled(self.marker, number)
 
     def _marked(self, start: int, stop: int) -> int:
-        """Return how many more lines are missing in a gap because of marks in it."""
+        """Return how many lines a gap lacks already, according to marks in the text itself."""
         found = _MARKED.findall(self.text[start:stop]) if self._has_marks else ()
         return sum(int(number.replace(",", "")) - 1 for number in found)
 
@@ -167,7 +167,7 @@ class TextParts:
         return [at for at in found if not (code and is_code(self.part(at)))]
 
     def ending(self) -> list[int]:
-        """Return the parts that show how it ended, the best first: the last line, the last failure, a status."""
+        """Return the parts that show the outcome, the best first: the last line, the last failure, a status."""
         failure = last_failure(self.text)
         last = next((at for at in range(len(self) - 1, -1, -1) if self._tells(at)), None)
         found = [] if last is None else [last]

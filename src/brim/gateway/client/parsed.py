@@ -125,7 +125,7 @@ class Parsed:
             try:
                 body_of(self.text, _PLACE, MESSAGE_KEYS)
             except SourceError as error:
-                problem = f"{error}; servers read such a body in different ways, so no limit can be kept"
+                problem = f"{error}; servers disagree on which value counts, so the size of such a request is undefined"
                 raise HttpProblem(400, problem) from error
 
     def strict(self) -> RequestBody:

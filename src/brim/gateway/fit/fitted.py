@@ -236,7 +236,7 @@ def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | Non
     fits = room.fits
     if parsed.answer is not None and answer_counts:
         fits = min(fits, room.window - parsed.answer)
-    return f"; its body may take {most:,} tokens, and {fits:,} fit" if most > fits else None
+    return f"; it may have {most:,} tokens, and only {fits:,} fit" if most > fits else None
 
 
 def _with(planned: Planned, added: AddedSections) -> Planned:

@@ -41,20 +41,24 @@ class GatewayMetrics:
         self.tokens = histogram(
             "brim_gateway_tokens", "Tokens of requests before and after fitting.", ["route", "stage"], TOKENS
         )
-        self.cut = counter("brim_requests_cut_total", "Requests that were sent cut.", where)
-        self.cuts = counter("brim_cuts_total", "New cuts, by where the window is known from.", ["model", "reason"])
+        self.cut = counter("brim_requests_cut_total", "Requests that were cut before they were sent.", where)
+        self.cuts = counter("brim_cuts_total", "New cuts, by the source of the window size.", ["model", "reason"])
         self.saved = counter("brim_saved_tokens_total", "Tokens that were not sent.", where)
         self.edits = counter("brim_edits_total", "Messages that were dropped or changed.", where)
-        self.overhead = histogram("brim_overhead_seconds", "Seconds until a request was sent on.", ["route"], SECONDS)
+        self.overhead = histogram(
+            "brim_overhead_seconds", "Seconds until a request was sent upstream.", ["route"], SECONDS
+        )
         self.streams = self.metrics.gauge("brim_open_streams", "Open streams.")
         self.refusals = counter("brim_refusals_total", "Requests that the gateway refused.", [*where, "reason"])
-        self.faults = counter("brim_faults_total", "Errors of brim, by what was done.", ["kind", "became"])
+        self.faults = counter(
+            "brim_faults_total", "Internal errors of brim, by how the request was handled.", ["kind", "became"]
+        )
         self.retries = counter("brim_overflow_retries_total", "Requests sent again after an overflow.", ["model"])
-        self.learned = counter("brim_windows_learned_total", "Windows that became known.", ["model", "reason"])
-        self.store = counter("brim_store_faults_total", "Failures of the store.", [])
+        self.learned = counter("brim_windows_learned_total", "Window sizes that were learned.", ["model", "reason"])
+        self.store = counter("brim_store_faults_total", "Errors of the store.", [])
         self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
         self.usage = counter("brim_usage_tokens_total", "Tokens that providers reported.", [*where, "kind"])
-        self.ratio = self.metrics.gauge("brim_count_ratio", "Reported over counted tokens.", ["model"])
+        self.ratio = self.metrics.gauge("brim_count_ratio", "Ratio of reported to counted tokens.", ["model"])
         self.window = self.metrics.gauge("brim_window_tokens", "The window of the newest request.", ["model"])
         self.newest = counter("brim_newest_shortened_total", "Requests whose newest message was cut.", where)
         self.recalls = counter("brim_recalls_total", "Calls of brim_recall.", [])

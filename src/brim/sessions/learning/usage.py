@@ -90,7 +90,7 @@ def reported(
     if usage is None:
         numbers = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_tokens": cached_tokens}
         if input_tokens is None and output_tokens is None:
-            raise InvalidType("usage", usage, "the usage of an answer, or input_tokens=...")
+            raise InvalidType("usage", usage, "the usage of an answer, unless input_tokens is set")
         for name, value in numbers.items():
             if value is not None:
                 units(name, value)
@@ -118,7 +118,7 @@ def _reported(values: Mapping[str, Any]) -> ReportedUsage:
         return _gemini(values)
     if "inputTokens" in values:
         return _bedrock(values)
-    raise InvalidType("usage", values, "one with input_tokens or prompt_tokens, as answers have it")
+    raise InvalidType("usage", values, "a usage with input_tokens or prompt_tokens, as in answers")
 
 
 def usage_in(values: Any) -> Mapping[str, Any] | None:

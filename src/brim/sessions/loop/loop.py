@@ -445,7 +445,7 @@ def _run_async(waiting: Any, act: object) -> Any:
     except RuntimeError:
         return asyncio.run(_waited(waiting))
     waiting.close()
-    raise InvalidType("act", act, "awaited by arun() inside a running event loop")
+    raise InvalidType("act", act, "awaited with arun() inside a running event loop")
 
 
 async def _waited(waiting: Any) -> Any:

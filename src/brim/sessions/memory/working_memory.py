@@ -216,9 +216,9 @@ def _checked(values: Any) -> BudgetOverride:
     made: dict[str, Any] = {}
     for key, value in values.items():
         with _noting(problems):
-            check_choice(f"{_KEY}: a key", key, _KNOWN)
+            check_choice(f"a key of {_KEY}", key, _KNOWN)
             if key == "sections" and "allocations" in values:
-                raise InvalidValue(_KEY, "sections and allocations", "written with one of them: they mean the same")
+                raise InvalidValue(_KEY, "sections and allocations", "only one of the two, which mean the same")
             if key in _SECTIONS:
                 made["sections"] = _sections(value, problems)
             elif key == "overflow_policy":
@@ -245,7 +245,7 @@ def _section(name: str, row: Any, problems: list[str]) -> dict[str, Any]:
     place, made = f"{_KEY}.sections.{name}", dict[str, Any]()
     for key, value in (row if isinstance(row, Mapping) else {"max_tokens": row}).items():
         with _noting(problems):
-            check_choice(f"{place}: a key", key, _FIELDS)
+            check_choice(f"a key of {place}", key, _FIELDS)
             changes = {"ceiling" if key == "max_tokens" else key: value}
             if key == "truncation_strategy":
                 check_choice(f"{place}.{key}", value, tuple(STRATEGIES))

@@ -34,10 +34,10 @@ _NEAR = 24
 _MOST = 5
 """Insights of one kind."""
 _CAUSES = {
-    "system": ("The system prompt changed", "Move what changes, such as the time, to the end of the messages."),
+    "system": ("The system prompt changed", "Move changing text, such as the time, to the end of the messages."),
     "tools": ("The tools changed", "Send the same tools in the same order with each request."),
-    "moved": ("The start of the prompt changed", "Append to the history, and change no earlier message."),
-    "compacted": ("Messages were left out", "Let brim cut the history: it keeps a cut as long as the prompt fits."),
+    "moved": ("The start of the prompt changed", "Append to the history, and leave earlier messages unchanged."),
+    "compacted": ("Messages were dropped", "Let brim cut the history: it keeps a cut as long as the prompt fits."),
     "expired": ("The cache had expired", "Use a longer cache lifetime, if the provider offers one."),
 }
 """Why the cache was not read, and what to do about it."""
@@ -175,7 +175,9 @@ def _repeats(read: _Session) -> Iterator[dict[str, Any]]:
             f"The same result was read {len(times):,} times",
             f"{_call(result)} returned the same {times[0][0]:,} tokens each time",
             tokens,
-            "Keep the first result, so that it is not read again." if lost else "Tell the agent what it has read.",
+            "Keep the first result, so that the agent need not read it again."
+            if lost
+            else "Tell the agent what it has read.",
             cost_usd=cost(read.last.model, "tokens", tokens),
             step=read.last.prompts.step_after(times[-1][1]),
             **({"key": keep.KEY, "value": keep.value_with(read.workspace, phrase)} if lost else {}),
@@ -205,7 +207,7 @@ def _broken_cache(read: _Session) -> Iterator[dict[str, Any]]:
         yield read.insight(
             "cache",
             f"{title}{at} in {len(calls):,} of {len(read.calls):,} requests",
-            f"{tokens:,} tokens could have been cached and were paid in full. {_shown(sample)}",
+            f"{tokens:,} tokens could have been cached, and cost the full price. {_shown(sample)}",
             tokens,
             do,
             cost_usd=round(sum(costs), 6) if None not in costs else None,
@@ -255,7 +257,7 @@ def _large_results(read: _Session) -> Iterator[dict[str, Any]]:
             f"One result takes {read.percent(units)} of the window",
             f"{_call(result)} returned {units:,} tokens",
             units,
-            "Limit the results of tools: brim keeps the parts of a longer one that matter.",
+            "Set a limit for tool results: brim keeps the most important parts of a longer one.",
             cost_usd=cost(read.last.model, "tokens", units),
             step=read.last.prompts.step_after(number),
             key="session.tool_limit",
