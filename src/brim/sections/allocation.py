@@ -206,7 +206,7 @@ def _shares(claims: Sequence[Claim], room: int) -> list[int]:
 
 
 def _fill_evenly(claims: Sequence[Claim], room: int) -> list[int]:
-    """Return each claim's least plus its part of `room`, which is added token by token to the lowest grant per weight."""
+    """Return each claim's least plus its part of `room`, added token by token to the lowest grant per weight."""
     starts = [claim.least for claim in claims]
     gaps = [claim.wanted - claim.least for claim in claims]
     if sum(gaps) <= room:

@@ -1,4 +1,4 @@
-"""Changes of settings in their files.
+"""Changes settings in their files.
 
 The new text is checked before it replaces the old one, so a valid file stays valid.
 """
@@ -106,7 +106,7 @@ def plan(
 
 
 def _checked(key: str, text: str | None, *, profile: str | None, flow: str | None) -> Any:
-    """Return the value of a text, or `None` if the setting is removed; raise if it is not allowed there."""
+    """Return the new value from its text, or `None` to remove the setting; raise if it is not allowed there."""
     full = BARE.get(key, key)
     setting = setting_of(full)
     if setting is None or full in ("sections", ""):
@@ -146,7 +146,7 @@ def _place(
 
 
 def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | None]:
-    """Return the path of a setting in its file, and the word that its layer uses for it, if any."""
+    """Return the path of a setting in its file, and the alternative word that the layer uses for it, if any."""
     source = parse(text, path, project.MOST_VALUES)
     layer = source.at(*base)
     there = layer if isinstance(layer, dict) else {}
@@ -164,7 +164,7 @@ def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | 
 
 
 def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
-    """Return the value of a word for a value of its setting."""
+    """Convert the value of a setting to that of a word."""
     written = None if value is None else word.written(SETTINGS[word.key].read(value))
     if written is None:
         raise SourceError(path, f"{place(keys)} must be {word.expected}, not {shown(value)}")

@@ -1,7 +1,7 @@
 """Changes or removes one value of a YAML text and keeps every other byte.
 
 The parser's marks give the position of the value, and only that part is rewritten. The new text is parsed and compared
-with the expected values, so an edit is correct or raises an error.
+with the expected values, so an edit either is correct or raises an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.files.source import Keys, Source, parse, place
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _COLON = re.compile(r"\s*:")
 _STEP = 2
-"""Columns of indentation of a new block."""
+"""Columns by which a new block is indented."""
 
 
 def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_000) -> str:
@@ -193,7 +193,7 @@ class _Edit:
         return self._text[:end] + comma + _flow(keys, value)[1:-1] + self._text[end:]
 
     def _with_lines(self, at: int, lines: str) -> str:
-        """Return the text with lines after the line of a position."""
+        """Return the text with lines inserted after the line of a position."""
         found = _BREAK.search(self._text, at)
         if found:
             return self._text[: found.end()] + lines + self._text[found.end() :]
@@ -209,7 +209,7 @@ class _Edit:
         return "".join(lines)
 
     def _end(self, name: Any, node: Any) -> int:
-        """Return the end of an entry or a value, before any blanks and comments."""
+        """Return the end of an entry or a value, without trailing blanks and comments."""
         start, end = self._at(node.start_mark), self._at(node.end_mark)
         if isinstance(node, self._yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
