@@ -1,6 +1,7 @@
 """The checks of `brim gateway --check`: the settings, the keys, the store, and each upstream.
 
-A missing list of models is not an error; an upstream that cannot be reached, or rejects the gateway's key, is one.
+An upstream without a list of models is not an error; an upstream that cannot be reached, or that rejects the gateway's
+key, is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _DENIED = (401, 403)
 
 
 class Check(NamedTuple):
-    """What one check found."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -58,7 +59,7 @@ def checked(settings: GatewaySettings) -> list[Check]:
 
 
 def _reachable(settings: GatewaySettings) -> str:
-    """Return which other paths may be reached."""
+    """Return which other paths are allowed."""
     listed = {settings.reachable(route) for route in ("chat", "messages")}
     if listed == {("*",)}:
         keys = ", with the client's own key" if settings.paths is None else ""
@@ -84,7 +85,7 @@ async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[
 
 
 async def _answer(upstream: UpstreamClient, base: str, key: str | None) -> tuple[bool, str, str]:
-    """Ask an upstream for its models; return whether it can be used, and the result as a sentence and a word."""
+    """Ask an upstream for its models; return whether it is usable, and the result as a sentence and a word."""
     status, said = 0, None
     keys: list[Headers] = [[]]
     if key is not None:  # Servers read one header or the other.

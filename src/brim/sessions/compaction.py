@@ -21,7 +21,7 @@ Summariser = Callable[[str, int], str] | LanguageModel | Literal["extract"]
 
 
 def checked(summarise: object) -> Any:
-    """Return a valid summariser.
+    """Return the summariser if it is valid.
 
     Raises:
         InvalidType: it is neither a function nor a model.
@@ -50,7 +50,7 @@ def planned(
 
 
 def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
-    """Return the history with a summary; without a summariser, or if it fails, with sentences from the conversation.
+    """Return the history with a summary, which quotes the conversation if there is no summariser or it fails.
 
     Raises:
         NoProgress: not even that summary is smaller than what it replaces.

@@ -1,7 +1,7 @@
 """The calls of the tool `brim_recall` in answers of each format, and the requests that answer them.
 
-The gateway answers these calls and sends the request again, until an answer has none; the client sees only that one.
-If an answer also calls tools of the client, the model is told that they were not run, and calls them again.
+The gateway answers these calls and sends the request again until an answer has none; the client sees only that answer.
+If an answer also calls the client's tools, the model is told that they were not run, so that it can call them again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ModelCall(NamedTuple):
 
 
 def calls(route: str, answer: Any) -> list[ModelCall]:
-    """Return the calls in an answer that the gateway or the client has to run."""
+    """Return the calls in an answer that the gateway or the client must run."""
     return [call for item in _items(route, _mapping(answer)) if (call := _call(route, _mapping(item))) is not None]
 
 
@@ -111,7 +111,7 @@ def _is_unanswerable(item: Mapping[str, Any]) -> bool:
 
 
 def assembled(route: str, stream: bytes) -> dict[str, Any]:
-    """Return the answer in a stream of events, without fields that recall does not need."""
+    """Return the complete answer from a stream of events, without fields that recall does not need."""
     events = [event for event in events_of(stream) if isinstance(event, dict)]
     if route == CHAT:
         return _chat(events)
@@ -218,7 +218,7 @@ _DECLARED = ("functionDeclarations",)
 _ANSWERS = (("n",), ("generationConfig", "candidateCount"))
 """Fields with the number of answers."""
 _PIECEMEAL = ("toolConfig", "functionCallingConfig", "streamFunctionCallArguments")
-"""The field that streams the arguments of a call in pieces without its name."""
+"""The field that makes arguments of calls arrive in pieces without the name of the call."""
 
 
 def is_offered(route: str, path: str, query: str, values: Mapping[str, Any]) -> bool:
@@ -251,7 +251,7 @@ def offered(text: str, format: str) -> str:
 
 
 def _inserted(text: str, path: tuple[str | int, ...], value: Any) -> str:
-    """Return the text of an object with a value at the start of the list at a path; the rest keeps its bytes."""
+    """Return the text of an object with a value added at the start of the list at a path; other bytes stay the same."""
     key, *rest = map(str, path)
     body = body_of(text, "the request", MESSAGE_KEYS)
     at, found = body.starts.get(key), body.values.get(key)

@@ -1,6 +1,6 @@
 """The events of a gateway, for its metrics, lines, summary and observers.
 
-An event has numbers and names. Names of models and conversations that contain a key are fingerprints by then.
+An event has numbers and names. A name of a model or conversation that contains a key is a fingerprint here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 """The bounds of histograms, in seconds."""
 OTHER = "other"
 _MOST_NAMES = 50
-"""Models outside the catalogue with labels; later ones are counted under `other`."""
+"""Models outside the catalogue that get a label; later ones are counted under `other`."""
 
 
 class GatewayMetrics:
@@ -79,7 +79,7 @@ class GatewayMetrics:
         self.requests.labels(route, self.label(model), outcome).inc()
 
     def sized(self, fitted: FittedBody) -> None:
-        """Count the tokens of a request, and the messages dropped from it."""
+        """Record the tokens of a request, and count the messages dropped from it."""
         before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
         self.tokens.labels(route, "before").observe(before)
         self.tokens.labels(route, "after").observe(after)
@@ -109,7 +109,7 @@ class GatewayMetrics:
             self.metrics.regret(*fitted.request.regret, self.label(fitted.parsed.label))
 
     def shrunk(self, last: FittedBody, again: FittedBody) -> None:
-        """Count what a retried request has lost since the first attempt."""
+        """Count what a retried request lost compared with the first attempt."""
         label = self.label(last.parsed.label)
         where = (last.parsed.route, label)
         self.cut.labels(*where).inc(int(not last.edits))
@@ -182,7 +182,7 @@ class Activity:
             self._tell("over", fitted, self._sizes(fitted))
 
     def overflow(self, last: FittedBody, found: Overflow, again: FittedBody | None) -> None:
-        """Record a rejection as too long, and the smaller request that is sent instead."""
+        """Record a rejection for length, and the smaller request that is sent instead."""
         if again is not None:
             self._metrics.shrunk(last, again)
             self._row(again)
@@ -224,7 +224,7 @@ class Activity:
         self._emit("fault", admitted, fields, model)
 
     def malformed(self, parsed: Parsed, *, became: str) -> None:
-        """Record a body that is not a request by the client's own mistake, and what was done with it."""
+        """Record a malformed body from a client, and what was done with it."""
         self._emit("malformed", parsed.admitted, {"route": parsed.route, "became": became}, parsed.label)
 
     def conversations(self, key: str) -> list[dict[str, Any]]:

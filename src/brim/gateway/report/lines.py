@@ -37,7 +37,7 @@ _REFUSALS = {
     "broken": "upstream broke off its answer",
     "fault": "the gateway had an internal error",
 }
-"""Reasons of refusals and errors in words; any other is printed as it is."""
+"""Explanations of the reasons for refusals and errors; other reasons are printed unchanged."""
 _UNREADABLE = ("InvalidType", "InvalidValue")
 """Errors in the client's request."""
 
@@ -51,7 +51,7 @@ class ActivityLines:
         self._waiting: queue.Queue[str | None] = queue.Queue(_MOST_WAITING)
         self._lost = 0
         self._thread: threading.Thread | None = None
-        """Writes the lines. It starts with the first line, since a fork would lose it."""
+        """Writes the lines. It is started with the first line, because it would not survive a fork."""
 
     def observe(self, event: Event) -> None:
         """Write an event, if it has a line."""

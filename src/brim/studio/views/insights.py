@@ -1,4 +1,4 @@
-"""What a session wastes or has lost, with tokens, cost and the setting that fixes it."""
+"""What a session wastes or has lost, with the tokens, the cost, and the setting that would fix it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST = 20
 _NOTABLE = 0.01
 """The share of the window from which unused tools are reported."""
 _OFTEN = 0.2
-"""The share of requests with messages left out from which the broken cache is reported."""
+"""The broken cache is reported if messages were left out of more than this share of requests."""
 _NEAR = 24
 """Characters shown on each side of a difference."""
 _MOST = 5
@@ -53,7 +53,7 @@ class ToolResult(NamedTuple):
 
 @dataclass(slots=True)
 class _Session:
-    """What is known of a session."""
+    """What is known about a session."""
 
     workspace: Workspace
     store: Store
@@ -75,7 +75,7 @@ class _Session:
         return f"{100 * tokens / max(1, self.window):.0f} %"
 
     def each_time(self, tokens: int) -> float | None:
-        """Return the cost of tokens at the start of every prompt, at the cached price where they were cached."""
+        """Return the cost of tokens at the start of each prompt, at the cached price if they were cached."""
         spent = [cost(self.last.model, "tokens", tokens, min(tokens, call["actual"] or 0)) for call in self.calls]
         known = [each for each in spent if each is not None]
         return round(sum(known), 6) if len(known) == len(spent) else None
@@ -87,7 +87,7 @@ class _Session:
 
 
 def insights(workspace: Workspace, session: str) -> dict[str, Any]:
-    """Return what a session wastes or has lost, the most tokens first.
+    """Return what a session wastes or has lost, ordered by tokens.
 
     Raises:
         UnknownName: there is no such session, or it has no prompt.
@@ -115,7 +115,7 @@ def _read(workspace: Workspace, store: Store, session: str) -> _Session:
 
 
 def _results_in(entry: LogEntry, calls: dict[str, tuple[str, str]]) -> Iterator[ToolResult]:
-    """Yield the results of a message; its calls are added to `calls`: by their ids, the tool and the arguments."""
+    """Yield the results of a message; its calls are added to `calls`: the tool and the arguments, by id."""
     raw = entry.body.get("sent", entry.body.get("message"))
     if not isinstance(raw, dict):
         return
