@@ -217,7 +217,7 @@ def test_bad_lines_are_counted_and_listed_and_the_audit_goes_on(tmp_path):
     [
         (b"", "empty"),
         (b"\n\n", "empty"),
-        (b"hello\nworld\n", "no record in it can be read"),
+        (b"hello\nworld\n", "none of its records can be read"),
         (b"\x1f\x8bbroken", "cannot be read"),
     ],
 )

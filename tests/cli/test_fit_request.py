@@ -188,4 +188,4 @@ def test_json_lines_are_messages_and_stay_lines_byte_for_byte(brim, here):
     assert json.loads(both.out)["request"] == there.messages
     counted = json.loads(brim("count", "--request", "talk.jsonl", "--model", "gpt-4o", "--json").out)
     assert counted["total"] == library.meter("gpt-4o").count_messages(BODY["messages"])
-    assert "is a request of" in brim("count", "talk.jsonl").err
+    assert "is a request with" in brim("count", "talk.jsonl").err

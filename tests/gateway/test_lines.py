@@ -74,8 +74,8 @@ EVENTS = {
     "not retried": (
         "overflow",
         {**OVERFLOW, "stated_tokens": 50_000, "limit_tokens": None, "retried": False},
-        "overflow TEAM talk gpt-5: upstream rejected 48,213 tokens, which it counts as 50,000; the client got the"
-        " rejection",
+        "overflow TEAM talk gpt-5: upstream rejected 48,213 tokens, which it counts as 50,000; the error was"
+        " passed to the client",
     ),
     "too long": (
         "refused",
@@ -96,7 +96,7 @@ EVENTS = {
     "no key": (
         "refused",
         {"status": 401, "reason": "key"},
-        "refused  TEAM talk gpt-5: it has no valid key of this gateway (status 401)",
+        "refused  TEAM talk gpt-5: its key is missing or invalid (status 401)",
     ),
     "another method": (
         "refused",

@@ -398,7 +398,7 @@ def test_the_last_good_budget_on_the_page_counts(tmp_path):
     blocks = "".join(f"```yaml\ncontext_budget: {{total_tokens: {total}}}\n```\n" for total in (3_000, 2_000, 5))
     prompt = settings(tmp_path).fit({"working_memory": blocks, **contents(system_prompt=40)})
     assert prompt.receipt.budget == 2_000
-    assert "the one before it is used instead" in prompt.texts["working_memory"]
+    assert "the previous one is used instead" in prompt.texts["working_memory"]
 
 
 DOCUMENT = """\

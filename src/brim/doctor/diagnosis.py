@@ -451,7 +451,7 @@ def _loader(run: _Run) -> Iterator[Finding]:
     files = [file for step in run.steps for file in _rows(step.receipt.get("files"))]
     dropped = [file for file in files if file.get("given") in ("dropped", "path")]
     if dropped:
-        seen = f"of {len(dropped)} chosen files at most the path fitted, such as {dropped[0].get('path')}"
+        seen = f"{len(dropped)} chosen files are in packs only by path, or not at all, first {dropped[0].get('path')}"
         yield _raise(run.settings, _FILES, run.settings.value(_FILES) * 2, "files left out", seen)
 
 

@@ -366,7 +366,7 @@ def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
 def _refusal(needed: int, available: int, unit: str, advice: str) -> DoesNotFit:
     return DoesNotFit(
         f"the teaching notes take {needed:,} {unit} and the pack may take {available:,}. They are never truncated:"
-        f" {advice} by {needed - available:,} or shorten them",
+        f" {advice}, or shorten them by {needed - available:,}",
         needed=needed,
         available=available,
         parts={"teaching_notes": needed},

@@ -149,10 +149,10 @@ class _Edit:
         if after:  # In braces, or the first key of a list item: the next one moves up.
             following = self._at(after[0][0].start_mark)
             if not node.flow_style and "#" in self._text[end:following]:
-                return self._refuse("it shares its line with another value; edit it by hand", name)
+                return self._refuse("the value shares its line with another one; edit the file by hand", name)
             end = following
         elif not node.flow_style:
-            return self._refuse("it shares its line with another value; edit it by hand", name)
+            return self._refuse("the value shares its line with another one; edit the file by hand", name)
         elif before:
             start = self._end(*before[-1])
         return self._text[:start] + self._text[end:]

@@ -82,7 +82,7 @@ class OpenedFiles:
         """Start to read a file, and wait a few seconds for it to finish.
 
         Raises:
-            SourceError: the file cannot be read, or nothing in it can be shown.
+            SourceError: the file cannot be read, or it has nothing that can be shown.
         """
         try:
             with open(path, "rb") as file:
@@ -190,7 +190,7 @@ class OpenedFiles:
         one.skipped = found.bad
         if not found.formats:
             detail = f": {found.named[0][1]}" if found.named else ": it is empty"
-            raise _Unreadable(f"nothing in it can be shown{detail}. {FORMATS}")
+            raise _Unreadable(f"it has nothing that can be shown{detail}. {FORMATS}")
         reader = RecordReader((recording,))
         for conversation in sorted(spans.values(), key=lambda each: (each[0].offset, each[0].when)):
             self._add_conversation(one, store, reader, conversation)

@@ -156,7 +156,7 @@ class RecordedSession:
         cut = None
         if gone and self.prompts:
             self._counts.compactions += 1
-            reason = f"the program sent this request without {gone:,} of the messages before"
+            reason = f"the program left {gone:,} earlier messages out of this request"
             cut = {"before": self._used, "after": used, "replaced": gone, "reason": reason}
         if self._counts.crosses(used, window.warning):
             fields = {"used_tokens": used, "warning_tokens": window.warning, "window_tokens": window.size}

@@ -47,7 +47,7 @@ class SessionList:
         return self._titles[name]
 
     def shown_title(self, name: str) -> str:
-        """Return a session's title in lower case if it was shown before; a large store has too many to read them all."""
+        """Return a session's title in lower case if it was shown before; reading all would take too long."""
         return self._titles.get(name, "").casefold()
 
     def rows(self) -> list[dict[str, Any]]:
