@@ -99,7 +99,7 @@ def test_a_receipt_without_the_messages_cannot_be_replayed(brim):
 
 
 REFUSED = [
-    (('{"sections": []}',), "and this has none of them; sections are described in YAML"),
+    (('{"sections": []}',), "and this one has none of them; sections are described in YAML"),
     (('[{"role": "usr"}]',), "request.json:1: messages[0] role must be one of"),
     (('{"messages": [],\n"messages": []}',), "request.json:2: the key 'messages' is repeated"),
     (("[]", "--recent", "-1"), "--recent must be a whole number of at least 0, not -1"),

@@ -92,8 +92,8 @@ def test_without_a_file_one_is_made(project):
         (brim.BrimError, "--step needs --flow", {"key": "model", "text": "x", "step": "0"}),
         (brim.UnknownName, "nearest known are build", {"key": "model", "text": "x", "flow": "biuld"}),
         (brim.UnknownName, "no step", {"key": "model", "text": "x", "flow": "build", "step": "9"}),
-        (brim.SourceError, "comes with brim", {"key": "model", "text": "x", "profile": "forge"}),
-        (brim.InvalidValue, "the file of 'build'", {"key": "model", "text": "x", "flow": "build", "file": "other"}),
+        (brim.SourceError, "is part of brim", {"key": "model", "text": "x", "profile": "forge"}),
+        (brim.InvalidValue, "which defines 'build'", {"key": "model", "text": "x", "flow": "build", "file": "other"}),
     ],
 )
 def test_what_cannot_be_is_refused_and_the_file_stays(project, error, told, arguments):

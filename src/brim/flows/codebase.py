@@ -234,7 +234,7 @@ class _Walk:
             raise _LeftOut("not text")
         self._bytes += len(data)
         if self._bytes > _MOST_TOTAL:
-            raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in all")
+            raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in total")
         return text
 
     def _skip(self, path: str, reason: str) -> None:

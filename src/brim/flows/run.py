@@ -185,7 +185,7 @@ def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | No
     if not config.flows:
         raise UnknownName("flow", path, [], "The project has no flows: add one under `flows`, or in flows/NAME.yaml.")
     if len(config.flows) > 1:
-        raise InvalidValue("flow", path, f"used with the name of a flow: {', '.join(config.flows)}")
+        raise InvalidValue("flow", path, f"used together with the name of one of its flows: {', '.join(config.flows)}")
     return config, config.flows[0]
 
 

@@ -42,7 +42,7 @@ class FixedParts:
     """The other fields of the request."""
     memory: str = ""
     size: int = 0
-    """Tokens of all of the memory."""
+    """Tokens of the whole memory."""
     cut: bool = False
     """Whether some of the memory is dropped."""
     sections: tuple[Section, ...] = field(default=(), repr=False)

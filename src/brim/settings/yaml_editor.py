@@ -124,7 +124,7 @@ class _Edit:
             if i == len(keys) - 1 or self._is_nothing(child):
                 return self._replaced(node, name, child, keys[i + 1 :], value)
             node = child
-        raise SourceError(self._path, "the key is empty")
+        raise SourceError(self._path, "the path of the value is empty")
 
     def removed(self, keys: Keys, kept: int) -> str:
         """Return the text without a value, and without mappings that would become empty."""

@@ -309,7 +309,7 @@ class SqlStore(Database):
         """Return the places of the entries with a word, or with a word that begins with it."""
 
     def _remove_words(self, first: int, last: int) -> None:
-        """Remove the words of the entries between two places; PostgreSQL has them in the row."""
+        """Remove the words of the entries between two places; PostgreSQL stores them in the row itself."""
 
     def _merge_words(self) -> None:
         """Erase removed words from the disk; PostgreSQL does so itself."""

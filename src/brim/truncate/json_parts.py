@@ -25,7 +25,7 @@ _MARK = 24
 _FAILURES = 8
 """How many members that report a failure come before all others, taken from both ends."""
 _DEEPEST = 32
-"""Levels that are divided. Each level is parsed one more time than the level around it."""
+"""Levels that are divided. Each nested level is parsed one more time."""
 LARGEST = 1_000_000
 """Characters of the largest text that is parsed to find out whether it is JSON; parsing blocks other threads."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
@@ -114,7 +114,7 @@ class JsonParts:
         return self._stops[part] - self._starts[part]
 
     def part(self, part: int) -> str:
-        """Return the text of a part; a line of a string without escapes."""
+        """Return the text of a part; for a line of a string, without its escapes."""
         start, stop = self._starts[part], self._stops[part]
         is_line = self._nodes[part].lines is not None and start > self._nodes[part].value
         return str(json.loads(f'"{self.text[start:stop]}"')) if is_line else self.text[start:stop]

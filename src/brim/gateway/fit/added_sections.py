@@ -57,7 +57,7 @@ def read_sections(path: str) -> Spec:
         raise spec.source.error("the messages of a gateway come from its clients, not from a file", "messages", "file")
     for at, row in enumerate(spec.source.at("sections")):
         if row.get("page", "system") != "system":
-            raise spec.source.error("a gateway adds sections to the system prompt alone", "sections", at, "page")
+            raise spec.source.error("a gateway adds sections only to the system prompt", "sections", at, "page")
     return spec
 
 

@@ -217,7 +217,7 @@ class _Resolver(aiohttp.ThreadedResolver):
     async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
         found = [each for each in await super().resolve(host, port, family) if _is_server(each["host"])]
         if not found:
-            raise OSError("all of its addresses are local to a link, multicast or unspecified")
+            raise OSError("all of its addresses are link-local, multicast or unspecified")
         return found
 
 
