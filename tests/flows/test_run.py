@@ -224,7 +224,7 @@ def test_a_flow_is_found_in_a_project_in_its_file_or_alone(tmp_path):
     several = tmp_path / "all.yaml"
     several.write_text("flows: {a: {steps: [{id: x}]}, b: {steps: [{id: x}]}}\n")
     assert flow_of(str(several), "b")[1] == "b"
-    with pytest.raises(InvalidValue, match="used with the name of a flow: a, b, build"):
+    with pytest.raises(InvalidValue, match="used together with the name of one of its flows: a, b, build"):
         flow_of(str(several))
     with pytest.raises(UnknownName, match="biuld"):
         flow_of(str(tmp_path), "biuld")

@@ -138,8 +138,8 @@ def test_of_a_long_name_the_agent_and_the_end_are_printed_and_without_a_name_the
     long = Event(name="refused", at=0.0, session="user_" * 30 + "0123456789ab", fields=fields)
     assert " ...0123456789ab: its key" in line_of(long)
     agent = Event(name="refused", at=0.0, session="0123456789ab.claude-code.3c1171d9-9b05-4dc3529bb618", fields=fields)
-    assert " claude-code...4dc3529bb618: it has" in line_of(agent)
-    assert " chat: it has" in line_of(Event(name="refused", at=0.0, fields=fields))
+    assert " claude-code...4dc3529bb618: its key" in line_of(agent)
+    assert " chat: its key" in line_of(Event(name="refused", at=0.0, fields=fields))
 
 
 def use(url):
