@@ -151,7 +151,7 @@ def test_a_refusal_is_told_with_its_status_and_the_start_of_what_was_said_but_ne
 def test_a_redirect_is_not_followed_with_the_key(server, monkeypatch):
     monkeypatch.setenv("MY_KEY", SECRET)
     server.answer = lambda handler: _send(handler, 302, b"", [("Location", f"{server.url}/elsewhere")])
-    with pytest.raises(ModelError, match="302 .a redirect, which is not followed"):
+    with pytest.raises(ModelError, match="302 .a redirect, which brim does not follow"):
         LLM(server.url, "m", key="MY_KEY").complete("Hi")
     assert len(server.asked) == 1
 
@@ -170,7 +170,7 @@ def test_a_server_that_drips_is_ended_when_the_time_is_up(server):
 
     server.answer = drip
     begun = time.monotonic()
-    with pytest.raises(ModelError, match=r"did not answer completely within 0\.3 seconds") as late:
+    with pytest.raises(ModelError, match=r"did not finish its answer within 0\.3 seconds") as late:
         LLM(server.url, "m", timeout=0.3).complete("Hi")
     assert time.monotonic() - begun < 2
     assert late.value.status is None
@@ -273,7 +273,7 @@ def test_a_scripted_model_says_what_it_is_told_to_and_remembers_what_it_was_aske
     assert not asyncio.run(model.acomplete([{"role": "user", "content": "b"}], system="s")).complete
     with pytest.raises(ModelError, match="busy"):
         model.complete("c")
-    with pytest.raises(ModelError, match="the script has 3 answers and was called once more"):
+    with pytest.raises(ModelError, match="the script has 3 answers, but was called more often"):
         model.complete("d")
     assert model.asked == ["a", "s\n\nb", "c", "d"]
     assert Scripted(str.upper).complete("loud").text == "LOUD"

@@ -73,7 +73,7 @@ def check_bounds(place: str, floor: Amount, ceiling: Amount | None) -> None:
     least = units_or_share(f"{place}floor", floor) if floor or type(floor) is not int else 0
     most = None if ceiling is None else units_or_share(f"{place}ceiling", ceiling)
     if most is not None and type(least) is type(most) and least > most:
-        raise InvalidValue(f"{place}floor", floor, f"at most the ceiling of {ceiling}")
+        raise InvalidValue(f"{place}floor", floor, f"at most {ceiling}, its ceiling")
 
 
 def fraction(place: str, value: object) -> Fraction:
@@ -130,9 +130,9 @@ class Shares:
         whole = sum((fraction(f"share {name!r}", share) for name, share in self.shares.items()), Fraction(0))
         if abs(whole - 1) > _TOLERANCE:
             parts = ", ".join(f"{name} {_percent(fraction(name, share))}" for name, share in self.shares.items())
-            raise InvalidValue("shares", _percent(whole), f"100% in all ({parts})")
+            raise InvalidValue("shares", _percent(whole), f"100% in total ({parts})")
         if self.rest not in self.shares:
-            raise InvalidValue("rest", self.rest, f"one of the shares: {', '.join(self.shares)}")
+            raise InvalidValue("rest", self.rest, f"the name of a share: {', '.join(self.shares)}")
 
     def of(self, name: str) -> int:
         """Return the tokens of a share; for an unknown name, those of `rest`."""

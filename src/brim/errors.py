@@ -13,7 +13,7 @@
     ├── ModelError                      a model call that failed, or an unusable answer
     └── MeterError                      a caller's own meter that failed, or an unusable count
 
-Each has its numbers as attributes and in its message, so that the failing call need not be repeated to find the cause.
+Each error has its numbers as attributes and in its message, so the cause is clear without repeating the call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from typing import Any
 class BrimError(Exception):
     """The base class of all errors of brim.
 
-    `args` are the arguments of the constructor, so that whatever sends errors as JSON, such as Celery, restores them.
+    `args` are the arguments of the constructor, so that programs which serialize errors, such as Celery, can restore
+    them.
     """
 
     def __init__(self, message: str, *arguments: object) -> None:
@@ -78,7 +79,7 @@ class DoesNotFit(BrimError):
 
     @property
     def short(self) -> int:
-        """Missing tokens: the smallest increase of the budget that would help."""
+        """By how many tokens the budget is too small."""
         return self.needed - self.available
 
 

@@ -109,7 +109,7 @@ class Access:
         self._once = frozenset((*_ONCE, *once))
 
     def refusal(self, headers: Iterable[tuple[str, str]], *, pages: bool = True) -> Refusal | None:
-        """Return why a request is refused; `None` if it is accepted. `pages` tells whether own pages may call."""
+        """Return why a request is refused, or `None`; `pages` says whether the server's own pages may call."""
         first: dict[str, str] = {}
         for name, value in headers:
             if name in first and name in self._once:
@@ -122,7 +122,7 @@ class Access:
             foreign = origin is not None or site != "none"
         else:
             foreign = not self._is_own(origin) if origin is not None else site in ("cross-site", "same-site")
-        return Refusal(403, "pages of other sites may not call this server") if foreign else None
+        return Refusal(403, "pages from other sites may not call this server") if foreign else None
 
     def is_named(self, host: str) -> bool:
         """Return whether a Host header names this server."""

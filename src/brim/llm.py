@@ -1,7 +1,7 @@
 """Calls a model with the API of OpenAI's Chat Completions or Anthropic's Messages, using only the standard library.
 
-Redirects are not followed, so that a key is sent to no other host. The answer is limited in size and time. The key is
-read from the environment for each call, so that no value, message or log contains it.
+Redirects are not followed, so a key is never sent to another host. The answer is limited in size and time. The key is
+read from the environment for each call, so it is never stored or logged.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ LENGTH = "length"
 """The `stop` of an answer that was cut off at the model's output limit."""
 
 _MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of the largest answer, far more than any model writes."""
+"""Maximum bytes of an answer, far more than any model writes."""
 _EXCERPT = 300
-"""Characters of an error answer that a message repeats."""
+"""Characters of an error answer that are quoted in a message."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SAID = ("content", "tool_calls")
 _VERSION = "2023-06-01"
@@ -122,7 +122,7 @@ class LLM:
     def complete(self, messages: Messages, system: Any = None, tools: Sequence[Any] | None = None) -> Reply:
         """Return the model's answer.
 
-        The answer is only limited by the model: if the API requires a limit, it is the model's maximum.
+        The answer may be as long as the model allows: if the API requires a limit, the model's maximum is sent.
 
         Raises:
             ModelError: no answer in time, an error, or an invalid answer.
@@ -132,7 +132,7 @@ class LLM:
         key = self._secret()
         status, answer = self._post(body, key)
         if status != 200:
-            meaning = " (a redirect, which is not followed: use the address that it leads to)"
+            meaning = " (a redirect, which brim does not follow: use its target as the address)"
             meaning = meaning if 300 <= status < 400 else _MEANINGS.get(status, "")
             raise ModelError(f"{self.place} answered {status}{meaning}", status=status, excerpt=_excerpt(answer, key))
         try:
@@ -207,7 +207,7 @@ class LLM:
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
         expired = ModelError(
-            f"{self.place} did not answer completely within {self.timeout:g} seconds: raise the timeout"
+            f"{self.place} did not finish its answer within {self.timeout:g} seconds: raise the timeout"
         )
         late = Event()
         try:
@@ -232,7 +232,7 @@ class LLM:
 
 @contextmanager
 def _deadline(connection: HTTPConnection, seconds: float, late: Event) -> Iterator[None]:
-    """Connect; when the time is up, set `late` and end the connection, even if the server sends byte by byte."""
+    """Connect; when the time is up, set `late` and close the connection, even while the server is sending."""
 
     def end() -> None:
         late.set()
@@ -315,7 +315,7 @@ def _longest_answer(model: str) -> int:
 
     row = lookup(model)
     if row is None or row.max_output is None:
-        expected = "one with a known output limit: declare its max_output in brim.models.yaml"
+        expected = "a model with a known output limit: declare its max_output in brim.models.yaml"
         raise InvalidValue("model", model, expected)
     return row.max_output
 

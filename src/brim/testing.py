@@ -92,5 +92,5 @@ class Scripted:
         if callable(self._answers):
             return self._answers(text)
         if len(self.asked) > len(self._answers):
-            raise ModelError(f"the script has {len(self._answers):,} answers and was called once more: add an answer")
+            raise ModelError(f"the script has {len(self._answers):,} answers, but was called more often: add an answer")
         return self._answers[len(self.asked) - 1]

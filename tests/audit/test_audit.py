@@ -147,8 +147,8 @@ def test_every_fault_has_its_own_label(tmp_path):
     result = {"type": "tool_result", "tool_use_id": "c", "content": "found"}
     user, model = {"role": "user", "content": "Look."}, {"role": "assistant", "content": "I do."}
     histories = {
-        "the model speaks first": [model, user],
-        "a result apart from its call": [
+        "the first message is not the user's": [model, user],
+        "a result that does not follow its call": [
             user,
             {"role": "assistant", "content": [call]},
             user,
@@ -217,7 +217,7 @@ def test_bad_lines_are_counted_and_listed_and_the_audit_goes_on(tmp_path):
     [
         (b"", "empty"),
         (b"\n\n", "empty"),
-        (b"hello\nworld\n", "no record in it can be read"),
+        (b"hello\nworld\n", "none of its records can be read"),
         (b"\x1f\x8bbroken", "cannot be read"),
     ],
 )

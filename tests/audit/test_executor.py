@@ -16,7 +16,7 @@ def _die(_):
 
 
 def test_a_process_that_is_ended_from_outside_is_one_error():
-    with pytest.raises(SourceError, match="ended from outside"), processes(2) as run:
+    with pytest.raises(SourceError, match="a worker process was killed"), processes(2) as run:
         list(run(_die, [1]))
 
 
@@ -30,5 +30,5 @@ def test_a_copy_that_is_removed_meanwhile_is_told(tmp_path, monkeypatch):
         for copy in tmp_path.glob("*/*.records"):
             copy.unlink()
 
-    with pytest.raises(SourceError, match="packed: it was removed while the audit read it"):
+    with pytest.raises(SourceError, match="packed: the file was removed during the audit"):
         audit([str(packed)], workers=1, progress=removed)

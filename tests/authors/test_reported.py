@@ -46,8 +46,8 @@ def test_a_profiles_window_never_beats_that_of_a_smaller_model(caplog):
     fitted = made.fit_messages(messages(60))
     assert 6_000 < meter.count_messages(fitted.messages) <= 8_192
     assert 7_000 < meter.count(made.fit({"rule": "R", "x": "word " * 40_000}, budget=14_336).text) <= 8_192
-    assert caplog.text.count("window.size of 16,384 is more than the 8,192 tokens of gpt-4, so 8,192 is used") == 1
-    assert "so 8,192 is used" in made.warnings[-1]
+    assert caplog.text.count("window.size of 16,384 is more than the 8,192 tokens of gpt-4, so brim uses 8,192") == 1
+    assert "so brim uses 8,192" in made.warnings[-1]
 
 
 def test_a_session_of_the_profile_keeps_to_the_window_of_its_model():
@@ -71,7 +71,7 @@ def test_a_window_that_the_user_sets_counts_as_it_is_and_is_told(tmp_path, key):
         (tmp_path / "brim.yaml").write_text("profile: session\nmodel: gpt-4o\nwindow: {size: 300000}\n")
         made = brim.load_config(tmp_path, environ={}).resolve()
     assert made.window().budget == 60_000
-    assert "300,000 is more than the 128,000 tokens of gpt-4o, and is used" in made.warnings[-1]
+    assert "300,000 is more than the 128,000 tokens of gpt-4o, but it is used" in made.warnings[-1]
 
 
 def test_a_session_takes_a_model_that_nobody_knows():

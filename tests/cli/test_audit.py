@@ -21,7 +21,7 @@ def test_audit_prints_what_was_recorded_and_what_each_policy_does(brim, log):
     assert ["over", "the", "window", "1"] in lines
     assert next(line for line in lines if line[:1] == ["lean"])[1:5] == ["1", "0", "0", "1"]
     assert "lean: 0 messages dropped, 1 message shortened; tokens by role: tool" in done.out
-    assert "saved: not counting 1 request over the window, which a provider refuses\n" in done.out
+    assert "saved: without 1 request over the window, which the provider rejects\n" in done.out
 
 
 def test_audit_as_json_is_the_report(brim, log):
@@ -73,11 +73,11 @@ def test_audit_says_no_where_a_request_does_not_fit(brim, log):
     [
         ((), "missing argument 'TRACES'"),
         (("nowhere.jsonl",), "nowhere.jsonl: it cannot be read: no such file or directory"),
-        (("log.jsonl", "--policy", "a:b=1"), "policy a: a key"),
+        (("log.jsonl", "--policy", "a:b=1"), "a key of policy a"),
         (("log.jsonl", "--policy", "none"), "or wrap or window"),
         (("log.jsonl", "--window", "0"), "--window"),
         (("log.jsonl", "--model", "gtp-5"), "gpt-5"),
-        (("empty",), "empty: it is empty"),
+        (("empty",), "empty: the file is empty"),
     ],
 )
 def test_audit_refuses_what_it_cannot_take_in_one_line(brim, log, here, arguments, said):

@@ -59,7 +59,7 @@ def test_another_file_may_be_shown_and_no_file_is_fine(brim, project):
     assert row(brim("config", "show", "--config", "other.yaml").out, "model")[1] == "gpt-5"
     told = brim("config", "show")
     assert told.code == 0
-    assert "Preset: balanced. Read: no file, so the defaults." in told.out
+    assert "Preset: balanced. Read: no file (defaults apply)." in told.out
 
 
 def test_a_value_of_a_shipped_profile_is_shown_with_the_name_of_its_file(brim, project):

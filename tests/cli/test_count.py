@@ -68,6 +68,6 @@ def test_a_request_that_is_counted_as_a_text_is_mentioned(brim, here):
     (here / "people.json").write_text(json.dumps({"role": "user", "name": "Ann"}))
     (here / "broken.json").write_text('{"messages": [{"role": "user"')
     assert brim("count", "body.json").err == (
-        "body.json is a request of 2 messages; use --request to count it as its provider does\n"
+        "body.json is a request with 2 messages; to count it as its provider does, use --request\n"
     )
     assert [brim("count", name).err for name in ("people.json", "broken.json")] == ["", ""]

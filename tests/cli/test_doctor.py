@@ -57,7 +57,7 @@ def test_the_receipts_of_a_run_are_looked_at(brim, here):
 
 def test_missing_files_and_receipts_are_refused(brim, here):
     none = brim("doctor", "--receipts", "nowhere")
-    assert (none.code, none.err) == (2, "brim: nowhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")
+    assert (none.code, none.err) == (2, "brim: nowhere: it has no receipts: receipts are in RUN_BASE/FLOW/receipts\n")
     (here / "brim.yaml").write_text("budgts: {}\n")
     assert brim("doctor").code == 2
 

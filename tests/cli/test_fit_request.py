@@ -99,7 +99,7 @@ def test_a_receipt_without_the_messages_cannot_be_replayed(brim):
 
 
 REFUSED = [
-    (('{"sections": []}',), "and this has none of them; sections are described in YAML"),
+    (('{"sections": []}',), "and this one has none of them; sections are described in YAML"),
     (('[{"role": "usr"}]',), "request.json:1: messages[0] role must be one of"),
     (('{"messages": [],\n"messages": []}',), "request.json:2: the key 'messages' is repeated"),
     (("[]", "--recent", "-1"), "--recent must be a whole number of at least 0, not -1"),
@@ -188,4 +188,4 @@ def test_json_lines_are_messages_and_stay_lines_byte_for_byte(brim, here):
     assert json.loads(both.out)["request"] == there.messages
     counted = json.loads(brim("count", "--request", "talk.jsonl", "--model", "gpt-4o", "--json").out)
     assert counted["total"] == library.meter("gpt-4o").count_messages(BODY["messages"])
-    assert "is a request of" in brim("count", "talk.jsonl").err
+    assert "is a request with" in brim("count", "talk.jsonl").err

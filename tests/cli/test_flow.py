@@ -61,9 +61,9 @@ def test_a_run_can_be_reported(brim, here, flow):
     assert "1 calls refused with HTTP 400, 1 steps failed" in brim("flow", "report", "runs").out
     assert json.loads(brim("flow", "report", "runs", "--flow", "build", "--json").out)["refused"] == 1
     none = brim("flow", "report", "elsewhere")
-    assert (none.code, none.err) == (2, "brim: elsewhere: it has no receipts: they are in RUN_BASE/FLOW/receipts\n")
+    assert (none.code, none.err) == (2, "brim: elsewhere: it has no receipts: receipts are in RUN_BASE/FLOW/receipts\n")
     other = brim("flow", "report", "runs", "--flow", "bild")
-    assert (other.code, other.err) == (2, "brim: runs: it has no receipts of that flow: it has those of build\n")
+    assert (other.code, other.err) == (2, "brim: runs: it has no receipts for that flow, only for build\n")
 
 
 def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch):

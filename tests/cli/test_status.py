@@ -126,5 +126,5 @@ def test_calls_that_were_made_again_after_a_cut_are_on_the_page_and_the_line(bri
         talk.add({"role": "tool", "tool_call_id": f"c{at}", "content": " ".join(f"{path}:{n}" for n in range(120))})
         talk.prompt()
     tokens = talk.status().regret["tokens"]
-    assert f"1 call made again after a cut, {tokens:,} tokens (cut 2: 1)" in brim("status").out
-    assert brim("status", "--line").out.strip().endswith(", 1 call made again")
+    assert f"1 call repeated after a cut, {tokens:,} tokens (cut 2: 1)" in brim("status").out
+    assert brim("status", "--line").out.strip().endswith(", 1 call repeated")

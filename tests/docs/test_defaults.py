@@ -84,7 +84,7 @@ def by_priority():
 CLAIMS = {
     "by default there is none, and they are shortened in place": no_summary,
     "none by default": no_summary,
-    "By default nothing is summarised": no_summary,
+    "By default, nothing is summarised": no_summary,
     "none (the default)": no_summary,
     "by default the model's window from the catalogue": own_window,
     "by default that of each deployment's model": own_window,
@@ -92,11 +92,11 @@ CLAIMS = {
         own_window() and not brim.meter("gemini-2.5-pro").exact
     ),
     "by default a request continues the conversation whose messages it begins with": recognised,
-    "by default conversations are recognised by their items": recognised,
+    "by default, conversations are recognised by their items": recognised,
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
     ),
-    "`tool_limit`, by default no limit": lambda: (
+    "`tool_limit`; by default, there is no limit": lambda: (
         OPTIONS["tool_limit"].default is None and setting("session.tool_limit") is None
     ),
     '| `"cap"` (default) |': lambda: OPTIONS["compact_at"].default == "cap",
@@ -105,7 +105,7 @@ CLAIMS = {
     ),
     "a cut leaves (default 0.8)": lambda: brim.Stable().low == 0.8,
     "is cut (default 1.0)": lambda: brim.Stable().high == 1.0,
-    "By default, as much as fits": lambda: fitted_by(select="recency"),
+    "By default, as many as fit": lambda: fitted_by(select="recency"),
     '`select="recency"`, the default': lambda: fitted_by(select="recency"),
     "By default a receipt contains no text": lambda: (
         "of the log" not in brim.fit_messages(history(9), 300, model="gpt-5").receipt.to_json()
@@ -137,8 +137,8 @@ CLAIMS = {
 
 OTHER = (
     "`gateway.policy` is the default. Rules override it",
-    "the budgets that it does not set have their defaults",
-    "Without a file the settings are the defaults",
+    "budgets that it does not set have their defaults",
+    "Without a file, the defaults apply",
     "| `defaults` | the table of settings |",
     "`defaults:` and `budget_overrides:`",
     "a source of settings: defaults, user, project",

@@ -63,7 +63,10 @@ def test_a_marker_late_in_a_long_flow_is_expected_and_to_be_reviewed(project):
     assert "total budget is hit early" not in told
     note = told["truncation notes to review"]
     assert note.level == "advice"
-    assert "1 of 1 packs carry [CONTEXT_TRUNCATED], up to 10 steps left out; late in a long flow" in note.seen
+    assert (
+        "1 of 1 packs contain [CONTEXT_TRUNCATED]; up to 10 steps were left out, as expected late in a long flow"
+        in note.seen
+    )
 
 
 @pytest.mark.requirement("S2.36")
@@ -78,7 +81,7 @@ def test_one_large_step_is_named(project):
     run = receipt(6, 4, size=1_000)
     run["steps"][2]["chars"] = 300_000
     told = found(project(BUILD), run)["one large step"]
-    assert told.seen == "step 2 wrote 300,000 chars, all 5 others together 5,000"
+    assert told.seen == "step 2 wrote 300,000 chars, and the 5 others together 5,000"
     assert told.commands == ()
 
 
@@ -92,7 +95,7 @@ def test_one_large_step_is_named(project):
 )
 def test_outputs_that_are_cut_ask_for_a_greater_cap_of_their_own(project, cut, check, command):
     told = found(project(BUILD), receipt(4, cut=[cut], size=90_000))
-    assert "1 times in 1 packs, the largest output 90,000 chars" in told[check].seen
+    assert "1 times in 1 packs; the largest output has 90,000 chars" in told[check].seen
     assert told[check].commands == (f"brim config set {command} --flow build",)
     assert not {"the newest step cut", "older steps cut"} - {check} & told.keys()
 

@@ -351,9 +351,9 @@ def test_a_request_without_messages_has_the_format_of_its_model(model, key):
 
 
 def test_a_floor_above_its_ceiling_is_refused():
-    with pytest.raises(brim.InvalidValue, match="floor must be at most the ceiling of 5"):
+    with pytest.raises(brim.InvalidValue, match="floor must be at most 5, its ceiling"):
         brim.Section("a", "text", floor=10, ceiling=5)
-    with pytest.raises(brim.InvalidValue, match="history_floor must be at most the ceiling of 10%"):
+    with pytest.raises(brim.InvalidValue, match="history_floor must be at most 10%, its ceiling"):
         brim.fit_request(messages=chat(turns=2), history_floor="20%", history_ceiling="10%", budget=500)
     brim.fit_request(messages=chat(turns=2), tools=TOOLS, tools_ceiling="10%", keep_tools="relevant", budget=500)
 

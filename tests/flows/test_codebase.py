@@ -95,7 +95,7 @@ def test_the_walk_is_bounded(root, monkeypatch):
     assert "more than 3 names" in read_codebase(str(root)).skipped.values()
     monkeypatch.undo()
     monkeypatch.setattr("brim.flows.codebase._MOST_TOTAL", 100)
-    assert "more than 100 bytes in all" in read_codebase(str(root)).skipped.values()
+    assert "more than 100 bytes in total" in read_codebase(str(root)).skipped.values()
 
 
 def test_a_codebase_that_did_not_change_is_the_last_one_with_its_index(root):

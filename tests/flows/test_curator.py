@@ -94,11 +94,11 @@ def test_teaching_notes_are_never_cut_and_refused_with_numbers_where_they_alone_
     assert len(pack.section("history")) <= 10_000 < len(pack.text), "the budget is that of the history"
     narrow = Curator(config(tmp_path, budgets(10_000, more="model: gpt-4o\nwindow: {size: 1500}\n")))
     with pytest.raises(
-        DoesNotFit, match=r"the teaching notes take 2,5\d\d tokens and the pack may have 1,500"
+        DoesNotFit, match=r"the teaching notes take 2,5\d\d tokens and the pack may take 1,500"
     ) as refused:
         narrow.prepare({**STEP, "teaching_notes": {"constraints": ["c " * 2_500]}}, [])
     assert refused.value.available == 1_500
-    assert "use a model with a bigger window by 1," in str(refused.value)
+    assert "use a model with a bigger window, or shorten them by 1," in str(refused.value)
 
 
 def test_the_room_for_the_note_is_that_of_the_widest(tmp_path):
@@ -219,7 +219,7 @@ def test_a_window_in_tokens_holds_beside_the_budget_in_characters(tmp_path):
     assert count > 3_500
     assert pack.text.startswith(TEACHING)
     small = Curator(config(tmp_path, "model: gpt-4o\nwindow: {size: 1000}\n"))
-    with pytest.raises(DoesNotFit, match=r"take \d,\d\d\d tokens and the pack may have 1,000: .* bigger window"):
+    with pytest.raises(DoesNotFit, match=r"take \d,\d\d\d tokens and the pack may take 1,000\. .* bigger window"):
         small.prepare({"id": "x", "task": "語言模型" * 500}, chinese)
 
 

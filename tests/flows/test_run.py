@@ -116,7 +116,7 @@ def test_notes_that_do_not_fit_fail_the_step_with_the_numbers(tmp_path):
     path.write_text(text)
     config, name = flow_of(str(path))
     outcome = run_flow(config, name, Scripted([]), run_base=tmp_path / "runs")
-    assert re.search(r"the teaching notes take \d,\d{3} tokens and the pack may have 1,500", outcome.reason)
+    assert re.search(r"the teaching notes take \d,\d{3} tokens and the pack may take 1,500", outcome.reason)
     assert read_step_receipt(outcome.steps[0].path)["status"] == "failed"
 
 
@@ -155,7 +155,7 @@ def test_two_steps_never_share_a_receipt_and_that_is_seen_before_any_runs(tmp_pa
     path.write_text("flow: build\nsteps:\n  - {id: a-b, agent: c}\n  - {id: a, agent: b-c}\n")
     config, name = flow_of(str(path))
     model = Scripted(["x", "y"])
-    with pytest.raises(InvalidValue, match="whose receipt has the same name"):
+    with pytest.raises(InvalidValue, match="both receipts would have the same file name"):
         run_flow(config, name, model, run_base=tmp_path / "runs")
     assert model.asked == []
 
@@ -224,11 +224,11 @@ def test_a_flow_is_found_in_a_project_in_its_file_or_alone(tmp_path):
     several = tmp_path / "all.yaml"
     several.write_text("flows: {a: {steps: [{id: x}]}, b: {steps: [{id: x}]}}\n")
     assert flow_of(str(several), "b")[1] == "b"
-    with pytest.raises(InvalidValue, match="one of a, b, build: name it"):
+    with pytest.raises(InvalidValue, match="used together with the name of one of its flows: a, b, build"):
         flow_of(str(several))
     with pytest.raises(UnknownName, match="biuld"):
         flow_of(str(tmp_path), "biuld")
-    with pytest.raises(SourceError, match="the flow in it is 'other', not 'build'"):
+    with pytest.raises(SourceError, match="this file contains the flow 'other', not 'build'"):
         flow_of(str(alone), "build")
     with pytest.raises(SourceError):
         flow_of(str(tmp_path / "missing.yaml"))

@@ -47,7 +47,7 @@ def test_a_key_twice_is_refused_and_named_where_a_limit_is_kept(gateway, upstrea
     for name, body in TWICE.items():
         status, _, answer = post(url, body)
         message = json.loads(answer)["error"]["message"]
-        assert (status, "is repeated; servers read" in message) == (400, True), (name, message)
+        assert (status, "is repeated; servers disagree" in message) == (400, True), (name, message)
         assert name not in ("messages", "model", "content") or f"the key '{name}' is repeated" in message
     assert upstream.bodies == []
 

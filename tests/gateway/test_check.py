@@ -74,10 +74,15 @@ def found(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("answer", "code", "reason", "says"),
     [
-        ((200, b'{"data": [{"id": "a", "max_model_len": 9}, {"id": "b"}]}'), 0, "ok", "2 models, 1 of them with"),
+        (
+            (200, b'{"data": [{"id": "a", "max_model_len": 9}, {"id": "b"}]}'),
+            0,
+            "ok",
+            "2 models, 1 with a known window",
+        ),
         ((404, b"no"), 0, "no_list", "has no list of models (404 at /v1/models); if the URL is right"),
-        ((200, b"<html>"), 0, "no_list", "something else at /v1/models"),
-        ((401, b"{}"), 0, "no_key", "it answers 401 without a key; the key of each client is passed on"),
+        ((200, b"<html>"), 0, "no_list", "an unexpected answer at /v1/models"),
+        ((401, b"{}"), 0, "no_key", "it answers 401 without a key; each client's own key is passed on"),
         ((500, b"{}"), 1, "status", "it answers 500"),
         ((302, b"{}"), 1, "upstream", "a redirect, which the gateway does not follow"),
     ],
@@ -156,7 +161,7 @@ def test_the_proxy_of_the_environment_is_named_without_its_password(server, tmp_
     monkeypatch.setenv("HTTP_PROXY", f"http://user:secret@127.0.0.1:{port}")
     code = main(["gateway", "--check", "--json", "--upstream", "http://model.invalid/v1"])
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["checks"]}
-    through = f"http://model.invalid/v1 is called through the proxy http://127.0.0.1:{port};"
+    through = f"http://model.invalid/v1 is reached through the proxy http://127.0.0.1:{port};"
     assert rows["proxy"]["text"].startswith(through)
     assert "secret" not in json.dumps(rows)
     found = rows["upstream http://model.invalid/v1"]["reason"]

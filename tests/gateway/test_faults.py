@@ -86,7 +86,7 @@ def test_after_a_fault_of_ours_nothing_altered_is_sent(both, upstream, monkeypat
             passed = size == "short" and name not in PROOF
             assert (status, headers.get("x-brim-passthrough")) == ((200, "fault") if passed else (503, None))
             assert bool(upstream.bodies) == passed
-            told = "could not be counted" if name in PROOF else "its body may take "
+            told = "could not be counted" if name in PROOF else "it may have "
             assert passed or told in json.loads(answer)["error"]["message"]
         upstream.bodies.clear()
         status, headers, answer = post(refusing, body, x_brim_budget="900")
@@ -107,7 +107,7 @@ def test_what_brim_cannot_read_is_passed_on_only_if_it_fits_for_certain(gateway,
     most, fits = app.state.conversations.meters.meter(LearningScope("gpt-4o")).upper(body.decode()), upstream.window
     status, _, answer = post(url, body)
     assert (status, len(upstream.bodies)) == (400, 1)
-    assert f"its body may take {most:,} tokens, and {fits:,} fit" in json.loads(answer)["error"]["message"]
+    assert f"it may have {most:,} tokens, and only {fits:,} fit" in json.loads(answer)["error"]["message"]
     assert metric(app, "brim_faults_total", kind="unreadable", became="refuse") == 1
     assert post(url, asked([said], max_tokens=700))[0] == 400
     for kind in ("image", "input_image", "image_url", "document", "input_file"):

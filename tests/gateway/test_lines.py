@@ -74,8 +74,8 @@ EVENTS = {
     "not retried": (
         "overflow",
         {**OVERFLOW, "stated_tokens": 50_000, "limit_tokens": None, "retried": False},
-        "overflow TEAM talk gpt-5: upstream rejected 48,213 tokens, which it counts as 50,000; the client got the"
-        " rejection",
+        "overflow TEAM talk gpt-5: upstream rejected 48,213 tokens, which it counts as 50,000; the error was"
+        " passed to the client",
     ),
     "too long": (
         "refused",
@@ -96,7 +96,7 @@ EVENTS = {
     "no key": (
         "refused",
         {"status": 401, "reason": "key"},
-        "refused  TEAM talk gpt-5: it has no valid key of this gateway (status 401)",
+        "refused  TEAM talk gpt-5: its key is missing or invalid (status 401)",
     ),
     "another method": (
         "refused",
@@ -106,7 +106,7 @@ EVENTS = {
     "another compression": (
         "refused",
         {"status": 415, "reason": "encoding"},
-        "refused  TEAM talk gpt-5: its body is compressed in an unknown way (status 415)",
+        "refused  TEAM talk gpt-5: its content encoding is not supported (status 415)",
     ),
     "learned": (
         "window_learned",
@@ -116,7 +116,7 @@ EVENTS = {
     "fault": (
         "fault",
         {"reason": "fault", "became": "pass", "error": "KeyError"},
-        "fault    TEAM talk gpt-5: KeyError in brim; the request was passed on unchanged",
+        "fault    TEAM talk gpt-5: internal error KeyError; the request was passed on unchanged",
     ),
     "unreadable": (
         "fault",
@@ -136,10 +136,10 @@ def test_an_event_is_one_short_line(case):
 def test_of_a_long_name_the_agent_and_the_end_are_printed_and_without_a_name_the_route():
     fields = {"route": "chat", "status": 401, "reason": "key"}
     long = Event(name="refused", at=0.0, session="user_" * 30 + "0123456789ab", fields=fields)
-    assert " ...0123456789ab: it has" in line_of(long)
+    assert " ...0123456789ab: its key" in line_of(long)
     agent = Event(name="refused", at=0.0, session="0123456789ab.claude-code.3c1171d9-9b05-4dc3529bb618", fields=fields)
-    assert " claude-code...4dc3529bb618: it has" in line_of(agent)
-    assert " chat: it has" in line_of(Event(name="refused", at=0.0, fields=fields))
+    assert " claude-code...4dc3529bb618: its key" in line_of(agent)
+    assert " chat: its key" in line_of(Event(name="refused", at=0.0, fields=fields))
 
 
 def use(url):
@@ -175,8 +175,8 @@ def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(gateway, upstrea
     )
     assert re.fullmatch(r"[\d:]{8} refused  gw-model: it is not a valid request \(status 400\)", refused)
     assert re.fullmatch(
-        r"brim gateway: 4 requests of 2 conversations, 2 sent cut \(2 cuts, [\d,]+ tokens saved\), 1 refused,"
-        r" 1 refused by upstream as too long \(1 sent again\), 1 window learned",
+        r"brim gateway: 4 requests of 2 conversations, 2 shortened \(2 cuts, [\d,]+ tokens saved\), 1 refused,"
+        r" 1 rejected by upstream as too long \(1 sent again\), 1 window learned",
         summary,
     )
     learned, retried, cut, refused, summary = map(json.loads, objects.getvalue().splitlines())
@@ -237,8 +237,8 @@ def test_a_closed_pipe_ends_the_lines_and_nothing_else():
 
 def test_the_summary_names_errors_only_if_there_were_any():
     assert summary_of(SUMS) == (
-        "1 request of 1 conversation, 1 sent cut (1 cut, 1,234 tokens saved), 1 refused, 1 refused by upstream as too"
-        " long (1 sent again), 0 windows learned, 1 error of brim"
+        "1 request of 1 conversation, 1 shortened (1 cut, 1,234 tokens saved), 1 refused, 1 rejected by upstream as too"
+        " long (1 sent again), 0 windows learned, 1 internal error"
     )
     assert "error" not in summary_of({**SUMS, "faults": 0})
-    assert summary_of({**SUMS, "faults": 0, "upstream_errors": 2}).endswith(", 2 errors of upstream")
+    assert summary_of({**SUMS, "faults": 0, "upstream_errors": 2}).endswith(", 2 errors from upstream")

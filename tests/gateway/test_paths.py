@@ -172,9 +172,9 @@ def test_the_check_tells_which_paths_may_be_reached_and_asks_each_upstream_with_
             assert main(["gateway", "--check", "--json"]) == 0
             told += [row["text"] for row in json.loads(capsys.readouterr().out)["checks"] if row["name"] == "paths"]
     assert told == [
-        "15 safe paths may be reached besides those that are fitted; gateway.paths lists others",
-        "/v1/files may be reached besides those that are fitted",
-        "all are passed on, with the key of each client",
+        "15 safe paths are allowed in addition to those that are fitted; gateway.paths can list others",
+        "/v1/files allowed in addition to those that are fitted",
+        "all requests are passed on, with the client's own key",
     ]
     assert THERE not in str(one.received)
     assert HERE not in str(two.received)

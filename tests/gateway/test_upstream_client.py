@@ -173,7 +173,7 @@ def test_link_local_multicast_and_unspecified_addresses_are_never_used(run, monk
     async def ask():
         async with serving([whole()]) as (up, server):
             server.url = f"http://model:{server.port}"
-            with pytest.raises(HttpProblem, match="all of its addresses are local to a link"):
+            with pytest.raises(HttpProblem, match="all of its addresses are link-local"):
                 await sent(up, server)
             return server.connections
 

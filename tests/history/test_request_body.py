@@ -171,7 +171,7 @@ def test_the_window_of_the_model_is_the_budget_less_the_answer(read, key):
 
 
 def test_without_a_model_a_budget_has_to_be_given(read):
-    assert "the budget is missing: give one, or name a model" in _told(read, {"messages": [user()]})
+    assert "the budget is missing: set one, or name a model" in _told(read, {"messages": [user()]})
     assert "the budget is missing" in _told(read, CHAT, meter="chars")
 
 
@@ -291,14 +291,17 @@ REFUSED = {
     "an open text": ('["', "1: not JSON: unterminated string"),
     "broken inside": ('{"messages": [\n{"role": "user",\n "content": }]}', "3: not JSON: expecting value"),
     "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character"),
-    "neither": ('{"model": "gpt-5"}', "1: a request has either messages, input or contents, and this has none of them"),
+    "neither": (
+        '{"model": "gpt-5"}',
+        "1: a request must have one of messages, input or contents, and this one has none of them",
+    ),
     "sections": (
         '{"sections": []}',
-        "1: a request has either messages, input or contents, and this has none of them; sections are",
+        "1: a request must have one of messages, input or contents, and this one has none of them; sections are",
     ),
     "both": (
         '{"messages": [],\n"input": []}',
-        "2: a request has either messages, input or contents, and this has messages and input",
+        "2: a request must have one of messages, input or contents, and this one has messages and input",
     ),
     "no list": ('{"messages": "hello"}', "1: messages must be a list of messages, not 'hello'"),
     "no list of items": ('{"input": 5}', "1: input must be a list of messages, not 5"),

@@ -78,7 +78,7 @@ def test_an_interrupt_is_not_taken_for_a_failure():
 @pytest.mark.parametrize("source", [lambda _: 0, Counter(lambda _: 0)], ids=["function", "object"])
 def test_a_meter_that_counts_nothing_is_refused(source):
     """With it, everything fits."""
-    with pytest.raises(InvalidValue, match="meter must be one that counts text"):
+    with pytest.raises(InvalidValue, match="meter must be a meter that counts text"):
         brim.meter(source)
     with pytest.raises(InvalidValue, match="counts text"):
         brim.fit([brim.Section("a", "x" * 1_000)], 10, meter=source)

@@ -145,7 +145,7 @@ def test_a_vocabulary_that_counts_nothing_is_refused(tmp_path):
     """With it, everything fits."""
     empty = Tokenizer(models.BPE())
     empty.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(InvalidValue, match="one that counts text"):
+    with pytest.raises(InvalidValue, match="a meter that counts text"):
         brim.meter(str(tmp_path / "tokenizer.json"))
 
 

@@ -29,7 +29,7 @@ def test_an_unknown_section_is_given_what_the_reserve_has():
 @pytest.mark.parametrize("memory", [0.50, 0.2, 0.2511])
 def test_shares_that_are_not_one_in_all_are_refused(memory):
     """The document's own test allocated 10,238 of 8,192."""
-    with pytest.raises(brim.InvalidValue, match=r"100% in all \(prompt 40%, memory "):
+    with pytest.raises(brim.InvalidValue, match=r"100% in total \(prompt 40%, memory "):
         Shares(8192, {**SHARES, "memory": memory})
 
 

@@ -386,7 +386,7 @@ def test_an_agent_cannot_write_a_budget_that_it_cannot_correct(tmp_path, budget)
     prompt = found.fit({"working_memory": page, **told})
     first = prompt.texts["working_memory"].splitlines()[0]
     assert first == (
-        "[context_budget: a budget in this section leaves no room for the section itself or for required ones; the"
+        "[context_budget: a budget in this section leaves no room for this section or the required ones; the"
         " budget of the settings is used instead]"
     )
     assert prompt.texts["working_memory"].endswith(page)
@@ -398,7 +398,7 @@ def test_the_last_good_budget_on_the_page_counts(tmp_path):
     blocks = "".join(f"```yaml\ncontext_budget: {{total_tokens: {total}}}\n```\n" for total in (3_000, 2_000, 5))
     prompt = settings(tmp_path).fit({"working_memory": blocks, **contents(system_prompt=40)})
     assert prompt.receipt.budget == 2_000
-    assert "the one before it is used instead" in prompt.texts["working_memory"]
+    assert "the previous one is used instead" in prompt.texts["working_memory"]
 
 
 DOCUMENT = """\
@@ -471,7 +471,7 @@ def test_an_unknown_model_is_counted_with_another_meter_and_a_warning_and_refuse
     assert 80 <= receipt.used <= 160
     assert not receipt.exact
     assert (
-        "the model 'somebody/new-model' is not in the catalogue, and is counted with the meter 'other'" in caplog.text
+        "the model 'somebody/new-model' is not in the catalogue, so brim counts with the meter 'other'" in caplog.text
     )
     named = settings(tmp_path, text + "unknown_model: chars/4\n").fit({"system_prompt": "x" * 20}).receipt
     assert (named.used, named.meter) == (5, "chars/4")

@@ -342,8 +342,8 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
     assert (error.needed, error.available, error.short) == (132, 100, 32)
     assert error.parts == {"system": 80, "rules": 50, "separators": 2}
     assert str(error) == (
-        "the prompt does not fit: its required parts need 132 chars and the budget is 100, 32 too few (system 80, rules 50, "
-        "separators 2). Raise the budget to 132, or let 'rules' be cut: give it a floor of 18 or less."
+        "the prompt does not fit: its required parts need 132 chars and the budget is 100, which is 32 too few"
+        " (system 80, rules 50, separators 2). Raise the budget to 132, or let 'rules' be cut: give it a floor of 18 or less."
     )
     assert fit(*sections, budget=132).receipt.used == 132
     relaxed = [sections[0], Section("rules", "r" * 50, required=True, floor=18, marker="")]
@@ -360,7 +360,7 @@ def test_the_refusal_names_each_part_and_the_smallest_change_that_helps():
         ),
         pytest.param(
             Section("a", ["x" * 80, "y" * 90], required=True, floor=10, marker="m" * 59),
-            "its required parts need 62 chars and the budget is 60, 2 too few (a 60). Raise the budget to 62, or",
+            "its required parts need 62 chars and the budget is 60, which is 2 too few (a 60). Raise the budget to 62, or",
             id="entries beside whose marker nothing fits",
         ),
     ],

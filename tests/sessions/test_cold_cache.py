@@ -38,7 +38,7 @@ def test_the_cut_is_made_anew_once_the_cache_has_expired(gap, anew):
     assert (session.status().compactions == cuts + 1) is anew
     assert (after.messages == before.messages) is not anew
     told = after.receipt.history.get("anew", "")
-    assert told == (f"the cache had expired: the last prompt was {gap} seconds ago and is cached for 300" * anew)
+    assert told == (f"the cache had expired: the last prompt was {gap} seconds ago, the lifetime is 300" * anew)
     assert told in after.receipt.headline
     assert told in str(after.receipt)
     clock.now += 1

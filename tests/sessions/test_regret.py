@@ -47,7 +47,7 @@ def test_a_file_that_is_read_again_is_charged_to_the_cut_that_took_it(log):
     assert tokens > 400
     told = last.receipt.to_dict()["history"]["regret"]
     assert told == {"calls": 1, "tokens": tokens, "cuts": {"2": {"calls": 1, "tokens": tokens}}}
-    assert "1 call made again after a cut" in last.receipt.headline
+    assert "1 call repeated after a cut" in last.receipt.headline
     shown = overview(store)
     assert (shown.current.status["regret"] if log else shown.gateway[0].regret) == told
     engine.close()

@@ -131,7 +131,7 @@ def test_no_part_is_more_than_the_whole(project):
 )
 def test_a_budget_of_about_the_window_is_warned_of(project, window, total, told):
     found = project(f"window: {{size: {window}}}\nbudgets: {{context_budget_chars: {total}}}\n").resolve()
-    assert any("little is left for instructions and the answer" in warning for warning in found.warnings) is told
+    assert any("That leaves little for instructions and the answer" in warning for warning in found.warnings) is told
 
 
 @examples(60)

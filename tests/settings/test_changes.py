@@ -92,8 +92,8 @@ def test_without_a_file_one_is_made(project):
         (brim.BrimError, "--step needs --flow", {"key": "model", "text": "x", "step": "0"}),
         (brim.UnknownName, "nearest known are build", {"key": "model", "text": "x", "flow": "biuld"}),
         (brim.UnknownName, "no step", {"key": "model", "text": "x", "flow": "build", "step": "9"}),
-        (brim.SourceError, "comes with brim", {"key": "model", "text": "x", "profile": "forge"}),
-        (brim.InvalidValue, "the file of 'build'", {"key": "model", "text": "x", "flow": "build", "file": "other"}),
+        (brim.SourceError, "is part of brim", {"key": "model", "text": "x", "profile": "forge"}),
+        (brim.InvalidValue, "which defines 'build'", {"key": "model", "text": "x", "flow": "build", "file": "other"}),
     ],
 )
 def test_what_cannot_be_is_refused_and_the_file_stays(project, error, told, arguments):
@@ -148,7 +148,7 @@ def test_a_setting_is_removed_where_it_stands_and_the_value_below_holds_again(pr
     assert path.read_text() == TEXT
     config = brim.load_config(path, environ={})
     assert config.resolve(flow="build", step="0")["context_budget_chars"].origin == "project"
-    with pytest.raises(brim.SourceError, match="nothing to remove"):
+    with pytest.raises(brim.SourceError, match="is not set here, so it cannot be removed"):
         plan(config, {"context_budget_chars": None}, flow="build", step="0")
 
 
@@ -194,7 +194,7 @@ def test_a_setting_in_an_authors_words_is_changed_where_it_stands(project, key, 
 
 
 def test_a_value_that_the_words_cannot_say_is_refused(project):
-    with pytest.raises(brim.SourceError, match=r"truncation_strategy must be one of .*, and cannot be 'shape'"):
+    with pytest.raises(brim.SourceError, match=r"truncation_strategy must be one of .*, not 'shape'"):
         plan(project(WORDS), {"sections.plan.keep": "shape"})
-    with pytest.raises(brim.SourceError, match=r"total_tokens must be .*, and cannot be None"):
+    with pytest.raises(brim.SourceError, match=r"total_tokens must be .*, not None"):
         plan(project(WORDS), {"prompt.total": "null"})

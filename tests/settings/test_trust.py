@@ -210,7 +210,7 @@ def test_a_variable_trusts_a_folder_with_all_that_is_in_it(clone, monkeypatch):
 def test_a_file_that_others_may_write_is_not_read(clone, mode):
     (clone / "brim.yaml").write_text("model: gpt-5\n")
     (clone / "brim.yaml").chmod(mode)
-    with pytest.raises(SourceError, match=r"others may write it.*brim config trust"):
+    with pytest.raises(SourceError, match=r"other users can write it.*brim config trust"):
         brim.load_config()
     trust.trust(str(clone), os.environ)
     assert brim.load_config().resolve().value("model") == "gpt-5"

@@ -121,9 +121,9 @@ def test_odd_files_are_edited_too(before, keys, value, after):
 @pytest.mark.parametrize(
     ("before", "keys", "told"),
     [
-        ("a: &x {b: 1}\nc: *x\n", ("c", "b"), "it is an alias; edit the anchor"),
-        ("a: &x 1\nc: *x\n", ("c",), "it is an alias; edit the anchor"),
-        ("a: &x {b: 1}\nc: *x\n", ("a", "b"), "without changing more"),
+        ("a: &x {b: 1}\nc: *x\n", ("c", "b"), "the value is an alias; edit its anchor"),
+        ("a: &x 1\nc: *x\n", ("c",), "the value is an alias; edit its anchor"),
+        ("a: &x {b: 1}\nc: *x\n", ("a", "b"), "without changing other values"),
         ("a: 5\n", ("a", "b"), "a must be a mapping"),
         ("- a\n", ("a",), "must be a mapping"),
         ("a: 1\na: 2\n", ("a",), "is repeated"),

@@ -68,7 +68,7 @@ def store(url):
 def test_a_child_of_a_process_whose_thread_writes_is_told_to_open_the_store_again(store):
     with writing(store):
         told = child(lambda: store.append("child", [("note", {})]))
-    assert "it was opened by the parent of this process: open it again in the child" in told
+    assert "the parent process opened it: open it again in the child" in told
     assert len(store.entries("parent")) == 1
 
 
@@ -130,7 +130,7 @@ def test_a_child_neither_writes_nor_ends_the_transaction_in_which_it_was_forked(
 
     with store.transaction():
         store.append("parent", [("note", {})])
-        assert child(act) == "it was opened by the parent of this process: open it again in the child"
+        assert child(act) == "the parent process opened it: open it again in the child"
         store.append("parent", [("note", {})])
     process = 0
     try:
@@ -150,5 +150,5 @@ def test_a_fork_waits_for_no_transaction_of_its_own_thread_and_not_for_ever(stor
     began = time.monotonic()
     with writing(store):
         told = child(store.sessions)
-    assert "opened by the parent" in told
+    assert "the parent process opened it" in told
     assert time.monotonic() - began < 5

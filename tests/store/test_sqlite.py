@@ -138,7 +138,7 @@ def test_a_transaction_that_the_database_gave_up_does_not_go_on(url):
                 store._rows("ROLLBACK")  # What SQLite does by itself after some errors.
                 store.append("a", [("note", {})])
 
-        with pytest.raises(StoreError, match="has ended the transaction: begin it again"):
+        with pytest.raises(StoreError, match="ended the transaction: start it again"):
             write()
         assert store.entries("a") == []
 
@@ -225,7 +225,7 @@ def test_a_file_that_is_removed_or_replaced_takes_nothing_more_and_the_error_say
             each.unlink()
         if how == "replaced":
             (tmp_path / "other.db").rename(path)
-        with pytest.raises(StoreError, match="its file was removed or replaced while it was open"):
+        with pytest.raises(StoreError, match="the file was removed or replaced while the store was open"):
             store.save("note", "b", {"text": "second"}, version=0)
     with open_store(url) as store:
         store.save("note", "b", {"text": "third"}, version=0)

@@ -98,7 +98,7 @@ def test_what_a_program_left_out_of_a_request_is_shown_in_its_place(workspace, t
     rows = prompt.prompt(workspace, session, "2")["rows"]
     assert [row["text"] for row in rows if row["text"]] == [each["content"] for each in start + turns]
     assert [row["sent"] for row in rows][:12] == [True] * 9 + [False] * 2 + [True]
-    assert all("without it" in row["why"] for row in rows if not row["sent"])
+    assert all("did not include it" in row["why"] for row in rows if not row["sent"])
     found = prompt_diff.prompt_diff(workspace, session, "2", "1")
     assert found["counts"] == {"added": 0, "removed": 2, "changed": 0}
     call = {each["step"]: each for each in cache.cache(workspace, session)["calls"]}[2]

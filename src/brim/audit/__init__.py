@@ -1,4 +1,4 @@
-"""Recorded traffic replayed under policies: overflows avoided, tokens and costs saved, and what would be dropped."""
+"""Replays recorded traffic under policies, and reports avoided overflows, savings, and what would be dropped."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from brim.files.text_files import expand
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
-"""Called with the name of the step, the bytes that are done, and the bytes in total."""
+"""Called with the name of the step, the bytes processed so far, and the total bytes."""
 
 
 def audit(
@@ -46,7 +46,7 @@ def audit(
         policies: the policies to replay under; without any, each model's own window.
         model: the model of all requests; without it, the one that each request names.
         window: the tokens of every model's window; without it, those of the catalogue.
-        limit: the most conversations to replay; the choice depends only on the conversations themselves.
+        limit: the maximum number of conversations to replay; the same recordings always give the same sample.
         workers: the number of processes; without it, one per core.
         progress: a function that is called with the progress.
 
@@ -79,7 +79,7 @@ def processes(workers: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable
     """Yield a `map` that runs in several processes of this machine, or in this process for one worker.
 
     Raises:
-        SourceError: a process was ended from outside.
+        SourceError: a worker process was killed.
     """
     if workers == 1:
         yield map
@@ -88,7 +88,7 @@ def processes(workers: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable
     try:
         yield pool.map
     except BrokenProcessPool as error:
-        problem = "one of its processes was ended from outside, perhaps for lack of memory: try --workers 1"
+        problem = "a worker process was killed, perhaps because memory ran out: try --workers 1"
         raise SourceError("audit", problem) from error
     finally:
         pool.shutdown(cancel_futures=True)
@@ -97,7 +97,7 @@ def processes(workers: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable
 def _replayed(
     recordings: tuple[Recording, ...], plan: ReplayPlan, conversations: list[list[RecordSpan]]
 ) -> tuple[int, AuditTotals]:
-    """Return the bytes of some conversations, and their totals."""
+    """Replay some conversations; return how many bytes they have, and their totals."""
     reader, totals = RecordReader(recordings), AuditTotals()
     for spans in sorted(conversations, key=lambda spans: (spans[0].file, spans[0].offset)):
         threads = ConversationThreads(
@@ -111,11 +111,11 @@ def _opened(paths: Sequence[str], folder: str) -> tuple[Recording, ...]:
     """Return the files, unpacked where necessary.
 
     Raises:
-        SourceError: a file that was named cannot be read, or there is none.
+        SourceError: a file passed by name cannot be read, or there are no files.
     """
     recordings = tuple(opened(file, folder) for file in expand(paths))
     if not recordings:
-        raise SourceError(", ".join(paths), "no file is in it")
+        raise SourceError(", ".join(paths), "there are no files in it")
     for recording in recordings:
         if recording.problem and recording.named:
             raise SourceError(recording.name, recording.problem)
@@ -158,14 +158,14 @@ def _nothing(recording: Recording, found: Scanned, locate: Callable[[Place], tup
     if recording.problem:
         return SourceError(recording.name, recording.problem)
     if not found.named:
-        return SourceError(recording.name, "it is empty: there is nothing to replay")
+        return SourceError(recording.name, "the file is empty")
     place, problem = found.named[0]
-    message = f"no record in it can be read; of the first: {problem}"
+    message = f"none of its records can be read; the first: {problem}"
     return SourceError(recording.name, message, line=locate(place)[1])
 
 
 def _located(recordings: Sequence[Recording], lines: dict[Place, int], place: Place) -> tuple[str, int]:
-    """Return the file and the line of a place, counted from the nearest one before it in `lines`, which grows."""
+    """Return the file and the line of a place; `lines` caches the lines of known places."""
     recording = recordings[place.file]
     before = max((each for each in lines if each.file == place.file and each <= place), default=Place(place.file, 0))
     lines[place] = lines.get(before, 1) + lines_in(recording, before.offset, place.offset)

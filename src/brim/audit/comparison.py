@@ -18,7 +18,7 @@ from brim.history.history import History
 REPORTED = "reported"
 """The scope of numbers about requests whose size the provider reported."""
 BINS = 21
-"""Bins of request sizes: twenty tenths of the window, each with its upper end, and one for all larger requests."""
+"""Bins of request sizes: one for each tenth of the window up to twice the window, and one for larger requests."""
 _UNBOUND = 10**12
 """A budget larger than any request."""
 
@@ -76,7 +76,7 @@ class Comparison:
             self._totals.rank(ConversationTotals(*order, self._requests, self._label))
 
     def _take(self, step: TraceStep) -> RecordedConversation:
-        """Return the conversation with a request added: a new one if the request changes the past."""
+        """Return the conversation with a request added, or a new one if the request changes earlier messages."""
         facts, before = facts_of(self._plan.model or step.request.model, self._plan.window), self._recorded
         if before is not None and before.follows(facts, step.request.format, step.kept):
             before.take(step, None)
@@ -88,7 +88,7 @@ class Comparison:
         return recorded
 
     def _count(self, recorded: RecordedConversation, request: RecordedRequest) -> None:
-        """Count a request as it was recorded."""
+        """Add a recorded request to the totals."""
         totals, facts, units = self._totals, recorded.facts, recorded.units
         over, faults, label = recorded.over, recorded.faults, facts.model.id
         cached = self._size(RECORDED, recorded, units, recorded.shared)
@@ -112,7 +112,7 @@ class Comparison:
         self._longest, self._label = max(self._longest, units), label
 
     def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt) -> None:
-        """Count the prompt of a policy. A request that the provider refused as recorded saves nothing."""
+        """Add the prompt of a policy to the totals. If the provider rejected the recorded request, nothing is saved."""
         totals, facts, room = self._totals, recorded.facts, recorded.room
         over, illegal = recorded.over, bool(recorded.faults)
         cached = self._size(scope, recorded, sent.units, sent.shared)
@@ -131,7 +131,7 @@ class Comparison:
             totals.add(scope, "units_lost_by_role", role, by=units)
 
     def _size(self, scope: str, recorded: RecordedConversation, units: int, shared: int) -> int:
-        """Count the size of a prompt, and return how many of its tokens are cached."""
+        """Add the size of a prompt to the totals, and return how many of its tokens are cached."""
         totals, room, cached = self._totals, recorded.room, recorded.facts.cached(shared)
         totals.count(scope, requests=1, units=units, cache_units=cached)
         totals.peak(scope, units)
@@ -148,12 +148,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedPrompt:
-    """The prompt that a policy makes of one request."""
+    """One request, as a policy would send it."""
 
     units: int
     """Tokens of the model."""
     shared: int
-    """Tokens at its start that it shares with the previous prompt."""
+    """Length of the prefix that it shares with the previous prompt, in tokens."""
     changed: bool = False
     lost: dict[str, int] = field(default_factory=dict)
     """Tokens that are not sent, by role."""
@@ -212,7 +212,7 @@ class PolicyRun:
 
 
 def _shared(recorded: RecordedConversation, last: Sequence[Any], messages: Sequence[Any]) -> int:
-    """Return the tokens at the start of a prompt that it shares with the previous one."""
+    """Return the length of the prefix that a prompt shares with the previous one, in tokens."""
     if not last:
         return 0
     units = recorded.start
@@ -224,7 +224,7 @@ def _shared(recorded: RecordedConversation, last: Sequence[Any], messages: Seque
 
 
 def _compared(recorded: RecordedConversation, messages: Sequence[Any], units: int, shared: int) -> ReplayedPrompt:
-    """Return a changed prompt with the losses against the recorded request."""
+    """Return a shortened prompt with what it lost compared with the recorded request."""
     lost = {role: whole for role, (_, whole) in recorded.roles.items()}
     missing, cut = sum(count for count, _ in recorded.roles.values()), 0
     for raw in messages:

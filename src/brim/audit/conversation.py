@@ -16,10 +16,10 @@ NOTE = "note"
 """The role of the note that brim adds."""
 _FAULTS = (
     ("there is no call", "a result without its call"),
-    ("the first message must be the user's", "the model speaks first"),
-    ("a result must follow its call", "a result apart from its call"),
+    ("the first message must be the user's", "the first message is not the user's"),
+    ("a result must follow its call", "a result that does not follow its call"),
 )
-"""The faults of a message: a part of the reason of a repair, and the text in a report."""
+"""Invalid messages: an excerpt from the reason for a repair, and how a report calls it."""
 
 
 class MessageSize(NamedTuple):
@@ -27,9 +27,9 @@ class MessageSize(NamedTuple):
 
     units: int
     role: str
-    """The role; `tool` for results, also where they are in a message of the user."""
+    """The role; `tool` for results, even if they are part of a user message."""
     note: int = 0
-    """Tokens of brim's note in it."""
+    """Tokens of the note that brim added to it."""
 
 
 class RecordedConversation:
@@ -42,7 +42,7 @@ class RecordedConversation:
         self.length = 0
         """Messages of the last request."""
         self.answer = 0
-        """The limit on the tokens of its answer."""
+        """The maximum tokens of its answer."""
         self.room: int | None = None
         """Tokens that the model's window leaves for it; `None` if unknown."""
         self.attached: tuple[Any, Any, Any] = (None, None, None)
@@ -52,11 +52,11 @@ class RecordedConversation:
         self.units = 0
         """Tokens of the last request."""
         self.shared = 0
-        """Tokens at its start that it shares with the previous request."""
+        """Length of the prefix that it shares with the previous request, in tokens."""
         self.continued = False
         """Whether it has the tools, the system prompt and the other fields of the previous request."""
         self.faults: list[str] = []
-        """The reasons for which a provider refuses it, each once."""
+        """Why a provider would reject it; each reason once."""
         self.roles: dict[str, list[int]] = {}
         """Messages and tokens of the last request by role."""
         self.sizes: dict[int, MessageSize] = {}
@@ -70,7 +70,7 @@ class RecordedConversation:
         return same and kept >= self.length
 
     def take(self, step: TraceStep, before: RecordedConversation | None) -> None:
-        """Add a request; `before` is the conversation whose past it changes, if it does not follow it.
+        """Add a request; `before` is the conversation that it continues with changed messages, if there is one.
 
         Raises:
             InvalidValue: a message or a tool is invalid.
@@ -121,7 +121,7 @@ class RecordedConversation:
         self._counted = len(turns.raws)
 
     def size(self, raw: Any) -> MessageSize:
-        """Return the size of a message of a prompt, also of one that brim shortened or wrote."""
+        """Return the size of a message in a prompt, including messages that brim shortened or wrote."""
         known = self.sizes.get(id(raw))
         if known is not None:
             return known
@@ -136,7 +136,7 @@ class RecordedConversation:
         if turns.pairs.open:
             faults.add("a call without its result")
         if turns.unfinished and turns.idle(()):
-            faults.add("reasoning that leads to nothing")
+            faults.add("reasoning without a text or a call after it")
         return sorted(faults)
 
 

@@ -1,4 +1,4 @@
-"""Checked reads of the fields of a record: a value of the expected type, or `None` or an empty one.
+"""Checked reads of the fields of a record: each returns a value of the expected type, or else `None` or an empty value.
 
 Records are written by other programs, so a field may hold anything.
 """
@@ -25,7 +25,7 @@ def number(value: Any) -> int | None:
 
 
 def text(value: Any) -> str | None:
-    """Return a text that is not empty, or `None`."""
+    """Return a non-empty string, or `None`."""
     return value if isinstance(value, str) and value else None
 
 
@@ -50,7 +50,7 @@ def name_in(*holders: Any) -> str | None:
 
 
 def loaded(value: Any) -> Any:
-    """Return the JSON value that a text holds, or the value itself if it is not such a text."""
+    """Return the value of a JSON text; anything else is returned unchanged."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
             return json.loads(value)

@@ -1,4 +1,4 @@
-"""The index of conversations: where the records of each are, found range by range.
+"""The index of conversations: where the records of each are. The files are scanned range by range.
 
 The records of a conversation may be spread over a file, or over several. So the files are read twice: once to find
 which records belong together, and once to replay them.
@@ -51,7 +51,7 @@ class Scanned:
     formats: dict[str, int] = field(default_factory=dict)
     """Records by their format."""
     silent: int = 0
-    """Records of a known format without a request."""
+    """Records in a known format that contain no request."""
     bad: int = 0
     """Records that cannot be read."""
     named: list[tuple[Place, str]] = field(default_factory=list)
@@ -108,7 +108,7 @@ def _add(result: Scanned, scan: Scan, record: Record, last: dict[str, int]) -> s
 
 
 def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:
-    """Return the key of an item among all files: a session belongs to its file, an item without a key is alone."""
+    """Return a key that is unique across files: sessions are separate per file, items without a key stand alone."""
     if not item.key:
         return fingerprint("alone", file, offset, at)
     return fingerprint("session", file, item.key) if item.session else fingerprint("key", item.key)

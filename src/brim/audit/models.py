@@ -12,7 +12,7 @@ from brim.meter.catalogue import Model
 from brim.meter.window import Window
 
 UNKNOWN = Model(id="(unknown)")
-"""Stands for models that are not in the catalogue."""
+"""Used for models that are not in the catalogue."""
 _MINIMUM = 1024
 """Tokens from which a prompt is cached, if the provider does not publish a minimum."""
 _PICO = 10**6
@@ -49,7 +49,7 @@ class ModelFacts:
         return _MINIMUM if minimum is None else minimum
 
     def cached(self, shared: int) -> int:
-        """Return how many of the tokens shared with the previous prompt a cache has: 0 if they are too few."""
+        """Return how many tokens of a shared prefix come from the cache: 0 if the prefix is too short to be cached."""
         return shared if shared >= self.minimum else 0
 
     def cost(self, used: int, cached: int) -> int | None:
@@ -71,7 +71,7 @@ class ModelFacts:
 
 @lru_cache(maxsize=1024)
 def facts_of(name: str | None, size: int | None) -> ModelFacts:
-    """Return the facts about a model; `size` is its window instead of that in the catalogue."""
+    """Return the facts about a model; `size` overrides the window in the catalogue."""
     model = catalogue.lookup(name)
     scale = meter(DEFAULT if model is None or name is None else name)
     window = None if size is None else Window(size)

@@ -1,7 +1,7 @@
 """The report as one HTML page without external resources and without scripts.
 
 Names of files, models and policies are written by strangers, so every text in the page is escaped. Every plot is a
-table with bars in its cells, so what a bar shows is also written as text.
+table with bars in its cells, so the value of each bar is also shown as text.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ def page(report: AuditReport) -> str:
         f"<h1>brim audit</h1><p>{escape(shown)}, {size:,} bytes; records: {escape(formats)}</p>",
         f'<div class="facts">{facts}</div>',
         _table("Policies", HEADS, policy_rows(values)),
-        "<p>A request that the provider rejected cost nothing as recorded, so nothing counts as saved. The cache share"
+        "<p>A request that the provider rejected cost nothing, so it does not count as saved. The cache share"
         " is the share of tokens that the provider can read from its cache.</p>",
         _bars("Requests by their share of the window", names, _sizes(rows), over=_FULL),
-        _bars("Tokens by role, and how many of them are dropped or cut", names, _roles(recorded, policies)),
+        _bars("Tokens by role, and how many are dropped or cut", names, _roles(recorded, policies)),
     ]
     heads = ("first record", "model", "requests", "over the window", "longest", "most tokens dropped")
     keys = ("requests", "overflows", "longest", "units_lost")
     worst = [(_place(each), each["model"], *(f"{each[key]:,}" for key in keys)) for each in values["worst"]]
     parts.append(_table("Worst conversations", heads, worst))
     faults = [(name, f"{count:,}") for name, count in recorded["faults"].items()]
-    parts.append(_table("Requests that a provider refuses", ("problem", "requests"), faults))
+    parts.append(_table("Requests that a provider would reject", ("problem", "requests"), faults))
     problems = [(_place(each), each["problem"]) for each in (*records["named"], *recorded["named"])]
     parts.append(_table("Records that could not be read or replayed", ("position", "problem"), problems))
     parts.append(f"<h2>Next</h2><p>{_NEXT}</p>")
@@ -88,7 +88,7 @@ def _roles(recorded: Mapping[str, Any], policies: Sequence[Mapping[str, Any]]) -
 
 
 def _bars(title: str, heads: Sequence[str], rows: Sequence[tuple[str, list[int]]], over: int | None = None) -> str:
-    """Return a table of counts with a bar in each cell; rows from `over` on have another colour."""
+    """Return a table of counts with a bar in each cell; rows from index `over` on use another colour."""
     most = max((count for _, counts in rows for count in counts), default=0) or 1
     styles = {
         (at, column + 1): _BAR.format(kind="over" if over is not None and at >= over else "bar", share=100 * n / most)

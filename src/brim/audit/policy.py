@@ -14,7 +14,7 @@ from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.options import Options, check_stable
 
 WRAP = "wrap"
-"""The default policy: what `brim.wrap` and the gateway do, which keep a cut so that the provider's cache is used."""
+"""The default policy: like `brim.wrap` and the gateway, it keeps a cut, so that the provider's cache is used."""
 WINDOW = "window"
 """The policy that cuts each request separately to the window of its model."""
 _OPTIONS = ("select", "within", "recent", "older", "pin_first_user", "note")
@@ -27,9 +27,9 @@ class Policy:
 
     name: str
     budget: int | None = None
-    """The most that a request may count; without it, the budget of the window."""
+    """Maximum tokens of a request; by default the budget of the window."""
     window: int | None = None
-    """Tokens of the model's window; without it, those of the audit or of the catalogue."""
+    """Size of the window in tokens; by default that of the audit or of the catalogue."""
     cap: float | str | None = None
     """The largest share of the window to use."""
     reserve: int = 0
@@ -69,7 +69,7 @@ class Policy:
 
 
 def policies_of(written: Sequence[str]) -> tuple[Policy, ...]:
-    """Return the policies of the command line; without any, what `brim.wrap` and the gateway do.
+    """Return the policies of the command line; by default only that of `brim.wrap` and the gateway.
 
     Raises:
         InvalidValue: one is invalid, or two have the same name.
@@ -95,17 +95,17 @@ def policy_of(written: str) -> Policy:
     """
     name, colon, rest = written.partition(":")
     if not name.strip():
-        raise InvalidValue("--policy", written, "written NAME:key=value,key=value")
+        raise InvalidValue("--policy", written, "of the form NAME:key=value,key=value")
     if not colon:
         if name not in (WRAP, WINDOW):
-            raise InvalidValue("--policy", written, f"written NAME:key=value,key=value, or {WRAP} or {WINDOW}")
+            raise InvalidValue("--policy", written, f"of the form NAME:key=value,key=value, or {WRAP} or {WINDOW}")
         return default_policy() if name == WRAP else Policy(name=name)
     values: dict[str, Any] = {}
     for each in filter(None, (part.strip() for part in rest.split(","))):
         key, equals, value = each.partition("=")
-        check_choice(f"policy {name}: a key", key, [each.name for each in fields(Policy) if each.name != "name"])
+        check_choice(f"a key of policy {name}", key, [each.name for each in fields(Policy) if each.name != "name"])
         if not equals:
-            raise InvalidValue(f"policy {name}: {key}", each, f"written {key}=VALUE")
+            raise InvalidValue(f"policy {name}: {key}", each, f"of the form {key}=VALUE")
         values[key] = _value(key, value)
     return Policy(name=name.strip(), **values)
 

@@ -1,7 +1,7 @@
 """The records of a file, read range by range, with one record in memory at a time.
 
-A file has one record per line, is a list of records, or is one record over many lines; its first bytes decide. Only
-the first kind is read in several ranges; a line belongs to the range in which it begins.
+A file has one record per line, is a list of records, or is one record over many lines; its first bytes show which. Only
+files with one record per line are split into ranges; a line belongs to the range in which it begins.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ MOST = 64 * 1024 * 1024
 _BLOCK = 1024 * 1024
 """Bytes that are read at a time."""
 _MOST_TIMES = 100
-"""How many times its size a compressed file may unpack to, above `MOST`; recordings take 5 to 40 times."""
+"""A file that unpacks to more than `MOST` bytes may grow by this factor; recordings grow by 5 to 40."""
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
 _BLANK, _BETWEEN = re.compile(r"[ \t\r\n]*+"), re.compile(r"[ \t\r\n,]*+")
 _OPEN = (b"{", b"[", b",", b":")
-"""Ends of the first line of a document over many lines."""
+"""How the first line of a multi-line document may end."""
 
 LINES, LIST, DOCUMENT = "lines", "list", "document"
 
 
 class UnpackedTooLong(Exception):
-    """A compressed file has more content than may be unpacked."""
+    """A compressed file unpacks to more than is allowed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,7 +143,7 @@ def _file(recording: Recording) -> IO[bytes]:
     try:
         return open(recording.path, "rb")
     except FileNotFoundError as error:
-        problem = f"it was removed while the audit read it ({recording.path}): run the audit again"
+        problem = f"the file was removed during the audit ({recording.path}): run the audit again"
         raise SourceError(recording.name, problem) from error
 
 
@@ -174,7 +174,9 @@ def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | Non
             while block := source.read1(_BLOCK):  # What a pipe has now, so that a signal can end the wait.
                 size += len(block)
                 if most is not None and size > most:
-                    raise UnpackedTooLong(f"it unpacks to more than {most:,} bytes; unpack it first if that is right")
+                    raise UnpackedTooLong(
+                        f"it unpacks to more than {most:,} bytes; if you expect this, unpack it first"
+                    )
                 file.write(block)
     except BaseException:  # An incomplete copy is removed, also after Ctrl+C.
         os.unlink(path)
@@ -225,7 +227,7 @@ def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> I
 
 
 def _skipped(file: IO[bytes]) -> int:
-    """Go to the next line, and return the number of bytes skipped."""
+    """Skip to the next line, and return the number of skipped bytes."""
     count = 0
     while block := file.readline(_BLOCK):
         count += len(block)

@@ -36,7 +36,7 @@ class AuditReport:
     def of(
         cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, totals: AuditTotals, locate: Locate
     ) -> AuditReport:
-        """Return the report of the totals; what looks like a key in the name of a file or a model is masked."""
+        """Return the report of the totals; API keys in the names of files and models are masked."""
         return cls(
             map_strings(
                 {
@@ -184,15 +184,15 @@ def summary(recorded: Mapping[str, Any]) -> list[tuple[str, int, bool]]:
         ("conversations", "conversations", False),
         ("requests", "requests", False),
         ("over the window", "overflows", True),
-        ("refused as too long", "refused_by_provider", True),
+        ("rejected as too long", "refused_by_provider", True),
         ("illegal", "illegal", True),
         ("tokens", "units", False),
-        ("tokens of the longest", "longest", False),
+        ("tokens of the longest request request", "longest", False),
     ]
     optional = (
-        ("partly stored by the provider", "partial", True),
+        ("partly stored at the provider", "partial", True),
         ("not replayed", "unreadable", True),
-        ("of unknown window", "unknown_window", True),
+        ("with an unknown window", "unknown_window", True),
     )
     rows += [row for row in optional if recorded[row[1]]]
     return [(label, recorded[key], problem) for label, key, problem in rows]

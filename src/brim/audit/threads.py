@@ -1,7 +1,7 @@
 """The conversations of one key, request by request, read again from the positions in the index.
 
-Requests with the same key need not be one conversation: a trace may have several agents, and two conversations may
-begin alike. Each request follows the thread whose messages it begins with.
+Requests with the same key may belong to several conversations: a trace may have several agents, and two conversations
+may begin alike. A request continues the thread whose messages it begins with.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from brim.audit.records import MOST, Recording, again
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
 _THREADS = 16
-"""Conversations of one key that are open at a time."""
+"""Conversations of one key that are open at the same time."""
 _COMPARED = 16
 """Messages of a request that are compared with the open conversations."""
 _CACHED = 4
@@ -30,14 +30,14 @@ class ConversationReader(Protocol):
         """Take the next request; `place` is its record."""
 
     def finish(self) -> None:
-        """End: no request follows."""
+        """Finish after the last request."""
 
 
 class RecordReader:
     """Reads records again, and caches the last ones."""
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
-        """Read from these files; a span names one by its index."""
+        """Read from these files; spans refer to them by index."""
         self._recordings = recordings
         self._cached: dict[Place, list[tuple[str, TraceItem]]] = {}
 
@@ -83,7 +83,7 @@ class ConversationThreads:
         Args:
             begin: returns the reader of a new conversation.
             problem: called with each record that cannot be read.
-            parted: called when a session is too long, and continues as another conversation.
+            parted: called when a session is too long and is continued as another conversation.
         """
         self._begin, self._problem, self._parted = begin, problem, parted
         self._threads: list[tuple[list[Any], ConversationReader]] = []
@@ -146,9 +146,9 @@ class ConversationThreads:
         self._threads.append((messages, reader))
 
     def _thread(self, messages: list[Any]) -> tuple[int | None, int]:
-        """Return the thread that messages follow, and how many they share with it.
+        """Return the thread that these messages continue, and how many messages they share with it.
 
-        A thread that they begin with comes first, then the one with which they share the most, then the newest.
+        Prefers a thread that is a prefix of the messages, then the one that shares the most, then the newest.
         """
         best: tuple[int | None, int] = (None, 0)
         rank = (False, 0)
@@ -160,9 +160,9 @@ class ConversationThreads:
         return best
 
     def _same_run(self, messages: list[Any]) -> int | None:
-        """Return the thread that shares messages with a request which was trimmed or has another system prompt.
+        """Return the thread that a request continues although it was trimmed or has another system prompt.
 
-        Only for records of one named conversation: the calls of its sub-agents share no messages.
+        Only used for named conversations; the calls of sub-agents share no messages.
         """
         spoken = [raw for raw in messages if mapping(raw).get("role") not in ("system", "developer")][:_COMPARED]
         counts = [sum(raw in before for raw in spoken) for before, _ in self._threads]

@@ -1,7 +1,7 @@
 """The sums of an audit, which merge exactly: any split of the work gives the same numbers.
 
-Every number is an integer, and the records and conversations that are named are the first few in an order without
-ties, so the order and the grouping of merges do not matter.
+Every number is an integer, and the listed records and conversations are the first few in a total order, so the order of
+merges does not matter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from brim.audit.trace import Place
 
 RECORDED = "recorded"
-"""The scope of numbers about requests as they were recorded. The numbers of a policy are under its own scope."""
+"""The scope of numbers about the recorded requests. Each policy has a scope of its own."""
 NAMED = 20
 """Unreadable records that are listed."""
 WORST = 12
@@ -29,7 +29,7 @@ class ConversationTotals(NamedTuple):
     overflows: int
     """Requests that were over the window."""
     lost: int
-    """Tokens that the policy that drops the most would have dropped."""
+    """Tokens dropped under the policy that drops the most."""
     longest: int
     """Tokens of the longest request."""
     place: Place
@@ -62,12 +62,12 @@ class AuditTotals:
         self.peaks[scope] = max(self.peaks.get(scope, 0), units)
 
     def name(self, place: Place, problem: str) -> None:
-        """Count a record that could not be replayed, and name it if it is among the first."""
+        """Count a record that could not be replayed, and list it if it is among the first."""
         self.add(RECORDED, "unreadable")
         self.named = _first([*self.named, (place, problem)], NAMED)
 
     def rank(self, conversation: ConversationTotals) -> None:
-        """Name a conversation, if it is among the worst."""
+        """List a conversation if it is among the worst."""
         self.worst = _first([*self.worst, conversation], WORST)
 
     def merge(self, other: AuditTotals) -> None:
@@ -83,7 +83,7 @@ class AuditTotals:
         return self.numbers[key]
 
     def below(self, *key: str) -> dict[str, int]:
-        """Return the numbers one level below a key, by their last name, sorted by it."""
+        """Return the numbers directly below a key, sorted by the last part of their names."""
         size = len(key)
         found = {each[-1]: n for each, n in self.numbers.items() if len(each) == size + 1 and each[:size] == key}
         return dict(sorted(found.items()))

@@ -1,4 +1,4 @@
-"""The common form of all recordings: requests, and the lines of a session from which requests are rebuilt.
+"""The common form of all recordings: requests, and session lines from which requests are rebuilt.
 
 A record is one line of a file, or one element of a list in it. A format reads items from a record; items with the same
 key belong to one conversation.
@@ -30,7 +30,7 @@ class RecordedRequest:
 
     messages: Sequence[Any] = ()
     format: Format | None = None
-    """The format of the messages; `None` if they fit several."""
+    """The format of the messages; `None` if several match."""
     model: str | None = None
     tools: Sequence[Any] | None = None
     system: Any = None
@@ -76,7 +76,7 @@ class SessionLog:
         self._seen = 0
 
     def feed(self, line: Any) -> Iterator[TraceStep]:
-        """Yield the requests that a line shows to have been sent."""
+        """Yield the requests that must have been sent before this line."""
         raise NotImplementedError
 
     def rest(self) -> Iterator[TraceStep]:
@@ -94,18 +94,18 @@ class TraceItem:
     """One part of a record that belongs to a conversation: a request, or a line of a session."""
 
     key: str
-    """Equal for all items of a conversation; empty if the item is a conversation of its own."""
+    """The same for all items of a conversation; empty if the item is a whole conversation."""
     when: str = ""
-    """The time, as a text that sorts by time; empty if the order in the file is the order of time."""
+    """The time, as a text that sorts by time; empty if the file is already in order of time."""
     request: RecordedRequest | None = field(default=None, repr=False)
     session: Callable[[], SessionLog] | None = None
-    """Makes the reader of the session, if it is a line of one."""
+    """Creates the reader of the session, if the item is a line of one."""
     line: Any = field(default=None, repr=False)
-    """That line."""
+    """The session line."""
     at: float | None = None
     """The time of a request in seconds since 1970, if the record has one."""
     named: bool = False
-    """Whether the record itself names the conversation of a request."""
+    """Whether the record contains the name of its conversation."""
 
 
 class RecordingFormat(NamedTuple):

@@ -136,11 +136,11 @@ def _show(values: Mapping[str, Any]) -> None:
     out = console()
     formats = ", ".join(f"{name} {count:,}" for name, count in records["formats"].items())
     rows = {name: f"{count:,}" for name, count, _ in summary(recorded)}
-    events = {"of them no requests": f"{records['silent']:,}"} if records["silent"] else {}
+    events = {"records without a request": f"{records['silent']:,}"} if records["silent"] else {}
     unread = {"not read": f"{records['bad']:,}"} if records["bad"] else {}
     out.print(fields({"files": f"{len(values['files']):,}", "records": formats, **events, **unread, **rows}))
     if recorded["estimated"]:
-        out.print(f"{counted(recorded['estimated'], 'request')} counted by an estimate", style="dim")
+        out.print(f"{counted(recorded['estimated'], 'request')} counted by estimate", style="dim")
     if recorded["reported"]["ratio"]:
         ratio, requests = 100 * recorded["reported"]["ratio"], counted(recorded["reported"]["requests"], "request")
         out.print(f"brim counts {ratio:.1f} % of the tokens that providers reported for {requests}", style="dim")
@@ -151,7 +151,7 @@ def _show(values: Mapping[str, Any]) -> None:
     show(out, policies)
     if recorded["overflows"]:
         over = counted(recorded["overflows"], "request")
-        out.print(f"saved: not counting {over} over the window, which a provider refuses", style="dim", soft_wrap=True)
+        out.print(f"saved: without {over} over the window, which the provider rejects", style="dim", soft_wrap=True)
     for each in values["policies"]:
         lost = ", ".join(f"{role} {units:,}" for role, units in each["units_lost_by_role"].items())
         if lost:
@@ -163,7 +163,7 @@ def _show(values: Mapping[str, Any]) -> None:
     _problems(out, recorded["named"], f"{counted(recorded['unreadable'], 'request')} could not be replayed:")
     if values["silent_files"]:
         skipped = counted(values["silent_files"], "file")
-        out.print(f"skipped {skipped} of a directory or pattern: not a recording", style="dim", soft_wrap=True)
+        out.print(f"skipped {skipped} from a directory or pattern: not a recording", style="dim", soft_wrap=True)
 
 
 def _problems(out: Console, named: list[Mapping[str, Any]], head: str) -> None:

@@ -98,7 +98,7 @@ def _show(config: Config, settings: Resolved) -> None:
         origin = f"{value.origin} (not trusted)" if value.refusal else value.origin
         made.add_row(star, *masked([key, _text(value.value), origin, _near(value.where), over]))
     show(out, made)
-    read = ", ".join(map(_near, config.files)) or "no file, so the defaults"
+    read = ", ".join(map(_near, config.files)) or "no file (defaults apply)"
     out.print(f"\nPreset: {settings.preset or 'none'}. Read: {read}.", soft_wrap=True)
     for warning in masked(settings.warnings):
         out.print(f"warning: {warning}", soft_wrap=True)

@@ -124,7 +124,7 @@ def _mention_request(path: str) -> None:
     except SourceError:
         return
     number = counted(len(found.messages), "message")
-    print(f"{path} is a request of {number}; use --request to count it as its provider does", file=sys.stderr)
+    print(f"{path} is a request with {number}; to count it as its provider does, use --request", file=sys.stderr)
 
 
 def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:

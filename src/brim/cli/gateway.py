@@ -84,7 +84,7 @@ def run(
         _learned(store_url(store, config), forget, json=json)
         return
     if forget is not None:
-        raise BrimError("--forget is for brim gateway learned: brim gateway learned --forget MODEL")
+        raise BrimError("--forget only works with brim gateway learned: brim gateway learned --forget MODEL")
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
     flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
     try:
@@ -92,7 +92,7 @@ def run(
         from brim.gateway.http import server
         from brim.gateway.report.lines import ActivityLines
     except ImportError as error:
-        raise SourceError("brim gateway", "it needs another package: pip install 'brim[gateway]'") from error
+        raise SourceError("brim gateway", "a package is missing: pip install 'brim[gateway]'") from error
 
     def read() -> GatewaySettings:
         return _settings(config, flags)

@@ -143,7 +143,7 @@ def _line(found: Overview) -> str:
         if status[name]:
             parts.append(counted(status[name], noun))
     if (regret := status.get("regret", {})).get("calls"):
-        parts.append(f"{counted(regret['calls'], 'call')} made again")
+        parts.append(f"{counted(regret['calls'], 'call')} repeated")
     return ", ".join(parts)
 
 
@@ -175,7 +175,7 @@ def _head(out: Console, row: SessionUse) -> None:
     status = row.status
     out.print(f"{row.kind} {row.id}", style="bold", soft_wrap=True)
     out.print(
-        f"{status['model'] or 'no model named'}: {status['used']:,} of {status['budget']:,} {status['unit']}"
+        f"{status['model'] or 'no model set'}: {status['used']:,} of {status['budget']:,} {status['unit']}"
         f" ({_percent(status['use'])}), {'exact' if status['exact'] else 'estimated'};"
         f" {_percent(status['utilization'])} of a window of {status['window']:,}",
         soft_wrap=True,
@@ -267,7 +267,7 @@ def _recent(out: Console, found: Overview) -> None:
 def _regret(regret: Mapping[str, Any], unit: str) -> str:
     """Return the calls that were repeated after cuts, with their tokens, by cut."""
     cuts = ", ".join(f"cut {cut}: {each['calls']:,}" for cut, each in regret["cuts"].items())
-    return f"{counted(regret['calls'], 'call')} made again after a cut, {regret['tokens']:,} {unit} ({cuts})"
+    return f"{counted(regret['calls'], 'call')} repeated after a cut, {regret['tokens']:,} {unit} ({cuts})"
 
 
 def _percent(value: float) -> str:

@@ -26,20 +26,20 @@ from brim.settings.resolved import Resolved
 CHECKS = {
     "setting out of bounds": "Runs use the bound instead of the value in the file.",
     "history without priority": "Decisions of early steps are left out, while the newest reports stay.",
-    "unknown key": "Its author may expect an effect.",
+    "unknown key": "Whoever set it may expect it to have an effect.",
     "budget close to the window": "Instructions usually take a fifth of it, notes a twentieth, and the answer half.",
     "small model": "The window is full before the budget is used up, and quality drops earlier.",
-    "same budgets for all flows": "A flow that builds needs more history than one that deploys.",
-    "agent without a class": "Its steps count as MEDIUM unless their output suggests another class.",
+    "same budgets for all flows": "A flow that writes code needs more history than one that deploys it.",
+    "agent without a class": "Its steps are treated as MEDIUM unless their output suggests another class.",
     "total budget is hit early": "Early in a flow every step matters, and the model does not see the omitted ones.",
     "window is full": "The window is full before the budget is used up, so a bigger budget changes nothing.",
     "one large step": "Its output displaces other steps, or is truncated.",
-    "truncation notes to review": "The omitted steps may have mattered, and nothing else reports them.",
+    "truncation notes to review": "The omitted steps may have mattered, and only this note reports them.",
     "the newest step cut": "The end of a truncated output is lost for all later steps.",
     "older steps cut": "The end of a truncated output is lost for all later steps.",
-    "context loader misses files": "A more expensive model has to find the same files again.",
+    "context loader misses files": "The step's model, which costs more, has to find the same files again.",
     "files left out": "A step that gets only a path has to open the file itself.",
-    "prompts are tiny": "With a budget far above the need, one long output costs much more than it should.",
+    "prompts are tiny": "If the budget is far larger than needed, one long output can cost much more than it should.",
     "answer cut off": "Steps that build on a truncated answer fail later.",
     "prompt refused": "The server answers 400 to a prompt longer than its window, and the call is wasted.",
 }
@@ -391,7 +391,7 @@ def _one_large(run: _Run) -> Iterator[Finding]:
     if largest > others:
         yield Finding(
             check="one large step",
-            seen=f"step {name} wrote {largest:,} chars, all {len(sizes) - 1} others together {others:,}",
+            seen=f"step {name} wrote {largest:,} chars, and the {len(sizes) - 1} others together {others:,}",
             do=f"Find out why step {name} writes so much; let it write a file and list it under artifacts.",
         )
 
@@ -412,8 +412,8 @@ def _notes(run: _Run) -> Iterator[Finding]:
     yield Finding(
         check="truncation notes to review",
         level="wrong" if lost else "advice",
-        seen=f"{len(noted)} of {len(run.steps)} packs carry {NOTE_MARK}, up to {most} steps left out"
-        + (f"; of CRITICAL and HIGH agents: {who}" if who else "; late in a long flow that is expected"),
+        seen=f"{len(noted)} of {len(run.steps)} packs contain {NOTE_MARK}; up to {most} steps were left out"
+        + (f", also of CRITICAL and HIGH agents: {who}" if who else ", as expected late in a long flow"),
         do=f"Read the receipts of {', '.join(step.name for step in noted[:3])}"
         + (f" and {len(noted) - 3} more" if len(noted) > 3 else "")
         + (", and raise context_budget_chars if the steps mattered." if who else "."),
@@ -430,7 +430,7 @@ def _cut(run: _Run) -> Iterator[Finding]:
     for key, which, cuts in ((RECENT, "the newest step", newest), (OLDER, "older steps", older)):
         if cuts and not (crowded and key == OLDER):
             largest = max(_number(row.get("chars")) for _, row in cuts)
-            size = f", the largest output {largest:,} chars" if largest else ""
+            size = f"; the largest output has {largest:,} chars" if largest else ""
             seen = f"{_CUT_MARK!r} on {which}: {len(cuts)} times in {len(run.steps)} packs{size}"
             place = run.scope(step for step, _ in cuts)
             yield _raise(place, key, _rounded(largest, 1_000), f"{which} cut", seen)
@@ -446,12 +446,12 @@ def _loader(run: _Run) -> Iterator[Finding]:
     lost = [row for step, row in _newest_cut(run) if "loader" in step.agent or "loader" in str(row.get("agent"))]
     if lost:
         largest = max(_number(row.get("chars")) for row in lost)
-        seen = f"the input or output of a context loader was truncated {len(lost)} times, of up to {largest:,} chars"
+        seen = f"a context loader's input or output was truncated {len(lost)} times; the largest has {largest:,} chars"
         yield _raise(run.settings, RECENT, _rounded(largest, 1_000), "context loader misses files", seen)
     files = [file for step in run.steps for file in _rows(step.receipt.get("files"))]
     dropped = [file for file in files if file.get("given") in ("dropped", "path")]
     if dropped:
-        seen = f"{len(dropped)} times only the path of a chosen file fitted, first {dropped[0].get('path')}"
+        seen = f"{len(dropped)} chosen files are in packs only by path, or not at all, first {dropped[0].get('path')}"
         yield _raise(run.settings, _FILES, run.settings.value(_FILES) * 2, "files left out", seen)
 
 
@@ -487,15 +487,15 @@ def _tiny(run: _Run) -> Iterator[Finding]:
 
 def _ended(run: _Run) -> Iterator[Finding]:
     """Find steps that ended at a limit of the model."""
-    longer = "Split the step, or use a model with longer answers. Budgets are for input and do not help."
-    window = "Set model or window.size to the window that the server really has."
+    longer = "Split the step, or use a model with longer answers. Budgets only limit the input, so they do not help."
+    window = "Set model or window.size to match the server's actual window."
     for check, key, value, do in (
         ("answer cut off", "stop", "length", longer),
         ("prompt refused", "http_status", 400, window),
     ):
         names = [step.name for step in run.steps if step.receipt.get(key) == value]
         if names:
-            yield Finding(check=check, seen=f"{len(names)} times, first {names[0]}", do=do)
+            yield Finding(check=check, seen=f"{len(names)} times, first in step {names[0]}", do=do)
 
 
 def _changes(settings: Resolved, key: str, value: object, *, narrow: bool = False) -> tuple[ProposedChange, ...]:

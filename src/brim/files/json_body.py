@@ -1,6 +1,6 @@
 """A JSON file in which one list is edited: its values, and the position of each item of the list.
 
-The list may be JSON Lines, one message on each line.
+The file may also be JSON Lines, with one message per line.
 
 Writing the whole file again would change whitespace, escapes and the digits of numbers, so unchanged text is copied by
 its position.
@@ -21,7 +21,7 @@ from brim.files.source import STDIN, STDIN_SHOWN, text_of
 MOST_BYTES = 100_000_000
 """Providers accept at most 50 million."""
 _MOST_DIGITS = 400
-"""The most digits of a whole number: floats have fewer, and the time to read them is quadratic."""
+"""The most digits of a whole number; the time to parse one is quadratic."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 Span = tuple[int, int]
@@ -39,7 +39,7 @@ class JsonBody:
     items: Sequence[Any] | None = None
     """The items of the list; `None` if there is no list."""
     spans: Sequence[Span] = ()
-    """The positions of the items."""
+    """The position of each item."""
     whole: Span = (0, 0)
     """The position of the list, or of the value with its key."""
     lines: bool = False
@@ -62,7 +62,7 @@ class JsonBody:
         return self.text[:start] + value + self.text[stop:]
 
     def with_items(self, items: Sequence[Span | str]) -> str:
-        """Return the text with other items in the list: positions of existing items, and new items as JSON."""
+        """Return the text with a new list, given as positions of existing items and as new items in JSON."""
         text, spans = self.text, self.spans
         written = [item if isinstance(item, str) else text[item[0] : item[1]] for item in items]
         if self.lines:
@@ -244,7 +244,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def whole(digits: str) -> int:
     """Return a whole number of untrusted JSON.
 
-    As the `parse_int` of a decoder it also lets other threads run: without it, a text is read in one C call.
+    As the `parse_int` of a decoder, it also lets other threads run, which a single C call for the whole text would not.
 
     Raises:
         ValueError: it has too many digits.

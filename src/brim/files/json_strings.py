@@ -1,4 +1,4 @@
-"""A change to every string in JSON values."""
+"""Applies a function to every string in JSON values."""
 
 from __future__ import annotations
 

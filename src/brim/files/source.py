@@ -1,8 +1,8 @@
 """Untrusted text and YAML files, with the line of every value.
 
 YAML is read as events: no tag can create an object, the expansion of aliases is limited, and every error has a line.
-`yaml.compose` is not used, since libyaml is recursive and a megabyte of brackets crashes the process. Plain values are
-those of YAML 1.2: null, true, false, numbers and strings, so `no` and dates are strings.
+`yaml.compose` is not used because libyaml is recursive: a megabyte of brackets crashes the process. Plain scalars
+follow YAML 1.2: null, true, false, numbers and strings; `no` and dates are strings.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ STDIN = "-"
 STDIN_SHOWN = "standard input"
 
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""The start of a file in UTF-16, which redirections of Windows PowerShell write."""
+"""The start of a UTF-16 file, as Windows PowerShell writes for redirected output."""
 UTF16_PROBLEM = "UTF-16 is not supported: save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 MOST_BYTES = 10_000_000
 """The most bytes of a YAML file."""
 _MOST_VALUES = 100_000
-"""The default limit of values; those of an alias count each time."""
+"""The default limit on values; an aliased value counts each time."""
 _MOST_CHARS = 50_000_000
-"""The most characters of all strings, counted the same way."""
+"""The most characters in all strings, counted the same way."""
 _MOST_DEPTH = 50
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -56,7 +56,7 @@ Keys = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A YAML file after reading it."""
+    """The values of a YAML file."""
 
     path: str
     values: Any
@@ -69,7 +69,7 @@ class Source:
         return next((line for line in known if line is not None), None)
 
     def error(self, problem: str, *keys: str | int) -> SourceError:
-        """Return the error of a value, with its line."""
+        """Return an error about a value, with its line."""
         return SourceError(self.path, problem, line=self.line(*keys))
 
     def mapping(self, known: tuple[str, ...], *keys: str | int) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class _Anchor:
-    """The value of an anchor, and the size that each alias adds."""
+    """The value of an anchor, and the size that each alias of it adds."""
 
     value: Any
     values: int

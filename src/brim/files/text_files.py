@@ -1,7 +1,7 @@
 """Text files by name, pattern or directory.
 
 A file named by the user must be text. A file that matches a pattern or is in a directory is skipped with a reason if it
-is not text, so that one picture does not fail the whole count.
+is not text, so that one image does not make the whole count fail.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files of a codebase, ranked by relevance to a step, and the forms in which a pack shows them.
 
-Only text files inside the root are read, up to a limit, and symbolic links are not followed. Hidden files, files in
-directories of tools, and those that a `.gitignore` names are skipped. Binary and huge files and likely secrets are
+Only text files inside the root are read, up to a limit, and symbolic links are not followed. Hidden files, files in the
+directories of tools, and files that a `.gitignore` names are skipped. Binary files, huge files and likely secrets are
 left out, with the reason. The ranking is BM25 on paths and the start of each file, offline and deterministic.
 """
 
@@ -31,7 +31,7 @@ _HEAD = 1_500
 MOST_FILES = 40
 """The most files of one pack."""
 _LEAST_SHARE = 0.1
-"""A file with a smaller share of the best score matches only a common word, such as its extension."""
+"""A file with a smaller share of the best score usually matches only a common word, such as its extension."""
 _LARGEST_SHARE = "50%"
 """The share of the budget that one file may take."""
 _REST = "\n[... the rest of this file is left out ...]"
@@ -44,7 +44,9 @@ _MOST_BYTES = 256 * 1024
 """The most bytes of a file."""
 _MOST_TOTAL = 32 * 1024 * 1024
 _MOST_STARS = 2
-"""Stars in one name of an ignore file: each further one makes matching a name of 255 letters a hundred times slower."""
+"""Maximum stars in one name of an ignore file: each further star makes matching a name of 255 letters a hundred times
+slower.
+"""
 _MOST_REASONS = 100
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
@@ -91,7 +93,7 @@ class Codebase:
 
 
 def file_sections(files: Sequence[File]) -> list[Section]:
-    """Return a section for each file, the first files first: the whole file, its head or its path."""
+    """Return a section for each file in order: the whole file, its head or its path."""
     return [
         Section(
             file.path,
@@ -128,7 +130,7 @@ def file_states(prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def read_codebase(root: str, last: Codebase | None = None, without: str | None = None) -> Codebase:
-    """Return the files below a root; `last` itself if nothing has changed since.
+    """Return the files below a root, or `last` itself if nothing has changed.
 
     Args:
         root: the directory.
@@ -148,7 +150,7 @@ def read_codebase(root: str, last: Codebase | None = None, without: str | None =
 
 
 Ignored = tuple[tuple[int, "PathSpec[Any]"], ...]
-"""The ignore files of a directory and those above it, each with the length of its directory's path."""
+"""The ignore files of a directory and of its parents, each with the length of its directory's path."""
 
 
 class _LeftOut(Exception):
@@ -232,7 +234,7 @@ class _Walk:
             raise _LeftOut("not text")
         self._bytes += len(data)
         if self._bytes > _MOST_TOTAL:
-            raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in all")
+            raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in total")
         return text
 
     def _skip(self, path: str, reason: str) -> None:
@@ -250,9 +252,9 @@ def _is_skipped(path: str, ignored: Ignored) -> bool:
 
 
 def _ignore_file(path: str) -> PathSpec[Any] | None:
-    """Return the patterns of an ignore file, as git reads them; `None` if it is missing or cannot be read.
+    """Return the patterns of an ignore file, interpreted as by git; `None` if it is missing or unreadable.
 
-    Rows with too many stars are left out, since matching them could take for ever.
+    Lines with too many stars are ignored, since matching them could take for ever.
     """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -269,6 +271,6 @@ def _ignore_file(path: str) -> PathSpec[Any] | None:
 
 
 def _stars(row: str) -> int:
-    """Return the largest number of stars in one name of a row, or of `**` names if that is more."""
+    """Return the largest number of stars in one name of a line, or the number of `**` names if that is larger."""
     names = row.split("/")
     return max(names.count("**") - 1, *(name.count("*") for name in names if name != "**"), 0)

@@ -26,7 +26,7 @@ from brim.settings.resolved import Resolved
 from brim.truncate import cut
 
 KEY = "BRIM_CURATOR_KEY"
-"""The environment variable with the API key of the model `curator.model`."""
+"""The environment variable with the API key for `curator.model`."""
 SYSTEM = (
     "You prepare the context of the next step of a flow; you do none of its work. Choose the files that the step needs"
     " to see, the most important first, and say in a few sentences what it needs to know of the earlier steps. Answer"
@@ -43,7 +43,7 @@ _MOST_REASON = 200
 
 
 class Curator:
-    """Builds the pack of each step of a flow, from the step, the history and the settings alone."""
+    """Builds the pack of each step of a flow. It depends only on the step, the history and the settings."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Curator:
             model: the model that may choose files and summarise; by default the setting `curator.model`, if any.
             root: the directory of a codebase whose files may be included.
             run_base: the directory of receipts, which are never part of the codebase.
-            clock: returns seconds, to time the calls.
+            clock: returns the time in seconds, to measure the calls.
 
         Raises:
             SourceError: the settings cannot be read.
@@ -90,7 +90,7 @@ class Curator:
             step: its id or its index in the flow, a step of the settings, or a mapping with `id`, `agent`, `task` and
                 `teaching_notes`.
             history: the records of the steps before it, oldest first: `StepRecord`s, or mappings with the same keys.
-            artifacts: paths of files that earlier flows wrote; the pack lists them after those of the history.
+            artifacts: paths of files that earlier flows wrote; the pack lists them after those from the history.
 
         Raises:
             DoesNotFit: the teaching notes alone are bigger than the budget or the window.
@@ -133,7 +133,7 @@ class Curator:
     def _choice(
         self, task: Task, history: Sequence[StepRecord], settings: Resolved, codebase: Codebase
     ) -> CuratorChoice:
-        """Return the choice of the model; without one, the files that match the task, and why no model chose."""
+        """Return the model's choice, or else the files that match the task, and why no model chose."""
         files, summary, usage = codebase.ranked(task.query), "", Usage()
         model, missing = self._chosen_model(settings)
         if model is None:
@@ -175,7 +175,7 @@ class Curator:
 
 
 def _question(task: Task, history: Sequence[StepRecord], codebase: Codebase, ranked: Sequence[File]) -> str:
-    """Return the fitted question."""
+    """Return the question to the model, fitted to its limit."""
     first = [file.path for file in ranked]
     others = [file.path for file in codebase.files if file.path not in set(first)]
     steps = [f"{step.title}\n{cut(step.output, _MOST_STEP, 'chars', marker=' [...]').text}" for step in history]
@@ -188,7 +188,7 @@ def _question(task: Task, history: Sequence[StepRecord], codebase: Codebase, ran
 
 
 def _parsed(reply: Reply, codebase: Codebase) -> tuple[list[File], str]:
-    """Return the files and the summary of an answer: its first JSON object, in a fence or after a sentence.
+    """Return the files and the summary in an answer: its first JSON object, possibly in a fence or after a sentence.
 
     Raises:
         ModelError: the answer has neither, or names only files that do not exist.

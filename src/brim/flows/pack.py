@@ -1,8 +1,8 @@
 """A pack: the whole context of one step, built within its budget, with its receipt.
 
 The instructions come first and are never truncated. The budget in characters applies to the history alone; the sections
-around it (summary, artifacts, scent trail, files) have their own limits, and take at most half as much together. The
-window in tokens limits the whole pack. Steps are selected like messages of a history, by the class of their agent.
+around it (summary, artifacts, scent trail, files) have their own limits, and together take at most half as much. The
+window in tokens limits the whole pack. Steps are selected like the messages of a history, by the class of their agent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MARKER = "\n... (truncated)"
 """Marks the cut in the output of a step."""
 
 _ORDER = ("teaching_notes", "summary", "history", "artifacts", "scent_trail", "files")
-"""The sections in the order of the page."""
+"""The sections in the order of the pack."""
 _JOIN = "\n\n"
 _UNIT = "chars"
 _SMALLEST = 40
@@ -53,9 +53,9 @@ class Pack:
     receipt: Mapping[str, Any] = field(repr=False)
     """What was kept, truncated and left out, as JSON values; `docs/packs.md` lists the keys."""
     fitted: Receipt = field(repr=False)
-    """The receipt of the page itself."""
+    """The receipt of the fitted pack."""
     reason: str
-    """Who chose the files and the summary; if not the model, why not."""
+    """Who chose the files and the summary and, if it was not a model, why."""
 
     def __str__(self) -> str:
         return self.text
@@ -96,7 +96,7 @@ class CuratorChoice:
     cost_usd: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return who chose and what it cost, as JSON values."""
+        """Return who chose, and the cost of the call, as JSON values."""
         values: dict[str, Any] = {"used": self.used, "reason": self.reason}
         if self.seconds is not None:
             spent = {"input_tokens": self.usage.input, "output_tokens": self.usage.output}
@@ -138,13 +138,13 @@ class HistorySection:
 
     @property
     def text(self) -> str:
-        """The text of the section; empty if no step and no note is in it."""
+        """The text of the section; empty if it has neither a step nor a note."""
         lines = [text for text in (self.note, *(step.text for step in self.steps)) if text]
         return _JOIN.join([HEADING, *lines]) if lines else ""
 
 
 class _Page(NamedTuple):
-    """The sections of a pack within some characters."""
+    """The sections of a pack, within a number of characters."""
 
     prompt: Prompt
     sections: tuple[Section, ...]
@@ -221,7 +221,7 @@ class Briefing:
         )
 
     def _page(self, most: int | None) -> _Page:
-        """Return the page in at most `most` characters; without it, only the parts are limited."""
+        """Return the page in at most `most` characters; without `most`, only its parts are limited."""
         texts, states = {"teaching_notes": self.task.teaching}, {"teaching_notes": "whole"}
         budget = self.settings.value("context_budget_chars")
         # The budget applies to the history alone; the other sections may take half as much in addition.
@@ -260,7 +260,7 @@ class Briefing:
         return _Page(prompt, page, states, kept, files)
 
     def _around(self, room: int) -> Iterator[tuple[str, str, int, list[Section]]]:
-        """Yield the sections around the history in order of precedence: name, heading, most characters, content."""
+        """Yield the sections around the history in order of precedence: name, heading, maximum characters, content."""
         trail_chars = self.settings.value("curator.scent_trail_chars")
         if trail_chars and self.history:
             trail = [*(step.title.removeprefix("## ") for step in self.history), self.place]
@@ -290,7 +290,7 @@ class Briefing:
 
 
 def history_section(history: Sequence[StepRecord], room: int, settings: Resolved, query: str) -> HistorySection:
-    """Return as much of a history as fits, with its heading and its note.
+    """Return as much of a history as fits, with a heading and a note.
 
     Raises:
         SourceError: the settings list an agent in two classes.
@@ -352,7 +352,7 @@ def _selected(texts: Sequence[str], kinds: Sequence[StepClass], left: int, setti
 
 
 def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
-    """Return a step with at most `limit` characters of output, empty if nothing fits, and whether it was cut."""
+    """Return a step with at most `limit` characters of output (empty if nothing fits), and whether it was cut."""
     output = step.output.strip("\n")
     if not output:
         return (step.title, False) if limit >= 0 else ("", False)
@@ -365,8 +365,8 @@ def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
 
 def _refusal(needed: int, available: int, unit: str, advice: str) -> DoesNotFit:
     return DoesNotFit(
-        f"the teaching notes take {needed:,} {unit} and the pack may have {available:,}: they are never truncated, so"
-        f" {advice} by {needed - available:,} or shorten them",
+        f"the teaching notes take {needed:,} {unit} and the pack may take {available:,}. They are never truncated:"
+        f" {advice}, or shorten them by {needed - available:,}",
         needed=needed,
         available=available,
         parts={"teaching_notes": needed},

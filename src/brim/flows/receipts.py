@@ -1,8 +1,8 @@
 """The receipts of a run on disk, and the report on a run.
 
 `RUN_BASE/<flow>/receipts/<step_id>-<agent>.json` is the receipt of a step, written atomically. Names are escaped, so no
-id leads out of the directory. The directory has the receipts of one run: those of an earlier run are removed before the
-first step, and those of later steps before a run is resumed.
+id leads out of the directory. The directory contains the receipts of one run: those of an earlier run are removed
+before the first step, and when a run is resumed, those of the steps that run again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from brim.files.text_digest import text_digest
 from brim.files.writer import put
 
 _LONGEST = 80
-"""Characters of an escaped name: two of them make a valid file name everywhere."""
+"""Maximum characters of an escaped name: a file name of two such names is valid everywhere."""
 _MOST_BYTES = 64 * 1024 * 1024
 _NEAR = 0.85
-"""The share of the budget above which prompts were seen to fail."""
+"""The share of the budget above which prompts were observed to fail."""
 
 
 def receipt_paths(base: str, flow: str, steps: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -48,7 +48,7 @@ def receipt_paths(base: str, flow: str, steps: Iterable[tuple[str, str]]) -> dic
         path = os.path.join(base, safe(flow), "receipts", f"{safe(step[0])}-{safe(step[1] or 'agent')}.json")
         other = taken.setdefault(path, step)
         if other != step:
-            expected = f"unlike the step {other[0]!r} of {other[1]!r}, whose receipt has the same name"
+            expected = f"different from step {other[0]!r} of {other[1]!r}: both receipts would have the same file name"
             raise InvalidValue("step", f"{step[0]} of {step[1]}", expected)
     return {step: path for path, (step, _) in taken.items()}
 
@@ -91,7 +91,7 @@ def read_step_receipt(path: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise SourceError(path, f"not a receipt: {error}") from error
     if not isinstance(values, dict) or "step_id" not in values:
-        raise SourceError(path, "not a receipt of a step: it has no step_id")
+        raise SourceError(path, "not the receipt of a step: step_id is missing")
     return values
 
 
@@ -100,7 +100,7 @@ def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, di
 
     Args:
         base: the directory.
-        places: the directories of receipts in it, as the parts of a glob pattern.
+        places: the directories with receipts in it, as parts of a glob pattern.
 
     Raises:
         SourceError: there is no receipt, or one cannot be read.
@@ -109,9 +109,7 @@ def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, di
     if not paths:
         folders = glob(os.path.join(escape(base), "*", "receipts"))
         flows = sorted(os.path.basename(os.path.dirname(path)) for path in folders)
-        known = (
-            f" of that flow: it has those of {', '.join(flows)}" if flows else ": they are in RUN_BASE/FLOW/receipts"
-        )
+        known = f" for that flow, only for {', '.join(flows)}" if flows else ": receipts are in RUN_BASE/FLOW/receipts"
         raise SourceError(base, f"it has no receipts{known}")
     for path in paths:
         folder, kind = os.path.split(os.path.dirname(os.path.abspath(path)))
@@ -119,7 +117,7 @@ def read_receipts(base: str, *places: tuple[str, ...]) -> Iterator[tuple[str, di
 
 
 def safe(name: str) -> str:
-    """Return a name as part of a file name; all but letters, digits, `_`, `-` and inner dots are escaped.
+    """Return a name for use in a file name; all characters except letters, digits, `_`, `-` and inner dots are escaped.
 
     Raises:
         InvalidValue: the name is empty.
@@ -149,7 +147,7 @@ class RunProgress:
 
     @classmethod
     def of(cls, receipts: Sequence[Mapping[str, Any]]) -> RunProgress:
-        """Return the progress by the receipts of one flow."""
+        """Return the progress according to the receipts of one flow."""
         rows = sorted(receipts, key=lambda row: row["position"])
         done, following = 0, rows[0]["step_id"]
         for position, row in enumerate(rows, start=1):
@@ -176,17 +174,17 @@ class RunReport:
     prompts: int
     """Prompts that were assembled."""
     near: int
-    """Prompts that used at least the share of their budget that counts as near."""
+    """Prompts that came near their budget."""
     over: int
-    """Prompts that used more than their budget: none, if brim built them."""
+    """Prompts that exceeded their budget; always 0 for prompts built by brim."""
     largest: float
     """The largest share of a budget that was used."""
     truncated: int
     """Prompts with truncated or dropped sections."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """How often each section was dropped, the most often first."""
+    """How often each section was dropped, in descending order."""
     cut: Mapping[str, int] = field(default_factory=dict)
-    """How often each section was truncated, the most often first."""
+    """How often each section was truncated, in descending order."""
     refused: int = 0
     """Calls with an HTTP 400 response."""
     failed: int = 0
@@ -261,7 +259,7 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
 
 
 def _named(sections: Iterable[str]) -> list[str]:
-    """Return the names of sections; turns of a history, which are named by position, as `messages`."""
+    """Return the names of sections; turns of a history become `messages`, since they are named by position."""
     return list(dict.fromkeys("messages" if name.startswith("messages[") else name for name in sections))
 
 

@@ -1,7 +1,7 @@
-"""Runs a flow: for each step a new pack, one call of the model, one receipt.
+"""Runs a flow: each step gets a new pack, one call of the model, and one receipt.
 
-The pack is the whole context of the call. An answer that was cut off at the model's limit fails its step, because a
-later step would build on half an answer.
+The pack is the whole context of the call. If an answer is cut off at the model's limit, the step fails, because later
+steps would build on half an answer.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def run_flow(
     commit: Callable[[FlowStep, Sequence[StepRecord]], str] | None = None,
     resume: bool = False,
 ) -> FlowOutcome:
-    """Run a flow and return its outcome; it ends at the first step that fails, whatever the model raises.
+    """Run a flow and return its outcome; it ends at the first step that fails, for whatever reason.
 
     Args:
         config: the settings, with the flow.
@@ -107,12 +107,12 @@ def run_flow(
         run_base: the directory of the receipts; without it, none are written.
         root: the directory of a codebase whose files may be included.
         curator: the model that may choose files and summarise.
-        models: the models of steps by the tier of their stage: cheap, medium, expensive. Without one, the setting
-            `models.TIER` names it, or `model` runs the step.
+        models: the models of steps by the tier of their stage: cheap, medium, expensive. For a missing tier, the
+            setting `models.TIER` names the model, or `model` is used.
         artifacts: paths of files that earlier flows wrote, which every pack lists.
         clock: returns seconds.
-        watch: called with each step when it has run.
-        commit: does the work of a step of the stage `Commit` and returns its output; no model is called for it.
+        watch: called with each step after it has run.
+        commit: does the work of steps in the stage `Commit` and returns their output; no model is called for them.
         resume: continue the last run in `run_base` after its last successful step. A step whose entry in the flow has
             changed runs again, and so do those after it. Without it, receipts of an earlier run are removed first.
 
@@ -173,19 +173,19 @@ def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | No
     Raises:
         SourceError: the file cannot be read, is invalid, or defines another flow.
         UnknownName: the project has no flow of that name.
-        InvalidValue: the project has several flows and none is named.
+        InvalidValue: the project has several flows, and `name` is missing.
     """
     config = load_config(path, flags=flags)
     if config.entry is not None:
         if name not in (None, config.entry):
-            raise SourceError(path, f"the flow in it is {config.entry!r}, not {name!r}")
+            raise SourceError(path, f"this file contains the flow {config.entry!r}, not {name!r}")
         return config, config.entry
     if name is not None:
         return config, config.flow(name).name
     if not config.flows:
-        raise UnknownName("flow", path, [], "The project has none: put one under flows, or into flows/NAME.yaml.")
+        raise UnknownName("flow", path, [], "The project has no flows: add one under `flows`, or in flows/NAME.yaml.")
     if len(config.flows) > 1:
-        raise InvalidValue("flow", path, f"one of {', '.join(config.flows)}: name it")
+        raise InvalidValue("flow", path, f"used together with the name of one of its flows: {', '.join(config.flows)}")
     return config, config.flows[0]
 
 
@@ -195,7 +195,7 @@ def _digest(step: FlowStep) -> str:
 
 
 def _resumed(step: FlowStep, path: str) -> StepOutcome | None:
-    """Return the outcome of a step that the resumed run has done; `None` if the step has to run."""
+    """Return the outcome of a step that already ran before the run was resumed; `None` if it has to run."""
     if not os.path.exists(path):
         return None
     receipt = read_step_receipt(path)
@@ -267,16 +267,16 @@ def _run_step(
 
 
 def _is_mechanical(stage: str) -> bool:
-    """Return whether a step of a stage calls no model."""
+    """Return whether steps of a stage run without a model."""
     return stage.casefold() == "commit"
 
 
 def _model_of(
     stage: str, settings: Resolved, model: LanguageModel, models: Mapping[str, LanguageModel]
 ) -> LanguageModel:
-    """Return the model of a step: the one for the tier of its stage if there is one, else the model of the run.
+    """Return the model of a step: that of the tier of its stage, or else the model of the run.
 
-    A configured tier names a model at the endpoint of the run's model, so it needs that to be an `LLM`.
+    A tier in the settings names a model at the endpoint of the run's model, so that model must be an `LLM`.
 
     Raises:
         InvalidValue: a tier of `models` is unknown.
@@ -297,6 +297,6 @@ def _cut_off(reply: Reply) -> str:
         return ""
     size = f"{reply.usage.output:,} tokens" if reply.usage.output is not None else f"{len(reply.text):,} characters"
     return (
-        f"the answer was cut off at the model's limit after {size}: split the step, or use a model that answers at"
-        " greater length"
+        f"the answer was cut off at the model's limit after {size}: split the step, or use a model with a higher"
+        " output limit"
     )

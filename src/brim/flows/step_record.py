@@ -61,7 +61,7 @@ class Task:
 
     @property
     def query(self) -> str:
-        """All instructions, as the query that ranks files and steps."""
+        """All instructions, used as the query to rank files and steps."""
         return "\n".join([self.text, *(line for lines in self.notes.values() for line in lines)])
 
     @property
@@ -78,7 +78,7 @@ class Task:
 def records(history: Sequence[Any]) -> tuple[StepRecord, ...]:
     """Return the records of a history: `StepRecord`s, or mappings and dataclasses with the same names.
 
-    A dataclass may have other fields too. `agent_key` is another name of `agent`.
+    A dataclass may have other fields too. `agent_key` is accepted as a name for `agent`.
 
     Raises:
         InvalidValue: a record is invalid, or a mapping has an unknown key.
@@ -114,15 +114,15 @@ def _values(item: Any, place: str, expected: str) -> tuple[dict[str, Any], bool]
 
 
 def _renamed(values: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return values with other names of a key replaced by the key, unless it is there too."""
+    """Return values with alternative names of keys replaced, unless the key itself is present."""
     return {names.get(name, name) if names.get(name) not in values else name: value for name, value in values.items()}
 
 
 def task_of(step: Any) -> Task:
     """Return the instructions of a step of the settings, or of a mapping or dataclass with the same names.
 
-    A dataclass may have other fields too. `step_id`, `agent_key` and `teaching` are other names of `id`, `agent` and
-    `teaching_notes`.
+    A dataclass may have other fields too. `step_id`, `agent_key` and `teaching` are accepted as names for `id`, `agent`
+    and `teaching_notes`.
 
     Raises:
         InvalidValue: the step is invalid, or a mapping has an unknown key.

@@ -1,6 +1,7 @@
 """The checks of `brim gateway --check`: the settings, the keys, the store, and each upstream.
 
-A missing list of models is not an error; an upstream that cannot be reached, or rejects the gateway's key, is one.
+An upstream without a list of models is not an error; an upstream that cannot be reached, or that rejects the gateway's
+key, is.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _DENIED = (401, 403)
 
 
 class Check(NamedTuple):
-    """What one check found."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -45,7 +46,7 @@ def checked(settings: GatewaySettings) -> list[Check]:
         settings.secrets()
         own = settings.own_keys()
         plain = [name for name, key in own.items() if not is_secret(key)]
-        told = f"; {' and '.join(plain)} is short or a word, and is not masked in answers" if plain else ""
+        told = f"; {' and '.join(plain)} is not masked in answers, because it is short or a word" if plain else ""
         checks.append(Check("keys", True, f"{len(settings.keys)} for clients{told}"))
     except BrimError as error:
         checks.append(Check("keys", False, str(error), "key"))
@@ -60,13 +61,14 @@ def checked(settings: GatewaySettings) -> list[Check]:
 
 
 def _reachable(settings: GatewaySettings) -> str:
-    """Return which other paths may be reached."""
+    """Return which other paths are allowed."""
     listed = {settings.reachable(route) for route in ("chat", "messages")}
     if listed == {("*",)}:
-        return "all are passed on, with the key of each client" if settings.paths is None else "all are passed on"
+        keys = ", with the client's own key" if settings.paths is None else ""
+        return f"all requests are passed on{keys}"
     if settings.paths is None:
-        return f"{len(SAFE)} safe paths may be reached besides those that are fitted; gateway.paths lists others"
-    return f"{', '.join(settings.paths) or 'no path'} may be reached besides those that are fitted"
+        return f"{len(SAFE)} safe paths are allowed in addition to those that are fitted; gateway.paths can list others"
+    return f"{', '.join(settings.paths) or 'no path'} allowed in addition to those that are fitted"
 
 
 async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[Check]:
@@ -76,7 +78,7 @@ async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[
         key = own.get(settings.key(routes[base]) or "")
         proxy = upstream.proxy(base)
         if proxy is not None:
-            through = f"{base} is called through the proxy {_without_user(proxy)}; NO_PROXY excludes a host"
+            through = f"{base} is reached through the proxy {_without_user(proxy)}; to exclude a host, use NO_PROXY"
             checks.append(Check("proxy", True, through))
         ok, text, reason = await _answer(upstream, base, key)
         checks.append(Check(f"upstream {base}", ok, text, reason))
@@ -85,7 +87,7 @@ async def _upstreams(settings: GatewaySettings, own: Mapping[str, str]) -> list[
 
 
 async def _answer(upstream: UpstreamClient, base: str, key: str | None) -> tuple[bool, str, str]:
-    """Ask an upstream for its models; return whether it can be used, and the result as a sentence and a word."""
+    """Ask an upstream for its models; return whether it is usable, and the result as a sentence and a word."""
     status, said, properties = 0, None, None
     keys: list[Headers] = [[]]
     if key is not None:  # Servers read one header or the other.
@@ -109,14 +111,14 @@ def _judged(status: int, said: Any, windows: Mapping[str, int], key: str | None)
         stated_by = own_window or f"{len(windows):,} of them with their window"
         return True, f"{counted(len(models), 'model')}, {stated_by}", "ok"
     if status in _DENIED and key is None:
-        return True, f"it answers {status} without a key; the key of each client is passed on", "no_key"
+        return True, f"it answers {status} without a key; each client's own key is passed on", "no_key"
     if status in _DENIED:
         return False, f"it rejects the gateway's key ({status})", "key"
     if status in NO_PATH or status == 200:
-        found = f"{status} at {_PATH}" if status != 200 else f"something else at {_PATH}"
-        advice = "if the URL is right, set --window, or the window is learned from the first overflow error"
+        found = f"{status} at {_PATH}" if status != 200 else f"an unexpected answer at {_PATH}"
+        advice = "if the URL is right, set --window; otherwise brim learns the window from the first overflow error"
         return True, f"it answers, but has no list of models ({found}); {own_window or advice}", "no_list"
-    return False, f"it answers {status} at {_PATH}; see the log of that server", "status"
+    return False, f"it answers {status} at {_PATH}; see the server's log", "status"
 
 
 def _without_user(url: str) -> str:

@@ -1,4 +1,4 @@
-"""One POST from its body to the end of its answer: parsed, planned, fitted, sent, answered, learned from."""
+"""One POST request, from its body to the end of its answer: parsed, planned, fitted, sent, answered, learned from."""
 
 from __future__ import annotations
 
@@ -50,13 +50,14 @@ class Exchange:
         self._owner = state.owner(admitted, route)
         self._sent: Sent | None = None
         self.label = ""
-        """The name of its model as it may be shown; empty until the body is parsed."""
+        """The name of its model that may be shown; empty until the body is parsed."""
 
     async def run(self, raw: bytes) -> str:
-        """Answer the request of a body; return how it ended.
+        """Answer the request in a body; return how it ended.
 
         Raises:
-            HttpProblem: there is no answer, or it broke off after its head was sent, so that the connection must end.
+            HttpProblem: there is no answer, or it broke off after its head was sent, so that the connection must be
+                closed.
         """
         parsed = await self.parsed(raw)
         self.label = parsed.label
@@ -90,7 +91,7 @@ class Exchange:
         return ended
 
     async def parsed(self, raw: bytes) -> Parsed:
-        """Return the request of a body; with the policy `pass`, also of one that cannot be read.
+        """Return the request in a body; with the policy `pass`, even if the body cannot be read.
 
         Raises:
             HttpProblem: the body cannot be read.
@@ -104,7 +105,7 @@ class Exchange:
             return parsed
 
     async def fitted(self, parsed: Parsed) -> FittedBody:
-        """Return what is sent.
+        """Return what to send.
 
         Raises:
             HttpProblem: the request is refused.
@@ -145,7 +146,7 @@ class Exchange:
     async def _faulty(
         self, parsed: Parsed, policy: str, why: str, error: Exception, refusal: HttpProblem
     ) -> FittedBody:
-        """Return a request that brim could not fit or read unchanged, if it is certain to fit.
+        """Return the unchanged request, which brim could not read or fit, if it certainly fits.
 
         Raises:
             HttpProblem: it may not fit, or the settings refuse such requests.
@@ -195,7 +196,7 @@ class Exchange:
         await windows.ask(asker, fetch)
 
     async def _final(self, fitted: FittedBody, parsed: Parsed, overhead: float) -> Sent:
-        """Send a request, repeat it where needed, and return the one whose answer is for the client.
+        """Send a request, repeat it if necessary, and return the one whose answer goes to the client.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
@@ -206,7 +207,7 @@ class Exchange:
         return await self._recalled(sent) if fitted.recalls else sent
 
     async def _taken(self, fitted: FittedBody, first: FittedBody, overhead: float) -> Sent:
-        """Send a request, and a smaller one if it is rejected as too long; `first` is the first form of the request.
+        """Send a request, and a smaller one if it is rejected as too long; `first` is the original request.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
@@ -219,7 +220,7 @@ class Exchange:
         return sent if smaller is None else await self._send(smaller, overhead, retried=True)
 
     async def _unasked(self, sent: Sent, parsed: Parsed) -> Sent:
-        """Send a request again without asking the provider to compact; if that helps, the model is not asked again.
+        """Send a request again without asking the provider to compact; if that helps, remember it for this model.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
@@ -248,9 +249,9 @@ class Exchange:
         return again
 
     async def _recalled(self, sent: Sent) -> Sent:
-        """Answer the model's calls of the recall tool until an answer has none, and return that one.
+        """Answer the model's calls of the recall tool, and return the first answer without one.
 
-        Each answer is read to its end first. After the last round the model is called once more without the tool.
+        Each answer is read to its end first. After the last round, the model is called once more, without the tool.
 
         Raises:
             HttpProblem: upstream broke off.
@@ -264,7 +265,9 @@ class Exchange:
             except BrokenAnswer as error:
                 raise error.problem from error
             if not sent.answer.at_end:
-                raise HttpProblem(502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the most with recall")
+                raise HttpProblem(
+                    502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the limit with brim_recall"
+                )
             self._sent = sent = replace(sent, first=raw)
             answer = assembled(self._route, raw) if sent.is_stream else json_value(raw)
             found = calls(self._route, answer)
@@ -283,7 +286,7 @@ class Exchange:
         """Pass an answer back.
 
         Raises:
-            HttpProblem: upstream broke off, or the client waits for a stream and the answer is none.
+            HttpProblem: upstream broke off, or the client expects a stream and the answer is not one.
         """
         streams = self._state.metrics.streams
         open_ = int(sent.is_stream or sent.is_unread)

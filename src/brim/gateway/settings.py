@@ -30,17 +30,17 @@ _SHARED = {
     "capture": "session.capture",
     "store": "store.url",
 }
-"""Settings that other commands use too, by field."""
+"""Settings that other commands also use, by field."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _URL = "a URL such as https://api.openai.com/v1, without a user, a query or a fragment"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestRule:
-    """Settings for matching requests; a condition that is `None` matches every request."""
+    """Settings for the requests that match; a condition of `None` matches every request."""
 
     model: str | None = None
-    """A pattern such as `gpt-5*`, compared as in the catalogue: `GPT-5` and `openai/gpt-5` match too."""
+    """A pattern such as `gpt-5*`; names are compared as in the catalogue, so `GPT-5` and `openai/gpt-5` match too."""
     key: str | None = None
     """The name of the environment variable with the client's key."""
     route: str | None = None
@@ -56,19 +56,20 @@ class RequestRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GatewaySettings:
-    """The settings of one gateway; a reload makes another one."""
+    """The settings of one gateway; a reload creates a new object."""
 
     upstream: str
     """The base URL of the API, such as `http://127.0.0.1:8101/v1`."""
     upstream_messages: str | None = None
-    """The base URL for Anthropic Messages, if it is another one."""
+    """The base URL for Anthropic Messages, if it differs."""
     upstream_key: str | None = None
     """The name of the environment variable with the key for upstream. `None` passes on the client's key."""
     upstream_messages_key: str | None = None
     """The same for `upstream_messages`. Each key is only sent to its own upstream."""
     paths: tuple[str, ...] | None = None
-    """Paths that are passed on, besides those that are fitted. `None` means all with the client's key, and `paths.SAFE`
-    with the gateway's own."""
+    """Paths that are passed on, besides those that are fitted. `None` means all paths with the client's key, but only
+    `paths.SAFE` with the gateway's own key.
+    """
     keys: tuple[str, ...] = ()
     """Names of environment variables with the keys of clients; if empty, no key is required."""
     host: str = "127.0.0.1"
@@ -78,7 +79,7 @@ class GatewaySettings:
     default: RequestRule = field(default_factory=lambda: RequestRule(policy="fit"))
     """The settings for requests without a matching rule."""
     window_yields: bool = False
-    """Whether the default window comes from a profile, so that a smaller window of the model replaces it."""
+    """Whether the default window comes from a profile, so that the model's window takes precedence if it is smaller."""
     rules: tuple[RequestRule, ...] = ()
     sections: Mapping[str, Spec] = field(default_factory=dict, repr=False)
     """The sections of each file that a rule names."""
@@ -110,12 +111,13 @@ class GatewaySettings:
     workers: int = 1
     """Processes that serve the address and share the store, or a temporary one."""
     worker_port: int | None = None
-    """A port of the first of several workers alone, so that its metrics can be scraped; the second worker has the next
-    port, and so on."""
+    """A port for the first of several workers, so that its metrics can be scraped; the second worker uses the next
+    port, and so on.
+    """
     threads: int = 2
     sessions: int = 500
     memory: int = 67_108_864
-    """Roughly the most bytes of memory for the conversations of a process."""
+    """Approximate limit in bytes on the memory for the conversations of a process."""
     store: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -202,7 +204,7 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
 
 
 def _read(path: str, root: str) -> Spec:
-    """Return the sections of a file. The imports are here since few gateways need them."""
+    """Return the sections of a file. The imports are local because few gateways need them."""
     from brim.gateway.fit.added_sections import read_sections
     from brim.settings.spec import check_files
 

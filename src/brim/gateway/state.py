@@ -1,4 +1,4 @@
-"""The state of a gateway that outlives requests, and the threads in which it counts."""
+"""The state of a gateway that outlives single requests, and its threads for counting."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _DOWN = (502, 503, 504)
 
 
 class GatewayState:
-    """Everything that outlives a request."""
+    """The state of a gateway that outlives single requests."""
 
     def __init__(self, settings: GatewaySettings, worker: int | None = None, store: str | None = None) -> None:
-        """Begin.
+        """Create the state.
 
         Args:
             settings: the settings.
@@ -106,7 +106,7 @@ class GatewayState:
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: job(*given))
 
     def later(self, about: Hashable, job: Coroutine[Any, Any, Any]) -> None:
-        """Run a job after an answer that learns about a model for an owner; closing waits for it.
+        """Run a job that learns about a model from an answer, after that answer; closing waits for it.
 
         An error of the job is logged without its text.
         """
@@ -115,7 +115,7 @@ class GatewayState:
         task.add_done_callback(self._tasks.pop)
 
     async def learned(self, about: Hashable) -> None:
-        """Wait for the jobs about a model: its client may send the next request before they end."""
+        """Wait for the jobs about a model, since its client may send the next request before they end."""
         learning = [task for task, each in self._tasks.items() if each == about]
         if learning:
             await asyncio.wait(learning)
@@ -128,7 +128,7 @@ class GatewayState:
             self.activity.fault(None, "other", error, kind="fault", became="pass")
 
     async def problem(self) -> str:
-        """Return why no request can be served now; empty if all is well."""
+        """Return why requests cannot be served now; empty if they can."""
         if not self.ready:
             return "starting"
         now = asyncio.get_running_loop().time()
@@ -140,7 +140,7 @@ class GatewayState:
         return self._reached[1]
 
     async def _unreachable(self, base: str) -> str:
-        """Return why an upstream cannot be used; empty after any answer except a proxy's error."""
+        """Return why an upstream cannot be used; any answer except a proxy's error shows that it can."""
         try:
             status, _ = await self.upstream.get_json(address(base, "/v1/models"), [])
         except HttpProblem as problem:

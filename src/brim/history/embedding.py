@@ -35,7 +35,7 @@ class Meaning:
             InvalidType: `embed` is neither a name nor a function.
         """
         if isinstance(embed, str) and embed != _DEFAULT:
-            raise UnknownName("embedding", embed, [_DEFAULT], "Give a function from texts to vectors")
+            raise UnknownName("embedding", embed, [_DEFAULT], "Pass a function from texts to vectors")
         self._embed = wordllama() if isinstance(embed, str) else embed
         if not callable(self._embed):
             raise InvalidType("embed", embed, "a function from texts to vectors, or the name of one")

@@ -144,4 +144,4 @@ def check_stable(options: Options) -> None:
         raise InvalidValue("select", options.select, "'recency' in stable mode, which keeps the prefix")
     for name in ("recent", "older"):
         if getattr(options, name) is not None:
-            raise InvalidValue(name, getattr(options, name), "left out in stable mode, which keeps the prefix")
+            raise InvalidValue(name, getattr(options, name), "omitted in stable mode, which keeps the prefix")

@@ -99,7 +99,7 @@ def _class(value: Any, index: int) -> StepClass:
         return StepClass[value.upper()]
     if not isinstance(value, bool) and isinstance(value, int) and 0 <= value <= max(StepClass):
         return StepClass(value)
-    raise InvalidValue(f"what classify returned for messages[{index}]", value, f"one of {', '.join(NAMES)}")
+    raise InvalidValue(f"the result of classify for messages[{index}]", value, f"one of {', '.join(NAMES)}")
 
 
 def _new_index(options: Options) -> Any:

@@ -180,7 +180,7 @@ class RequestBody:
             SourceError: there is no model, or the body's limit of the answer is invalid.
         """
         if model is None:
-            raise self.body.error("the budget is missing: give one, or name a model whose window to take")
+            raise self.body.error("the budget is missing: set one, or name a model to use its window")
         limits = {str(place[-1]): (value, str(place[0])) for place, value in answer_limits(self.body.values).items()}
         for key, (value, top) in limits.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -262,7 +262,9 @@ def request_of(body: JsonBody) -> RequestBody:
         at = keys[1:]
         if not keys and (meant := misspelt(values)):
             hint, at = f" (did you mean {meant[1]!r}?)", [meant[0]]
-        raise body.error(f"a request has either messages, input or contents, and this has {number}{hint}", *at)
+        raise body.error(
+            f"a request must have one of messages, input or contents, and this one has {number}{hint}", *at
+        )
     key, messages = keys[0], body.items
     if messages is None:
         text = values[key]

@@ -44,9 +44,9 @@ MOST_BYTES = 8 * 1024 * 1024
 _RECALLED = 4_000
 """The default limit of a recalled text, in tokens."""
 _INSTRUCTIONS = (
-    "Counts and fits prompts to a token budget. count: tokens of a text or a request. fit: messages or sections that"
-    " fit, valid for the provider, with a receipt. For recorded conversations, room: tokens left. status: tokens by"
-    " category. recall: dropped text. compact: make room now. restart: start again with a hand-over."
+    "Counts and fits prompts to a token budget. count: tokens of a text or a request. fit: messages or sections"
+    " shortened to a budget, valid for the provider, with a receipt. For recorded conversations, room: tokens left."
+    " status: tokens by category. recall: dropped text. compact: make room now. restart: start again with a hand-over."
 )
 _STORE = "brim mcp --store sqlite:///brim.db"
 _RECORDED = "one that was recorded by brim.wrap, an integration, a Session or a Loop"
@@ -55,7 +55,7 @@ _HANDED_OVER = 4
 _SECTION = tuple(slot.name for slot in fields(Section))
 
 Messages = Annotated[
-    list[Any] | None, Field(description="Messages in the format of OpenAI chat, Responses items or Anthropic.")
+    list[Any] | None, Field(description="Messages in the format of OpenAI chat, OpenAI Responses or Anthropic.")
 ]
 Tools = Annotated[list[Any] | None, Field(description="The tool definitions of the request.")]
 System = Annotated[str | list[Any] | None, Field(description="The system prompt, if it is not one of the messages.")]
@@ -196,7 +196,7 @@ class Offer:
 
     def _readable(self) -> ReadableSessions:
         if self._sessions is None:
-            raise InvalidType("store", None, f"set when the server is started: {_STORE}")
+            raise InvalidType("store", None, f"set when the server starts: {_STORE}")
         return self._sessions
 
 

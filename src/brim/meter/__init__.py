@@ -21,9 +21,9 @@ DEFAULT = "o200k_base"
 
 
 def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
-    """Return the meter of a name, or a meter around a caller's own meter or function.
+    """Return the meter with a name, or wrap a caller's own meter or function.
 
-    A name is that of a model (`gpt-5`), a vocabulary (`o200k_base`), a unit (`chars`, `chars/4`, `chars/4+1`,
+    A name is the name of a model (`gpt-5`), a vocabulary (`o200k_base`), a unit (`chars`, `chars/4`, `chars/4+1`,
     `bytes/4`), or the path of a `tokenizer.json`.
 
     Raises:
@@ -43,9 +43,9 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
 
 
 def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> BaseMeter:
-    """Return the meter of a fit: `given`, or the model's meter; if that is an estimate, it counts upper bounds.
+    """Return the meter for a fit: `given`, or the model's meter. If that estimates, it counts upper bounds.
 
-    The meter `other` is that of an unknown model, so it counts upper bounds too.
+    The meter `other` is meant for unknown models, so it counts upper bounds too.
 
     Raises:
         UnknownName: no such model, vocabulary or unit.
@@ -60,7 +60,7 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
 
 
 def name_of(given: object) -> str | None:
-    """Return the name for which `meter` returns this meter, or `None` for a caller's own meter."""
+    """Return the name of this meter, as `meter` accepts it, or `None` for a caller's own meter."""
     if isinstance(given, str):
         return given
     if not isinstance(given, BaseMeter):

@@ -1,4 +1,4 @@
-"""Meters around another: a caller's own, a shared meter for one model, and an upper bound."""
+"""Meters that wrap another meter: a caller's own, a shared meter tuned to a model, and an upper bound."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from brim.errors import MeterError, shown
 from brim.meter.base import BaseMeter, Meter, check_counts
 
 _SAMPLE = 400
-"""Estimated tokens after which a bound is compared with the estimate."""
+"""Number of estimated tokens after which the bound is compared with the estimate."""
 _ADVISED = set[str]()
-"""The models for which advice was logged: once in a process."""
+"""The models for which advice was logged; it is logged once per process."""
 _WASTE = 20
 """Percent by which a bound may exceed the estimate without advice."""
 
@@ -21,7 +21,7 @@ _WASTE = 20
 class CallerMeter(BaseMeter):
     """A caller's own meter or counting function, with brim's caching and cutting.
 
-    If it estimates, brim knows no bound for it and trusts its counts.
+    brim knows no upper bound for its counts, so it trusts them.
 
     Raises:
         InvalidValue: it counts nothing.
@@ -38,7 +38,7 @@ class CallerMeter(BaseMeter):
 
     @property
     def exact(self) -> bool:
-        """The `exact` of the caller's meter; a function is an estimate."""
+        """The caller's own `exact`; false for a function."""
         return self._exact
 
     def measure(self, text: str) -> int:
@@ -58,7 +58,7 @@ class CallerMeter(BaseMeter):
 
 
 class TunedMeter(BaseMeter):
-    """The meter of one model: another meter, which models share, counts texts; the model's rules count requests."""
+    """The meter of one model: texts are counted by a meter that models share, requests by the model's rules."""
 
     def __init__(self, inner: BaseMeter, model: str) -> None:
         self.model = model
@@ -85,7 +85,7 @@ class TunedMeter(BaseMeter):
 
 
 class UpperBound(BaseMeter):
-    """Another meter's upper bound, so that a prompt stays within its budget although the count is an estimate.
+    """Counts the upper bound of another meter, so that prompts stay within their budget despite the estimate.
 
     The bounds of parts add up; the slack is added once, as the overhead of the whole prompt.
     """
@@ -100,7 +100,7 @@ class UpperBound(BaseMeter):
         """The estimate and the bound of the first texts; `None` after they were compared."""
 
     def measure(self, text: str) -> int:
-        """Return an upper bound on the true count; if that of the first texts is loose, advice is logged."""
+        """Return an upper bound on the true count; if the bound turns out to be loose, advice is logged."""
         bound = self._inner.upper_load(text)
         if self._seen is not None:
             self._compare(self._seen[0] + self._inner.load(text), self._seen[1] + bound)
@@ -115,7 +115,7 @@ class UpperBound(BaseMeter):
 
 
 def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
-    """Return how to get an exact count if a bound is so loose that a fit wastes room, or `None`.
+    """Return advice on exact counts if a bound is so loose that it wastes room, or `None`.
 
     Args:
         estimate: the estimated tokens of a text.
@@ -129,6 +129,7 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
         install = "pip install 'brim[claude]', or pass " if sys.version_info >= (3, 12) else "pass "
     more = (bound - estimate) * 100 // max(1, estimate)
     return (
-        f"The bound is {more} % above the estimate, and a fit keeps to the bound. For an exact count, {install}"
-        "the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the bound."
+        f"The bound is {more} % above the estimate, and brim keeps prompts within the bound. For an exact count,"
+        f" {install}the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the"
+        " bound."
     )

@@ -19,7 +19,7 @@ from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.memo import Memo
 
 _WINDOW = 6
-"""Characters per token of the limit that a search looks at first: English has about four."""
+"""Characters per token of the limit that a search starts with; English has about four per token."""
 
 PROBE = "The quick brown fox: 1,234 times, 漢字, слова, 😀.\n"
 """A text for which any meter returns more than 0."""
@@ -41,10 +41,10 @@ class Meter(Protocol):
         """Return the number of tokens of `text`, or of the meter's other unit."""
 
     def head(self, text: str, limit: int) -> str:
-        """Return a long prefix of `text` that counts at most `limit`."""
+        """Return a long prefix of `text` of at most `limit` tokens."""
 
     def tail(self, text: str, limit: int) -> str:
-        """Return a long suffix of `text` that counts at most `limit`."""
+        """Return a long suffix of `text` of at most `limit` tokens."""
 
 
 class BaseMeter(ABC):
@@ -59,10 +59,10 @@ class BaseMeter(ABC):
     slack: int = 0
     """Tokens that `upper` adds once to a text, whatever its length."""
     overhead: int = 0
-    """Tokens that a whole prompt has in addition to its texts: the slack, if the counts are upper bounds."""
+    """Tokens added once to a whole prompt: the slack, if the counts are upper bounds."""
 
     source: tuple[Callable[..., BaseMeter], tuple[Any, ...]] | None = None
-    """The function and the arguments that return this meter; a pickle contains them instead of a vocabulary."""
+    """A function and arguments that create this meter; a pickle contains them instead of the vocabulary."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -113,7 +113,7 @@ class BaseMeter(ABC):
 
         A meter made from the name of a model applies that model's rules for framing, tools and images. `system` is a
         system prompt that is sent apart from the messages, `fields` are the other fields of the request's body, such as
-        `response_format`: what is not shown to the model is left out.
+        `response_format`: fields that the model does not see are ignored.
 
         Raises:
             InvalidValue: a message or a tool is invalid; the error names its index and the problem.
@@ -123,7 +123,7 @@ class BaseMeter(ABC):
     def counter(self, provider: str, count: Callable[[str], int] | None = None) -> RequestCounter:
         """Return the counter of messages in a provider's format.
 
-        Texts are counted by `count`, by default as loads, because these add up to no less than the whole.
+        Texts are counted with `count`, by default `load`, so that the sum is never below the count of the whole.
         """
         framing = framing_of(self.unit, provider, self.model)
         overhead = self.overhead if count is None else 0
@@ -136,7 +136,7 @@ class BaseMeter(ABC):
         return self.upper_load(text) + self.slack if text else 0
 
     def upper_load(self, text: str) -> int:
-        """Return the upper bound of a part of a prompt: the sum of these and `slack` bounds the whole."""
+        """Return the upper bound of a part of a prompt; the sum of these, plus `slack`, bounds the whole."""
         return self.count(text)
 
     def load(self, text: str) -> int:
@@ -144,7 +144,7 @@ class BaseMeter(ABC):
         return self.count(text)
 
     def head(self, text: str, limit: int) -> str:
-        """Return a long prefix of `text` that counts at most `limit` and splits no grapheme.
+        """Return a long prefix of `text` of at most `limit` tokens, without splitting a grapheme.
 
         Raises:
             InvalidValue: `limit` is not a whole number of at least zero.
@@ -152,7 +152,7 @@ class BaseMeter(ABC):
         return self._cut(text, units("limit", limit), at_end=False)
 
     def tail(self, text: str, limit: int) -> str:
-        """Return a long suffix of `text` that counts at most `limit` and splits no grapheme.
+        """Return a long suffix of `text` of at most `limit` tokens, without splitting a grapheme.
 
         Raises:
             InvalidValue: `limit` is not a whole number of at least zero.
@@ -160,7 +160,7 @@ class BaseMeter(ABC):
         return self._cut(text, units("limit", limit), at_end=True)
 
     def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return a long prefix, or suffix `at_end`, within the limit; only as much text is searched as is needed."""
+        """Return a long prefix, or with `at_end` a suffix, within the limit; it reads no more text than necessary."""
         if not isinstance(text, str):
             refuse(text)
         width = _WINDOW * limit + 16
@@ -172,7 +172,7 @@ class BaseMeter(ABC):
             width *= 2
 
     def _within(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return the longest prefix or suffix found within the limit, by narrowing its length."""
+        """Return the longest prefix or suffix found within the limit; its length is narrowed down step by step."""
         low, high = 0, len(text) + 1
         guess = len(text)
         while low < high - 1:
@@ -191,13 +191,13 @@ class BaseMeter(ABC):
 
 
 def check_counts(meter: BaseMeter, others: Iterable[str] = ()) -> None:
-    """Check that a meter counts text: if it returned 0, everything would fit.
+    """Check that a meter counts text: if it always returned 0, everything would fit.
 
     Raises:
         InvalidValue: it returns 0 for the probe and for all other texts.
     """
     if not any(meter.count(text) for text in chain((PROBE,), others)):
-        raise InvalidValue("meter", meter.name, f"one that counts text: {PROBE!r} counts 0")
+        raise InvalidValue("meter", meter.name, f"a meter that counts text: for {PROBE!r} it returns 0")
 
 
 def measured(meter: str, *, exact: bool) -> str:
@@ -206,7 +206,7 @@ def measured(meter: str, *, exact: bool) -> str:
 
 
 def side(text: str, length: int, *, at_end: bool) -> str:
-    """Return the first characters of a text, or the last ones `at_end`."""
+    """Return the first characters of a text, or with `at_end` the last ones."""
     return text[max(0, len(text) - length) :] if at_end else text[:length]
 
 
@@ -221,9 +221,9 @@ def _at_least(text: str, length: int, *, at_end: bool) -> int:
 
 
 def _next_guess(low: int, high: int, at: int, size: int, limit: int) -> int:
-    """Return the next length to try: in proportion to the last count, but an eighth away from the ends of the interval.
+    """Return the next length to try: in proportion to the last count, and at least an eighth from either end.
 
-    The eighth limits the number of steps if the density of tokens varies within the text.
+    Without this margin, a text with uneven token density would need many steps.
     """
     scaled = at * (limit + 1) // size if size else high
     margin = (high - low) // 8

@@ -1,7 +1,7 @@
 """An estimate corrected by the usage that a provider reports.
 
 Each answer gives one ratio: reported tokens over estimated tokens. The bound is the highest recent ratio plus a margin
-that shrinks with the number of answers; a ratio far above all others counts only after a second one confirms it.
+that shrinks with the number of answers; a ratio far above the others is ignored until a second one confirms it.
 docs/design/counting.md has the figures. All arithmetic is on whole numbers, so that every machine gets the same result.
 """
 
@@ -22,17 +22,20 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 
 MILLION = 1_000_000
 _REMEMBERED = 16
-"""Recent ratios of which the bound uses the highest."""
+"""Number of recent ratios; the bound uses the highest."""
 _FIRST, _LEAST = 250_000, 30_000
-"""Margin in millionths up to the first answer, falling with the square root of their number, and its minimum."""
+"""Margin in millionths before the first answer, which falls with the square root of the answers, and its minimum."""
 _SHORTEST = 512
-"""Estimated tokens of the shortest request whose ratio is used as it is. A shorter one is padded to this length with
-tokens that were estimated right: otherwise a few tokens of structure could raise all later counts by a third."""
+"""Estimated tokens of the shortest request whose ratio is used unchanged. A shorter request is treated as if the
+missing tokens had been estimated correctly; otherwise a few tokens of structure could raise all later counts by a
+third.
+"""
 _OUTLIER = 1_500_000
-"""Millionths of the second highest ratio above which the highest is ignored. With less, a change of language would be
-ignored too; with double, one uncounted text would triple all counts."""
+"""The highest ratio is ignored if it exceeds the second highest by this factor, in millionths. A lower factor would
+also ignore a change of language; at double, one uncounted text would triple all counts.
+"""
 _LOWEST, _HIGHEST = MILLION // 10, 10 * MILLION
-"""Ratios outside these bounds are not caused by text, and are clipped."""
+"""Ratios outside these bounds cannot come from text, so they are clipped."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +98,7 @@ class Calibration:
         return first if first * MILLION <= second * _OUTLIER else second
 
     def upper(self, size: CallSize) -> int:
-        """Return the tokens that a request should not exceed."""
+        """Return an upper bound on the tokens of a request."""
         return _times(size.estimate, self.rate) + size.fixed
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,10 +125,10 @@ class Calibration:
 
 
 class Calibrated(BaseMeter):
-    """An estimating meter with its counts corrected to upper bounds by all recorded answers.
+    """An estimating meter whose counts are corrected to upper bounds by the recorded answers.
 
-    It is immutable: after another answer, make a new `Calibrated(inner, calibration)`. A quarter of the characters is a
-    poor estimate for a new script, so character classes are used instead.
+    It is immutable: after another answer, make a new `Calibrated(inner, calibration)`. For a meter that counts a
+    quarter of the characters, character classes are used instead, since a quarter is far off in many scripts.
     """
 
     def __init__(self, inner: BaseMeter, calibration: Calibration | None = None) -> None:
@@ -177,5 +180,5 @@ class Calibrated(BaseMeter):
 
 
 def _times(estimate: int, rate: int) -> int:
-    """Return an estimate times a rate in millionths, to the nearest token, so that many short texts add up right."""
+    """Return an estimate times a rate in millionths, to the nearest token, so that sums of short texts are right."""
     return (estimate * rate + MILLION // 2) // MILLION

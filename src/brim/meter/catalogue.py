@@ -1,8 +1,8 @@
 """The catalogue of models: window, vocabulary, prices and cache rules by name.
 
-The shipped table has a source and a date for each model. A project or a user corrects it, or adds a model, in a small
-YAML file, which is read when a model is looked up, and again after it changes. Names are matched by fixed rules and
-never by similarity: a new model mistaken for an old one would overflow silently.
+The shipped table has a source and a date for each model. A project or a user can correct it, or add a model, in a small
+YAML file, which is read when a model is looked up and read again when it changes. Names are matched by fixed rules,
+never by similarity: a new model mistaken for an old one would overflow unnoticed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Cache:
     """How the provider caches the start of a prompt."""
 
     minimum: int | None = None
-    """Tokens below which a prompt is not cached."""
+    """The provider does not cache prompts below this number of tokens."""
     read: float | None = None
     """Price of a cached token, as a factor on the price of input."""
     write: float | None = None
@@ -61,7 +61,7 @@ class Cache:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prices:
-    """US dollars per million tokens by the provider's list: resellers and fine-tuned copies may differ."""
+    """US dollars per million tokens, as the provider lists them; resellers and fine-tuned copies may differ."""
 
     input: float | None = None
     output: float | None = None
@@ -78,7 +78,7 @@ class Model:
     """One model. Unknown values are `None`, never zero."""
 
     id: str
-    """The name of the model, in lower case if shipped, as written if a file declares it."""
+    """The name of the model: in lower case in the shipped table, otherwise as written in the file."""
     provider: str | None = None
     """The provider that made the model."""
     window: int | None = None
@@ -117,7 +117,7 @@ class Model:
 LONG = "[1m]"
 """The suffix with which Claude Code requests the window of a million tokens."""
 LONG_BETA = "context-1m-2025-08-07"
-"""Anthropic's beta header that does the same."""
+"""The Anthropic beta header that requests the same."""
 _LONG_MODELS = ("claude-sonnet-4", "claude-sonnet-4-5")
 """Models that have that window only on request."""
 _LONG_WINDOW = 1_000_000
@@ -141,7 +141,7 @@ def find(name: str, overrides: Overrides | None = None) -> Model:
 
 
 def with_long_window(model: str, betas: str) -> str:
-    """Return the name of the model with the long window, if the beta header of a request asks for it."""
+    """Return the name of the variant with the long window, if a request's beta header asks for it."""
     return model if LONG_BETA not in betas or model.endswith(LONG) else f"{model}{LONG}"
 
 
@@ -190,7 +190,7 @@ def known_names(overrides: Overrides | None = None) -> list[str]:
 
 @cache
 def _shipped() -> dict[str, Model]:
-    """Return the rows of the table by the folded forms of all their names."""
+    """Return the rows of the table, by every name in folded form."""
     import json
     from importlib.resources import files
 
@@ -224,7 +224,7 @@ def _found(names: Iterator[str], own: Overrides, seen: tuple[str, ...] = ()) -> 
 
 
 def _built(declaration: Declaration, row: Model | None, own: Overrides, seen: tuple[str, ...]) -> Model:
-    """Return a declared model, based on its shipped row or on the model that it is like."""
+    """Return a declared model, based on its shipped row or on the model in `like`."""
     key = fold(declaration.name)
     like = declaration.fields.get("like")
     if key in seen or len(seen) > _LONGEST_CHAIN:
@@ -286,7 +286,7 @@ class Declaration:
     """The path and the line of each field."""
 
     def over(self, other: Declaration) -> Declaration:
-        """Return both merged field by field; this one takes precedence."""
+        """Return two declarations merged field by field; this one takes precedence."""
         fields = dict(other.fields)
         for key, value in self.fields.items():
             old = fields.get(key)

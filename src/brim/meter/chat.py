@@ -1,8 +1,8 @@
 """The tokens of a whole request: framing, names, calls, schemas, images and the start of the reply.
 
 Providers publish the overhead of the chat format only for some models. For the others the same numbers are an estimate,
-and ids count as text, because some templates write them into the prompt. A meter that belongs to no model counts what
-every format has: messages, texts, names and calls.
+and ids count as text, because some templates write them into the prompt. A meter without a model counts what every
+format has: messages, texts, names and calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLAIN = Framing(per_message=3, per_name=1, reply=0)
 """For a meter without a model: roles, calls and the start of the reply have no overhead."""
 TEMPLATE = Framing(per_message=4, per_name=1, reply=4)
 """For the tokenizer file of a local model: two special tokens and two line breaks per message besides its role, as in
-the templates ChatML, Llama 3 and Gemma, and a token that begins the text."""
+the templates ChatML, Llama 3 and Gemma, and one token at the start of the text."""
 BARE = Framing(per_message=0, per_name=0, reply=0)
 """For units other than tokens: only the texts."""
 
@@ -36,7 +36,8 @@ _CALL = 3
 """Tokens per call, in addition to its id, name and arguments."""
 _SEALED = {"thinking": 4, "compaction": 3}
 """Characters per token of encrypted content. Eight compactions of pi-openai-server-compaction, with many ids and
-checksums, had 2.9 by the reported usage; prose has more."""
+checksums, had 2.9 according to the reported usage; prose has more.
+"""
 
 Count = Callable[[str], int]
 
@@ -59,16 +60,16 @@ class RequestCounter:
         self.provider = provider
         plain = template or framing or (PLAIN if model is None else FRAMING)
         self.framing = replace(plain, reply=plain.reply + overhead) if overhead else plain
-        """The overhead of the chat format; the meter's own overhead counts once, with the start of the reply."""
+        """The overhead of the chat format; the meter's own overhead is added to the start of the reply."""
         self.model = model
         self.maker = "other" if template else provider if model is None else find(model).provider or "other"
         """The provider whose rules for tools apply: the model's own, whatever the format of the messages."""
         self._tuned = (model is not None or template is not None) and self.framing.per_message > 0
         self.call = _CALL if self._tuned else 0
         self.ids = self._tuned and self.maker != "openai"
-        """Whether ids count: only OpenAI is known not to show them to the model."""
+        """Whether ids count: only for OpenAI is it known that the model does not see them."""
         self.estimated = framing is None or template is not None
-        """Whether any count so far, including the framing, is an estimate."""
+        """Whether any count so far is an estimate, including that of the framing."""
         self.uncounted = False
         """Whether the tokens of any part so far are known only to the provider, such as a document at an address."""
 
@@ -109,7 +110,7 @@ class RequestCounter:
         return -(-len(piece.text) // _SEALED[kind]) if sealed else count(piece.text)
 
     def _id(self, id_: str) -> int:
-        """Return the tokens of the id of a call; one that is longer than any label counts as text."""
+        """Return the tokens of a call's id; an id longer than any label counts as text."""
         return self.text(id_) if self.ids or len(id_) > LABEL else 0
 
     def fields(self, fields: Mapping[str, Any] | None) -> tuple[int, bool]:

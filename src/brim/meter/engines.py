@@ -1,7 +1,7 @@
 """The tokenizer libraries, each behind the same interface.
 
-An engine counts a text and says whether the count is exact. It may raise any exception, including a panic: its
-vocabulary then uses the next engine.
+An engine counts a text and says whether the count is exact. If it raises any exception, including a panic, its
+vocabulary uses the next engine.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from brim.files.source import text_of
 
 
 class Engine(Protocol):
-    """Counts a text by one library and one vocabulary."""
+    """Counts texts with one library and one vocabulary."""
 
     @property
     def name(self) -> str:
-        """The library, as `toktok`."""
+        """The name of the library, such as `toktok`."""
 
     @property
     def exact(self) -> bool:
@@ -36,11 +36,13 @@ class Engine(Protocol):
 
 
 _THREADED = 1_000_000
-"""Characters above which a text is counted in a thread that then ends: each thread keeps the working memory that toktok
-used for its longest text, some bytes per character."""
+"""Longer texts, in characters, are counted in a thread of their own: each thread keeps the memory that toktok needed
+for its longest text, some bytes per character, until it ends.
+"""
 _APART = ("qwen3.5",)
-"""Vocabularies whose texts are all counted so: toktok keeps working memory for two vocabularies per thread; a third one
-makes it allocate at every call, slowly and without bound."""
+"""Vocabularies whose texts are always counted in such a thread: toktok keeps working memory for two vocabularies per
+thread; with a third it allocates at every call, slowly and without bound.
+"""
 
 
 class ToktokEngine:
@@ -75,13 +77,13 @@ class ToktokEngine:
 
 
 _SPLINTR_NAMES = {"tekken": "mistral_v3", "gemma3": "gemma4"}
-"""Vocabularies that splintr has under another name.
+"""Vocabularies that have another name in splintr.
 
 gemma3 has the pieces and merges of gemma4, and additional tags (see `_MARKUP`): 27,000 texts have the same ids. As
 gemma4, splintr counts it eight times as fast, in linear time."""
 
 _COMPOSED = frozenset({"qwen3"})
-"""Vocabularies whose tokenizer first normalizes the text (NFC); splintr leaves that to the caller."""
+"""Vocabularies whose tokenizer normalizes the text first (NFC); with splintr, the caller has to do this."""
 
 _TAGS = "table|caption|thead|tbody|tfoot|tr|th|td|h[1-6]|blockquote|strong|em|b|i|u|s|sub|sup|code"
 _MORE_TAGS = "a|html|body|img|span|bbox|ul|li|div|iframe|footer"
@@ -92,7 +94,7 @@ _MARKUP = {
 """Tags that are one token each and split the text around them; they are not control strings."""
 
 _BEFORE_WORD = re.compile(r"(?<=\S)(?= )")
-"""Where every vocabulary with word patterns begins a new word, so that a text can be split there."""
+"""Positions where every vocabulary with word patterns begins a new word, so that a text can be split there."""
 _AFTER_WORD = re.compile(r"(?<=[^\s▁]) (?=\S)")
 _BEFORE_SPACE = re.compile(r"(?<=\n)(?=[^\n])|(?<=[^\s▁>])(?= )")
 _BOUNDARIES = {

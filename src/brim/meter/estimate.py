@@ -1,9 +1,9 @@
-"""Estimates for models whose tokenizer is not public, and for when no tokenizer can be loaded.
+"""Estimates for models whose tokenizer is not public.
 
 An estimate is the count of a public vocabulary plus a weight per character, by the class of the character: vocabularies
 differ most in spaces, capitals, accents and other scripts. The bound is the same sum with higher weights, plus a few
-tokens for a whole text or request, since short texts vary more than long ones. Both sums are linear, so that parts add
-up to the whole, and in whole thousandths, so that every machine computes the same number.
+tokens for a whole text or request, since short texts vary more than long ones. Both sums are linear, so that the counts
+of parts add up, and use whole thousandths, so that every machine computes the same number.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from brim.meter.vocabularies import vocabulary
 Witness = Callable[[str], int]
 
 _WITNESSED = 16 * 1024
-"""Characters of a text that are counted by ctok: a million take about five seconds."""
+"""Characters of a text that are counted by ctok, which takes about five seconds for a million."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Way:
-    """One way to estimate a family: a vocabulary, and weights in thousandths of a token."""
+    """One way to estimate a family of models: a vocabulary, and weights in thousandths of a token."""
 
     vocabulary: str
     """The vocabulary that is weighted."""

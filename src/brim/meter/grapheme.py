@@ -1,4 +1,4 @@
-"""Positions at which a text can be cut without splitting a grapheme.
+"""Finds positions at which a text can be cut without splitting a grapheme.
 
 Whether a position is a boundary depends on the text before it and one character after it, so looking back a short way
 is enough unless the cluster is longer.

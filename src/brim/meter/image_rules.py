@@ -1,4 +1,4 @@
-"""The tokens of an image, by the rule that each provider publishes for the model.
+"""Counts the tokens of an image, by the rule that the provider publishes for the model.
 
 If a rule does not define rounding, numbers are rounded up. A model without a published rule uses the rule of the most
 similar model, and `published` is false. Sources and dates are in docs/design/requests.md.
@@ -58,7 +58,7 @@ def detail_level(detail: str | None) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tiles(ImageRule):
-    """OpenAI's older rule: a base, and a constant for every square of 512 pixels."""
+    """OpenAI's older rule: a base cost, plus a constant for each square of 512 pixels."""
 
     base: int
     tile: int
@@ -89,7 +89,7 @@ class Limit(NamedTuple):
     """Maximum number of patches."""
 
     def covered(self, size: Size | None) -> int:
-        """Return the patches of an image that was scaled down to this limit."""
+        """Return the number of patches of an image after scaling it down to this limit."""
         if size is None:
             return min(self.patches, _ceil(self.edge, 32) ** 2)
         (width, height), long = size, max(size)

@@ -1,8 +1,8 @@
 """The tokens of images, recordings and documents in a message.
 
-The size of an image and the rate of a recording are read from the first bytes, the pages of a PDF from all of it;
-invalid files neither raise nor hang. Base64 is never counted as text. If a size is unknown, the maximum of the rule is
-used. No provider publishes an exact rule for recordings and documents, so these counts are high estimates.
+The size of an image and the rate of a recording are read from the first bytes, the number of pages of a PDF from the
+whole file; invalid files neither raise nor hang. Base64 is never counted as text. If a size is unknown, the maximum of
+the rule is used. No provider publishes an exact rule for recordings and documents, so these counts are high estimates.
 docs/design/requests.md has the reasons.
 """
 

@@ -1,8 +1,8 @@
 """A bounded, thread-safe cache of values by text.
 
 The key is the text itself: Python caches the hash in the string, so a hit costs one lookup. When the cache is full, the
-older half is dropped. Dropping the least recently used entry instead made each hit take 1.5 times as long, and saved
-one count per eight million characters of new text. Reads take no lock: a dictionary's get is atomic.
+older half is dropped. An LRU cache made each hit take 1.5 times as long, and saved only one count per eight million
+characters of new text. Reads take no lock: a dictionary's get is atomic.
 """
 
 from __future__ import annotations

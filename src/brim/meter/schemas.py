@@ -1,8 +1,8 @@
 """The tokens of tool definitions.
 
 OpenAI's cookbook has a rule for functions with flat parameters, measured against its models. It is applied recursively
-to objects and lists inside parameters, which makes the count an estimate. Any other definition counts as its JSON,
-which is longer than what OpenAI's models are shown, plus what the provider adds to it.
+to objects and lists inside parameters, which makes the count an estimate. Any other definition is counted as its JSON,
+which is longer than what OpenAI's models see, plus what the provider adds.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _DEFINED = ("$defs", "definitions")
 _FLAT_TYPES = ("string", "number", "integer", "boolean")
 _KNOWN = {"type", "description", "enum", "properties", "required", "items", "additionalProperties"}
-"""The keys that a schema may have if OpenAI's rule is to apply."""
+"""The keys that a schema may have for OpenAI's rule to apply."""
 
 
 class ToolCounts(NamedTuple):
     """The tokens of the tools of a request."""
 
     once: int
-    """Tokens for offering any tools at all."""
+    """Tokens that are added once if a request has tools."""
     each: list[int]
     """Tokens of each tool."""
     exact: bool
@@ -138,7 +138,7 @@ def tool_counts(
 
 
 def _shown(raw: Any, provider: str, loaded: Collection[str]) -> list[Any]:
-    """Return the definitions by which the model is shown a tool: its own, those of a namespace, or only a summary."""
+    """Return the definitions of a tool that the model sees: its own, those of a namespace, or only a summary."""
     if not isinstance(raw, Mapping):
         return [raw]
     inner = next((each for key in ("function", "custom") if isinstance(each := raw.get(key), Mapping)), raw)
@@ -203,7 +203,7 @@ class _Tool:
 
     @property
     def measured(self) -> bool:
-        """Whether all its properties are of plain types and described, like those that the rule was measured with."""
+        """Whether all its properties have plain types and descriptions, as those used to measure the rule."""
         found = (self.schema or {}).get("properties", {}).values()
         plain = all(each.get("description") and each["type"] in _FLAT_TYPES for each in found)
         return bool(self.description and self.schema) and plain
@@ -218,7 +218,7 @@ class _Tool:
         return function + name + _by_rule(self.schema or {}, count)
 
     def _by_json(self, count: Count, around: int, provider: str) -> int:
-        """Return the tokens of the definition as the JSON that a provider's models are shown."""
+        """Return the tokens of the definition as JSON, in the form that the provider's models see."""
         text = json_of(self.raw, self.place)
         if provider not in _COMPACT:
             text = json.dumps(json.loads(text), ensure_ascii=False, indent=4 if provider == "meta" else None)
@@ -229,7 +229,7 @@ class _Tool:
 
 
 def _only(fields: Mapping[str, Any], known: set[str]) -> bool:
-    """Return whether there are no other fields, and `type`, which the rule does not count, is short."""
+    """Return whether the definition has no other fields, and a short `type`, which the rule does not count."""
     return fields.keys() <= known and len(str(fields.get("type"))) <= LABEL
 
 

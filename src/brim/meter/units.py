@@ -1,7 +1,8 @@
 """Meters without a vocabulary: characters, and the rules of thumb that divide by four.
 
-Characters are exact. The others estimate tokens. On JSON, base64 and scripts without spaces they are off by a factor of
-several, so use them to reproduce a figure, not to stay within a window. Their upper bound is that of an unknown model.
+Characters are exact. The others estimate tokens. On JSON, base64 and scripts without spaces they are wrong by a factor
+of several, so use them to reproduce a figure, not to stay within a window. Their upper bound is that of an unknown
+model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Meters for the known vocabularies, each with the first of several engines that works.
+"""Meters for the known vocabularies; each uses the first engine that works.
 
 A tokenizer that crashes must not fail the request. After any exception of an engine, including a panic, the vocabulary
 uses its next engine, and its name and `exact` show it.
@@ -24,7 +24,7 @@ from brim.meter.engines import (
 from brim.meter.grapheme import boundary_before
 
 _WORST = 11
-"""The worst observed undercount of an estimate from character classes: the count was 11 quarters of the estimate."""
+"""The worst observed undercount of character classes: the true count was 11 quarters of the estimate."""
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -61,12 +61,12 @@ VOCABULARIES: dict[str, tuple[int, ...]] = {
     "phi4": (10, 23, 39, 20, 19, 10),
     "olmo2": (10, 23, 39, 20, 19, 10),
 }
-"""The vocabularies by name, with the tokens of each probe: an engine with other counts is not used.
+"""The vocabularies by name, with the tokens of each probe: an engine with different counts is not used.
 
 A second library confirmed the counts for o200k, harmony and cl100k (toktok and splintr), llama3, phi4, olmo2 and
 mistral_v3 (tiktoken with their ranks), qwen3 (quicktok), mistral_v1 and mistral_v2 (sentencepiece) and deepseek_v3
 (tokenizers). llama2, gemma3 and gemma4 agree with the 45 test texts of llama.cpp. For gemma2, codellama, glm4 and both
-kimi no second library was found: the numbers only detect a change."""
+kimi vocabularies there is no second library, so the numbers only detect changes."""
 
 _SAME = {"o200k_harmony": "o200k_base"}
 """Vocabularies that differ only in their special tokens, which ordinary text never contains."""
@@ -153,7 +153,7 @@ class Vocabulary(BaseMeter):
             return self._engine
 
     def _loaded(self, library: str, load: Callable[[], Engine]) -> Engine | None:
-        """Return the engine of `load`, or `None` if it does not load or miscounts the known vectors."""
+        """Return the engine from `load`, or `None` if it does not load or miscounts the probes."""
         try:
             engine = load()
             miscounts = engine.exact and any(engine.count(text) != count for text, count in self._vectors)

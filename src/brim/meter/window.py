@@ -68,7 +68,7 @@ class Window:
         known: Model = catalogue.find(model)
         size = known.window or known.max_input
         if size is None:
-            raise InvalidValue("model", model, "one whose window is known: declare it in brim.models.yaml")
+            raise InvalidValue("model", model, "a model with a known window: declare it in brim.models.yaml")
         limits = [bound for bound in (limit, known.max_input) if bound is not None and bound < size]
         reserve = answer_room(size) if reserve is None else reserve
         return cls(size, reserve=reserve, cap=cap, warn=warn, limit=min(limits, default=None))
@@ -108,6 +108,6 @@ def budget_of(budget: object, model: str | None = None) -> int:
         return budget.budget
     if budget is None:
         if model is None:
-            raise InvalidType("budget", budget, "a whole number of at least 0, or a Window (or name a model)")
+            raise InvalidType("budget", budget, "a whole number of at least 0, or a Window, unless there is a model")
         return Window.of(model).budget
     return units("budget", budget)

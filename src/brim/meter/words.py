@@ -1,8 +1,8 @@
 """Split a text into search terms.
 
 The same rules apply to prose, identifiers and paths, in any script: accents are removed, names such as `load_file` or
-`loadFile` are found whole and by their parts, scripts without spaces are split into pairs of characters. English words
-are stemmed, so that a question about painting finds "painted". Common words are left out.
+`loadFile` are indexed whole and by their parts, and scripts without spaces are split into pairs of characters. English
+words are stemmed, so that a search for "painting" finds "painted". Common words are left out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def stem(word: str) -> str:
 
 
 def _terms(run: str) -> tuple[str, ...]:
-    """Return the terms of a run: its parts, and if it has several, the run itself."""
+    """Return the terms of a run: its parts, and the run itself if it has several parts."""
     if not run.isascii():
         run = _folded(run)
     found: list[str] = []

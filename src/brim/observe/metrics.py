@@ -13,7 +13,7 @@ try:
     from prometheus_client.metrics_core import Metric
 except ImportError as error:
     raise SourceError(
-        "prometheus_client", "it is not installed: pip install prometheus_client, or 'brim[gateway]'"
+        "prometheus_client", "the package is not installed: pip install prometheus_client, or 'brim[gateway]'"
     ) from error
 
 TOKENS = tuple(4**power for power in range(14))

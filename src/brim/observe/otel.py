@@ -27,7 +27,7 @@ class OpenTelemetry:
         try:
             from opentelemetry import metrics, trace
         except ImportError as error:
-            raise SourceError("opentelemetry", "it is not installed: pip install 'brim[otel]'") from error
+            raise SourceError("opentelemetry", "the package is not installed: pip install 'brim[otel]'") from error
         self._trace = trace
         self._tracer = tracer or trace.get_tracer("brim")
         counts = meter or metrics.get_meter("brim")

@@ -1,7 +1,7 @@
-"""The input of a fit, so that the fit can be run again: of sections, of messages, or of a request with both.
+"""The input of a fit, so that the fit can be run again: sections, messages, or a request with both.
 
 A replay of messages needs the messages themselves: their sizes do not determine which turns another budget would keep.
-Values that JSON cannot represent, such as the caller's functions, stay in memory; the JSON has their names.
+Values that JSON cannot represent, such as functions, stay in memory; the JSON contains only their names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Capture:
 
     budget: int
     meter: str | None
-    """The name of the meter, if the fit had one by name."""
+    """The name of the meter, if it was passed by name."""
     model: str | None
     """The model whose meter was used, or that the body of the request names."""
     options: Mapping[str, Any]

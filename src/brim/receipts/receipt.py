@@ -86,7 +86,7 @@ STATES: tuple[str, ...] = get_args(State)
 """The states of a part."""
 
 _MOST_DIGITS = 300
-"""Maximum digits of a number in JSON: more than any count has, and few enough to compute shares with."""
+"""Maximum digits of a number in JSON: more than any count needs, but few enough to compute shares."""
 
 _MOST_BYTES = 500_000_000
 """Bytes of a receipt in a file."""
@@ -95,7 +95,7 @@ _HANDLES: Memo[str] = Memo()
 
 _NUMBERS = ("size", "granted", "used")
 _MOST_ROWS, _FIRST_ROWS = 60, 10
-"""Maximum rows of a table, and how many of these are the first parts: a history may have thousands of turns."""
+"""Maximum rows of a table, and how many of them show the first parts; a history may have thousands of turns."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 
 _PRESENT = ("whole", "form", "cut", "summarised")
@@ -136,7 +136,7 @@ class Part(NamedTuple):
     reason: str
     """Why it is in that state, in words."""
     handle: str
-    """The hash of the whole content, by which a store finds it."""
+    """The hash of the whole content; a store can look it up."""
     ceiling: int | None = None
     entry_states: tuple[str, ...] = ()
     """The state of each entry, in their original order."""
@@ -161,13 +161,13 @@ class Part(NamedTuple):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Part:
-        """Return the part that `to_dict` wrote."""
+        """Return the part from the result of `to_dict`."""
         own = {key: value for key, value in values.items() if key not in ("entries", "ids")}
         return cls(**own, entry_states=tuple(values.get("entries", ())), ids=tuple(values.get("ids", ())))
 
     @property
     def present(self) -> bool:
-        """Whether anything of it is in the prompt."""
+        """Whether the prompt contains any of it."""
         return self.state in _PRESENT
 
     @property
@@ -261,7 +261,7 @@ class Receipt:
             more += "".join(f"; {self.history[name]}" for name in ("anew", "correction") if name in self.history)
             if regret := self.history.get("regret"):
                 calls = "1 call" if regret["calls"] == 1 else f"{regret['calls']:,} calls"
-                more += f"; {calls} made again after a cut, {regret['tokens']:,} {self.unit}"
+                more += f"; {calls} repeated after a cut, {regret['tokens']:,} {self.unit}"
         how = "computed from recorded sizes" if self.planned else measured(self.meter, exact=self.exact)
         return (
             f"{self.used:,} of {self.budget:,} {self.unit} ({how}),"
@@ -372,7 +372,7 @@ class Receipt:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Receipt:
-        """Return the receipt that `to_dict` wrote.
+        """Return the receipt from the result of `to_dict`.
 
         Raises:
             InvalidValue: it is not a receipt, or its version is unknown.

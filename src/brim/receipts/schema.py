@@ -1,7 +1,7 @@
 """Check JSON of receipts against their published schema.
 
-The schema is the only place that says what a receipt may contain, for brim and for other programs. The checker knows
-the keywords of JSON Schema that it uses, so that reading a receipt needs no library at run time.
+The schema alone defines what a receipt may contain, for brim and for other programs. The checker supports only the JSON
+Schema keywords that this schema uses, so reading a receipt needs no library.
 """
 
 from __future__ import annotations
@@ -92,6 +92,6 @@ def _kinds(rule: Rule) -> Sequence[str]:
 
 
 def _kind(value: object) -> str | None:
-    """Return the kind of a value, or `None` if no rule names it."""
+    """Return the name of a value's kind, or `None` if the schema has no such kind."""
     known = _USUAL.get(type(value))
     return known or next((kind for kind, (type_, _) in _KINDS.items() if isinstance(value, type_)), None)

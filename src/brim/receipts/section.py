@@ -1,4 +1,4 @@
-"""A named part of a prompt, and how essential it is."""
+"""A named part of a prompt, with its priority and its limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Shortens(Protocol):
     """An object that shortens a text to a limit, as `brim.Truncator` describes it."""
 
     def truncate(self, text: str, limit: int, meter: Any) -> Any:
-        """Return a version of `text` that counts at most `limit`."""
+        """Return a version of `text` of at most `limit` tokens."""
 
 
 class Priority(IntEnum):
@@ -49,7 +49,7 @@ _PRIORITIES = ", ".join(_RANKS) + " or a whole number"
 
 
 class _Derived:
-    """Slots for values that are computed once: the text of a section, and the order of its entries."""
+    """Slots for values that are computed only once: the text of a section, and the order of its entries."""
 
     __slots__ = ("_order", "_text")
     _text: str
@@ -62,16 +62,17 @@ class Section(_Derived):
 
     name: str
     content: str | Sequence[str]
-    """A text, or entries (lessons, memories, steps) that are kept or dropped whole; an entry that would take more than
-    half of the section's tokens is shortened if it does not fit."""
+    """A text, or entries (lessons, memories, steps) that are kept or dropped whole; an entry that needs more than half
+    of the section's tokens is shortened if it does not fit.
+    """
     priority: PriorityName | int = "medium"
     """`required`, `high`, `medium`, `low`, or a whole number: the lower, the more essential."""
     required: bool = False
-    """Whether it must be present: whole, or with a floor, cut down to that floor at most."""
+    """Whether it must be present. It is never cut, unless it has a floor: then it may be cut down to the floor."""
     floor: Amount = 0
-    """The minimum that is useful: tokens, or a share of the budget ("20%"). With less, the section is dropped."""
+    """Minimum useful size: tokens, or a share of the budget ("20%"). If less is left, the section is dropped."""
     ceiling: Amount | None = None
-    """Its maximum: tokens, or a share of the budget."""
+    """Maximum size: tokens, or a share of the budget."""
     keep: KeepName | Shortens = "head"
     """What to keep when it is cut: a name, or an object with a `truncate` method."""
     overflow: OverflowAction = "truncate"
@@ -80,7 +81,7 @@ class Section(_Derived):
     forms: Sequence[str] = ()
     """Shorter forms of the content. The largest that fits is used before anything is cut."""
     weight: float = 1
-    """Its weight in fair shares among sections of the same priority."""
+    """Its weight when sections of the same priority share the budget (`fill="fair"`)."""
     stable: bool = False
     """Whether its text should stay the same in all prompts: it is used whole or in a form, never cut."""
     enabled: bool = True
@@ -90,8 +91,9 @@ class Section(_Derived):
     joiner: str = "\n"
     """The text between entries."""
     most: int | None = None
-    """Use at most this many entries, from the side that `keep` keeps; the entries of a text are its lines. They are
-    chosen before anything is counted. The rest of a list is not reported as a loss, the rest of a text is."""
+    """Use at most this many entries, from the end that `keep` keeps; the entries of a text are its lines. The choice is
+    made before anything is counted. Unused entries of a list are not reported as a loss; unused lines of a text are.
+    """
     scores: Sequence[float] | None = None
     """The score of each entry: with `best`, the entries with the highest scores are kept, in their original order."""
     ids: Sequence[str | int] | None = None
@@ -129,7 +131,7 @@ class Section(_Derived):
                 raise InvalidType(f"{where}: {name}", value, "a string")
 
     def _check_labels(self, where: str) -> None:
-        """Check the scores and the ids: one for each entry."""
+        """Check that there is one score and one id for each entry."""
         if self.scores is None and self.ids is None:
             return
         for name, kinds, expected in (
@@ -171,7 +173,7 @@ class Section(_Derived):
 
     @property
     def keeps_end(self) -> bool:
-        """Whether cuts keep its end."""
+        """Whether a cut keeps its end rather than its start."""
         return self.keep in ("tail", "newest")
 
     @property
@@ -224,7 +226,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _texts(place: str, value: object, expected: str) -> tuple[str, ...]:
-    """Return texts as a tuple, so that later changes to a list have no effect; a generator is read once."""
+    """Return texts as a tuple, so that later changes to the caller's list have no effect; generators work too."""
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping | Set):
         raise InvalidType(place, value, expected + _hint(value))
     texts = tuple(value)
@@ -246,7 +248,7 @@ def _hint(value: object) -> str:
 
 
 def text_entries(text: str) -> list[str]:
-    """Return the entries of a text, each of one or more lines; joined by line breaks they are the text.
+    """Return the entries of a text, each of one or more lines; joined by line breaks, they give the text again.
 
     A list of lessons or memories is often passed as one text. If its first line begins with a label ("Attempt 3:",
     "- ", "2. ", "[09:30] "), an entry begins at each line with a label of the same kind. Otherwise each line is an

@@ -1,7 +1,7 @@
-"""The history and the tools of a request as bidders: the turns that always stay, the other turns, the tools.
+"""The history and the tools of a request as bidders: pinned turns, other turns, and tools.
 
-The first is required, the second has the priority of the history. Both are one fit of the history, within the sum of
-their grants, so the rules are those of `fit_messages`. Tools bid only if some of them may be left out.
+The turns that always stay are required; the other turns have the priority of the history. Both are fitted together,
+within the sum of their grants, by the rules of `fit_messages`. Tools bid only if some of them may be left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TurnsProposal(Proposal):
     fit: HistoryFit | None = None
     called: frozenset[int] = frozenset()
     offer: int = 0
-    """Tokens that they could have used, without those of the turns that always stay."""
+    """Tokens that these turns could have used, without those of the turns that always stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Bids:
     history: History
     options: Options
     extra: Mapping[str, int]
-    """Other tokens that count as the history's: tools if all stay, the framing of the reply."""
+    """Other tokens that are counted with the history: the tools, if all stay, and the framing of the reply."""
     terms: RequestTerms
     budget: int
     tools: OfferedTools | None = None
@@ -68,7 +68,7 @@ class Bids:
     others: OtherTurns = field(init=False)
     offered: ToolsBidder = field(init=False)
     fits: dict[tuple[int, frozenset[int]], TurnsProposal] = field(init=False, default_factory=dict)
-    """The fits so far, by their room and the tools that are already paid for."""
+    """The fits so far, by room and by the tools that are already paid for."""
 
     def __post_init__(self) -> None:
         system = self.history.turns.fixed
@@ -105,7 +105,7 @@ class Bids:
         return self._cost(self._called(range(len(self.history.turns.starts))))
 
     def least(self) -> int:
-        """Return the minimum tokens of the turns that always stay, after cuts."""
+        """Return the minimum size of the turns that always stay when they are cut as far as possible."""
         try:
             self._plan(self.fixed)
         except DoesNotFit as error:
@@ -117,7 +117,7 @@ class Bids:
         return proposals[self.pinned].load - self.pinned_tools if self.pinned in proposals else 0
 
     def kept(self, proposals: Proposals) -> TurnsProposal:
-        """Return the turns that are sent: those of the other turns' proposal, or only those that always stay.
+        """Return the turns to send: those in the proposal of the other turns, or only those that always stay.
 
         Raises:
             DoesNotFit: the turns that always stay exceed their grant.
@@ -148,7 +148,7 @@ class Bids:
         return self.tools_of_pinned | self.kept(proposals).called | self.chosen(proposals)
 
     def within(self, room: int, proposals: Proposals) -> TurnsProposal:
-        """Return the turns, with the tools that they call, that fit into `room` tokens.
+        """Return the turns that fit into `room` tokens together with the tools that they call.
 
         Raises:
             DoesNotFit: the turns that always stay are bigger.
@@ -188,7 +188,7 @@ class PinnedTurns:
 
     bids: Bids
     tight: bool = True
-    """Whether they may have to be cut; if not, their minimum need not be computed."""
+    """Whether these turns may have to be cut; if not, their minimum size need not be computed."""
     rank: int = 0
     name: str = "messages that always stay"
     kind: str = "messages"
@@ -215,7 +215,7 @@ class PinnedTurns:
         return Claim(wanted + paid, least + paid, least + paid, self.rank, True)
 
     def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
-        """Return what is kept within `grant` tokens; turns that stay whole are not fitted here."""
+        """Return what to keep within `grant` tokens; turns that stay whole are not fitted here."""
         bids = self.bids
         turns = grant - bids.pinned_tools
         if turns >= min(bids.essential, bids.wanted):
@@ -257,7 +257,7 @@ class OtherTurns:
         return Claim(wanted, 1, min(bids.floor, wanted), self.rank, elastic=True)
 
     def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
-        """Return what is kept within `grant` tokens, together with the turns that always stay."""
+        """Return what to keep within `grant` tokens, together with the turns that always stay."""
         bids, pinned = self.bids, self.bids.room(proposals)
         try:
             kept = bids.within(pinned + grant, proposals)
@@ -272,7 +272,7 @@ class OtherTurns:
 
 @dataclass(slots=True, eq=False)
 class ToolsBidder:
-    """The tools that no turn that always stays calls."""
+    """The tools, except those called by turns that always stay."""
 
     bids: Bids
     rank: int

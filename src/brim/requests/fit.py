@@ -1,4 +1,4 @@
-"""Sections, a history, tools and a budget in; a request in the provider's format and its receipt out."""
+"""Fits sections, a history and tools into one request: the function `fit_request`."""
 
 from __future__ import annotations
 
@@ -52,20 +52,21 @@ def fit_request(
     capture: bool = False,
     **turns: Unpack[TurnOptions],
 ) -> Request:
-    """Return a request of sections, a history and tools that counts at most the budget, with one receipt.
+    """Return a request of sections, a history and tools, within the budget, with one receipt.
 
-    With only sections it is `fit`, with only messages `fit_messages`, whose options are accepted too.
+    With only sections, it does the same as `fit`; with only messages, the same as `fit_messages`, whose options are
+    accepted too.
 
     Args:
         system: the system prompt: a text that is required, or sections.
         messages: the conversation so far, in one provider's format, or a `History` of it.
         user: the user's message that ends the request: a text that is required, or sections.
         tools: the tool definitions.
-        fields: the other fields of the body, such as `response_format`; those that the model is shown are counted.
+        fields: the other fields of the body, such as `response_format`; those that the model sees are counted.
         keep_tools: `all`, or `relevant`: those that the messages call, then the most relevant to the question.
         budget: tokens, or a window; by default the window of `model`.
         meter: a meter, the name of one, or a function from text to a number.
-        model: the model whose meter is used, and that the body names.
+        model: the model whose meter is used, and which is set in the body.
         format: the provider's format; by default that of the messages or of the model.
         history_priority: the priority of turns that do not always stay.
         history_floor: tokens, or a share of the budget, reserved for the messages.
@@ -76,9 +77,10 @@ def fit_request(
         separator: the text between two sections.
         fill: whether parts of one priority are served in `order` or in `fair` shares.
         policy: what happens if a part does not fit, as in `fit`.
-        repair: whether messages that no provider accepts are left out (`drop`) or rejected (`error`).
+        repair: what to do with messages that no provider accepts: leave them out (`drop`) or raise an error (`error`).
         capture: whether the receipt's JSON contains texts and messages, so that the fit can be replayed from it.
-        turns: the options of `fit_messages`. A function `summarise` is also used for sections with that overflow.
+        turns: the options of `fit_messages`. A `summarise` function is also used for sections with
+            `overflow="summarise"`.
 
     Raises:
         DoesNotFit: the required parts exceed the budget.
@@ -154,7 +156,7 @@ def _history(
 
 
 def _format_of(model: str | None) -> Format | None:
-    """Return the format of a model that is called in only one; `None` if it is unknown."""
+    """Return the format of a model that accepts only one format; `None` if it is unknown."""
     if model is None:
         return None
     if _BEDROCK.match(model):
@@ -164,7 +166,7 @@ def _format_of(model: str | None) -> Format | None:
 
 
 def _check_fields(fields: Any, wire: Wire) -> None:
-    """Check that no field has an argument of `fit_request`."""
+    """Check that no field has the name of an argument of `fit_request`."""
     taken = [wire.model_key, wire.list_key, wire.system_key, *(wire.tools_at if len(wire.tools_at) == 1 else ())]
     for name in fields if fields and isinstance(fields, Mapping) else ():
         if name in taken:

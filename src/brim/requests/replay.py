@@ -1,4 +1,4 @@
-"""Another run of a fit from its receipt, to see what another budget would keep."""
+"""Runs a fit again from its receipt, to see what another budget would keep."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def replay(
     meter: Meter | str | Callable[[str], int] | None = None,
     functions: Functions | None = None,
 ) -> Any:
-    """Return what the same fit would return at another budget, or with another meter: a prompt, messages or a request.
+    """Return the result of the same fit at another budget, or with another meter: a prompt, messages or a request.
 
-    **Sections.** A receipt without texts, such as one read from JSON without a capture, is replayed from its sizes: the
-    text of the prompt is empty, and its receipt is `planned`. A ceiling that was a percentage of the budget keeps its
-    number of tokens, because the receipt does not contain the percentage.
+    **Sections.** A receipt without texts, such as one read from JSON without a capture, is replayed from the recorded
+    sizes: the prompt has no text, and its receipt is marked `planned`. A ceiling that was a percentage of the budget
+    stays at its number of tokens, because the receipt does not contain the percentage.
 
-    **Messages** are replayed only from the messages: sizes do not determine which turns are kept or what is cut in
-    them. Stable mode keeps its settings. With the receipt in memory and the same budget, the held cut is used again,
-    and the result is identical. At another budget, or from JSON, the history is cut as by a first fit. A replay does
-    not follow another prompt, so its `stable_prefix` is 0 unless a held cut is used.
+    **Messages** can only be replayed if the receipt has them: sizes do not determine which turns are kept or what is
+    cut in them. Stable mode keeps its settings. If the receipt is in memory and the budget is the same, the held cut is
+    used again, and the result is identical. Otherwise, the history is cut as in a first fit. A replay has no previous
+    prompt, so its `stable_prefix` is 0 unless a held cut is used.
 
     Args:
         source: a receipt, an object with one, its capture, or the JSON of either.
@@ -95,7 +95,7 @@ def _receipt_or_capture(source: object) -> Receipt | Capture:
 
 
 def _again(recorded: Capture, budget: int, meter: Any, functions: Functions, *, captured: bool) -> Any:
-    """Call the function of a recorded fit again, with the same arguments but for the budget and the meter."""
+    """Repeat a recorded fit with the same arguments except for the budget and the meter."""
     from brim.history.history import fit_messages
     from brim.requests.fit import fit_request
 
@@ -133,7 +133,7 @@ def _measure(recorded: Capture, meter: Any) -> dict[str, Any]:
 
 
 def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
-    """Return the functions of the fit: the arguments of the replay, or the objects that are in memory."""
+    """Return the functions of the fit: those passed to the replay, or those in memory."""
     for name in functions:
         check_choice("functions: a key", name, ("pin", "summarise", "classify", "embed"))
     known = {**recorded.functions, **functions}
@@ -144,7 +144,7 @@ def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
 
 
 def _stable(recorded: Capture, *, same: bool) -> Stable | None:
-    """Return the stable mode of the fit, with the cut that was held if the budget is the same."""
+    """Return the stable mode of the fit, with the held cut if the budget is the same."""
     if recorded.stable is None:
         return None
     from brim.history.stable import Stable

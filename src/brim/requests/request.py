@@ -19,9 +19,9 @@ class Request:
     body: dict[str, Any]
     """The arguments for the provider's client: `client.chat.completions.create(**request.body)`."""
     messages: list[Any]
-    """The messages of the body. A message of the history that was not changed is the caller's own object."""
+    """The messages of the body. Unchanged messages of the history are the caller's own objects."""
     system: str
-    """The text of the system sections; in some formats it is one of the messages too."""
+    """The text of the system sections; in some formats, it is also one of the messages."""
     tools: list[Any] | None
     """The tools that are offered, in the order given."""
     used: int
@@ -34,7 +34,7 @@ class Request:
 
     @property
     def receipt(self) -> Receipt:
-        """The receipt, which is written when it is first read."""
+        """The receipt, which is built on first access."""
         if self._receipt is None:
             self._receipt = self._write()
         return self._receipt

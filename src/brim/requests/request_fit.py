@@ -1,7 +1,7 @@
 """One fit of a request: sections, a history and tools share one budget.
 
 The system prompt and the user's message are two pages of sections; turns and tools bid with them. The request is built
-and counted as a whole, as the provider counts it.
+and counted as a whole, in the way the provider counts it.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class RequestFit(Fit):
     pages: dict[str, list[Draft]] = field(init=False)
     """The sections of the system prompt and of the user's message."""
     toll: int = field(init=False)
-    """Tokens that are planned for a separator."""
+    """Tokens planned for a separator."""
     counts_of_tools: ToolCounts | None = field(init=False, default=None)
-    """Tokens of the tools; without a system message that is certain to stay, the higher count without one."""
+    """Tokens of the tools; unless a system message certainly stays, the higher count without a system message."""
     count_of_fields: tuple[int, bool] = field(init=False)
     """Tokens of the other fields, and whether they are exact."""
     bids: Bids = field(init=False)
@@ -79,7 +79,7 @@ class RequestFit(Fit):
         return self._result(*self.planned())
 
     def planned(self) -> tuple[Proposals, int]:
-        """Return what each part keeps, and the tokens of the whole request; the history is not changed.
+        """Return what each part keeps, and the tokens of the whole request; the history is left unchanged.
 
         Raises:
             DoesNotFit: the required parts exceed the budget.
@@ -111,12 +111,12 @@ class RequestFit(Fit):
 
     @property
     def _offers_tools(self) -> bool:
-        """Whether tools are chosen by relevance, and any can be."""
+        """Whether tools are chosen by relevance, and there are any to choose."""
         return self.bids.tools is not None and self.bids.offered.claim(0).wanted > 0
 
     @property
     def _is_prompt(self) -> bool:
-        """Whether there are only sections: then the result is that of `fit`."""
+        """Whether there are only sections, so that the result is the same as that of `fit`."""
         return not self.bids.total and not self._offers_tools
 
     def room(self) -> int:
@@ -170,7 +170,7 @@ class RequestFit(Fit):
         )
 
     def _question(self) -> str | None:
-        """Return the question by which tools are chosen; `None` if only the history has one."""
+        """Return the question by which tools are chosen; `None` if it comes from the history."""
         if self.turn_options.query is not None:
             return self.turn_options.query
         drafts = self._live("user")
@@ -194,7 +194,7 @@ class RequestFit(Fit):
         return whole if self.count(whole) <= self.budget else None
 
     def count(self, proposals: Proposals) -> int:
-        """Return the tokens of the request, counted in the form in which it would be sent."""
+        """Return the tokens of the request in the form in which it would be sent."""
         return self._counted(proposals, self.meter.counter)
 
     def _counted(self, proposals: Proposals, counter: Callable[[str], RequestCounter]) -> int:
@@ -209,14 +209,14 @@ class RequestFit(Fit):
         )
 
     def count_required(self) -> int:
-        """Return the tokens of all that is required, whole, and nothing else."""
+        """Return the tokens of the required parts alone, uncut."""
         bids = self.bids
         tools = 0 if bids.tools is None else bids.tools.used(bids.tools_of_pinned)
         required = {draft: draft.whole() for draft in self._live() if draft.required}
         return bids.fixed + min(bids.essential, bids.wanted) + tools + self._pages_count(required)
 
     def extras(self) -> dict[str, int]:
-        """Return the tokens besides the required parts, by name."""
+        """Return the tokens in addition to the required parts, by name."""
         bids, counts = self.bids, self.counts_of_tools
         spaces = {draft: replace(draft.whole(), text=" ") for draft in self._live() if draft.required}
         named = {
@@ -323,7 +323,7 @@ class RequestFit(Fit):
         )
 
     def _capture(self, messages: Capture | None) -> Capture:
-        """Return the input of the fit, from that of its messages; it refers to them and does not copy them."""
+        """Return the input of the fit, based on that of its messages, which are not copied."""
         assert messages is not None
         return replace(
             messages,

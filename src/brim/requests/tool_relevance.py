@@ -1,7 +1,7 @@
 """Which tools a request offers if not all of them fit: those that the history calls, then the most relevant.
 
-A tool that a message calls must be defined, or the model sees a call of something that does not exist. So the tokens of
-called tools are part of the history's cost, and the other tools share the rest in order of relevance, by BM25.
+A tool that a message calls must be defined, or the model would see a call of a tool that does not exist. So the tokens
+of called tools are part of the history's cost, and the other tools share the rest in order of relevance, by BM25.
 
 The text of a tool is its definition: names, descriptions, arguments and their values. The question, the system prompt,
 each of the newest messages and the names of the called tools are queries, and their scores are added.
@@ -25,17 +25,20 @@ from brim.receipts.receipt import Part, State, handle
 from brim.wire import definitions
 
 _MESSAGES = 3
-"""Newest messages that are queries. With two, the tool of the next call is among the first 40 of 300 in 0.80 of the
-steps instead of 0.83 (tau-bench, airline); with six, among the first 16 in 0.78 instead of 0.88 (retail)."""
+"""Number of newest messages that are used as queries. With two, the tool of the next call is among the first 40 of 300
+in 0.80 of the steps instead of 0.83 (tau-bench, airline); with six, among the first 16 in 0.78 instead of 0.88
+(retail).
+"""
 _LONGEST = 500
-"""Characters of each of these that are read. With 250, the tool of the next call is among the first 40 in 0.90 of the
-steps instead of 0.93 (retail); with 1,000, in 0.92."""
+"""Characters of each of these messages that are read. With 250, the tool of the next call is among the first 40 in 0.90
+of the steps instead of 0.93 (retail); with 1,000, in 0.92.
+"""
 _CALLED = 0.5
 """Bonus for a tool that was called before, as a share of the best score. 0.25 and 1 do the same."""
 
 
 def functions_of(tools: Sequence[Any]) -> list[list[str]]:
-    """Return the names of the functions of each tool; a tool without one has its type as name."""
+    """Return the names of the functions of each tool; a tool without functions is listed under its type."""
     return [[_name(each) for each in _functions(tool)] for tool in tools]
 
 
@@ -94,7 +97,7 @@ def _name(function: Mapping[str, Any]) -> str:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """Yield the keys and strings in JSON values. Keys of all tools, such as `type`, have almost no weight in BM25."""
+    """Yield the keys and strings in JSON values; BM25 gives almost no weight to keys that all tools have."""
     waiting = [value]
     while waiting:
         node = waiting.pop()
@@ -108,7 +111,7 @@ def _words(value: Any) -> Iterator[str]:
 
 
 def _similarity(texts: Sequence[str], question: str, embed: Embed | bool) -> list[float]:
-    """Return the similarity of each text to the question in meaning: from 0 to 1, which is the most similar text."""
+    """Return how similar each text is in meaning to the question: from 0 to 1 for the most similar text."""
     vectors_of = wordllama() if embed is True else embed
     if not callable(vectors_of):
         return [0.0] * len(texts)
@@ -135,7 +138,7 @@ class OfferedTools:
     """The maximum tokens, except for tools that are called."""
 
     def cost(self, tools: Collection[int]) -> int:
-        """Return the tokens of some tools, without those of offering any tools at all."""
+        """Return the tokens of some tools, without the tokens that are added once if there are any tools."""
         return sum([self.counts.each[index] for index in tools])
 
     def used(self, kept: Collection[int]) -> int:
@@ -143,7 +146,7 @@ class OfferedTools:
         return self.counts.once + self.cost(kept) if kept else 0
 
     def indexes(self, names: Collection[str]) -> frozenset[int]:
-        """Return the tools with functions of these names, and those without a function, such as a cache mark."""
+        """Return the tools that have one of these functions, and entries without a function, such as cache marks."""
         return frozenset([i for i, own in enumerate(self.functions) if not own or not set(own).isdisjoint(names)])
 
     def best(self, grant: int, paid: Collection[int]) -> frozenset[int]:
@@ -162,7 +165,7 @@ class OfferedTools:
         Args:
             kept: the tools that are offered.
             written: all tools as one text, for the handle.
-            dropped: why only called tools are offered; empty if others are too.
+            dropped: why only called tools are offered; empty if other tools are offered too.
         """
         used, size = self.used(kept), self.counts.total
         whole = len(kept) == len(self.functions)

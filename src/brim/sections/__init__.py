@@ -1,1 +1,1 @@
-"""Sections and a budget in, a prompt out: allocation, truncation, the page, and the receipt."""
+"""Fits sections into a budget: allocation, truncation, layout and the receipt."""

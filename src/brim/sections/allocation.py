@@ -1,9 +1,9 @@
-"""Divides a budget among claims: required claims first, floors before wants, nothing over.
+"""Divides a budget among claims: required claims first, then floors, then the rest, never more than the budget.
 
 The claims are served in order of importance. The floors of less important claims are reserved before the wants of more
-important ones, as long as these keep at least as much as they yield; what is saved up for the next floor goes only to
-later claims. So a bigger budget never takes from the more important: see docs/design/allocation.md, and
-tests/sections/allocation_reference.py for the same rules in simple code.
+important ones, as long as the more important ones keep at least as much as they give up; tokens saved for the next
+floor go only to later claims. So a bigger budget never takes tokens from more important claims: see
+docs/design/allocation.md, and tests/sections/allocation_reference.py for the same rules in simple code.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Claim(NamedTuple):
     """One section as the allocator sees it: numbers, no text."""
 
     wanted: int
-    """Tokens that it would use."""
+    """Tokens that it could use."""
     least: int = 1
     """The smallest grant that it can use."""
     reserved: int | Fraction = 0
-    """Tokens reserved for it, before more important claims; a share of the budget is an exact fraction."""
+    """Tokens reserved for it before more important claims are served; a share of the budget is an exact fraction."""
     rank: int = 0
     """Its priority: lower is more essential."""
     required: bool = False
@@ -37,7 +37,7 @@ class Claim(NamedTuple):
     toll: int = 0
     """Extra tokens that its presence costs, such as a separator."""
     elastic: bool = False
-    """Whether it can take less under any policy: turns and tools are left out one by one."""
+    """Whether it can use a smaller grant under any policy, as turns and tools are left out one by one."""
 
     @property
     def need(self) -> int | Fraction:
@@ -64,8 +64,8 @@ def allocate(
 ) -> list[int]:
     """Return the grant of each claim, in the order of the claims.
 
-    The grants, with the tolls of those above zero, add up to at most `budget`, provided that `essential` does. Tokens
-    that `spend` does not use go to the claims after it.
+    The grants, and the tolls of all grants above zero, add up to at most `budget` if `essential` is at most `budget`.
+    Tokens that `spend` does not use go to the claims after it.
     """
     if policy != "truncate_then_continue":
         claims = [claim if claim.required else _under(policy, claim) for claim in claims]
@@ -93,13 +93,13 @@ def essential(claims: Sequence[Claim]) -> int:
 
 
 def _under(policy: Policy, claim: Claim) -> Claim:
-    """Return the claim under a policy other than the default: no floor is reserved, `skip` and `stop` cut nothing."""
+    """Return the claim under another policy than the default: no floor is reserved; `skip` and `stop` cut nothing."""
     cuts = policy.startswith("truncate") or claim.elastic
     return claim._replace(reserved=0, least=claim.least if cuts else claim.wanted)
 
 
 def _classes(claims: Sequence[Claim]) -> list[list[int]]:
-    """Return the indices of the claims by class, the most essential class first, in order within each."""
+    """Return the indexes of the claims grouped by rank, the most essential first."""
     classes: dict[tuple[bool, int], list[int]] = {}
     for i, claim in enumerate(claims):
         classes.setdefault((not claim.required, claim.rank), []).append(i)
@@ -107,7 +107,7 @@ def _classes(claims: Sequence[Claim]) -> list[list[int]]:
 
 
 def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fraction]:
-    """Return, for each class, the tokens that it and all classes before it may spend together."""
+    """Return, for each class, how many tokens it and the classes before it may spend together."""
     gates: list[tuple[int | Fraction, int | Fraction]] = []
     gate: int | Fraction = 0
     before = 0
@@ -130,9 +130,9 @@ def _caps(classes: Sequence[Sequence[Claim]], budget: int) -> list[int | Fractio
 def _in_order(
     claims: Sequence[Claim], members: Sequence[int], room: int, grants: list[int], spend: Spend, *, stops: bool
 ) -> tuple[int, bool]:
-    """Serve a class claim by claim, reserving its floors; return the tokens spent, and whether a claim fell short.
+    """Serve a class claim by claim; return the tokens spent, and whether a claim got less than it wanted.
 
-    If a claim cannot use its floor, the class is served again without reserving it.
+    Floors of the class are reserved. If a claim cannot use its floor, the class is served again without it.
     """
     floors = _affordable_floors(claims, members, room)
     while True:
@@ -159,7 +159,7 @@ def _in_shares(
 ) -> tuple[int, bool]:
     """Serve the claims of a class in fair shares; return the tokens spent, and whether one fell short.
 
-    Claims that cannot use their shares leave them to the others, the later half of these claims first. A claim that
+    Claims that cannot use their shares give them up, starting with the later half of these claims. A claim that
     uses part of its share keeps that part, and the others share the rest.
     """
     active = list(members)
@@ -181,7 +181,7 @@ def _in_shares(
 
 
 def _affordable_floors(claims: Sequence[Claim], members: Sequence[int], room: int) -> dict[int, int]:
-    """Return the cost of the floor of each member of a class, in order, as long as there is room."""
+    """Return the cost of each floor of a class in order, up to the first that does not fit."""
     floors = {}
     for i in members:
         cost = claims[i].least + claims[i].toll
@@ -206,7 +206,7 @@ def _shares(claims: Sequence[Claim], room: int) -> list[int]:
 
 
 def _fill_evenly(claims: Sequence[Claim], room: int) -> list[int]:
-    """Return grants that start at each claim's least and add `room`, each token to the lowest grant for its weight."""
+    """Return each claim's least plus its part of `room`, added token by token to the lowest grant per weight."""
     starts = [claim.least for claim in claims]
     gaps = [claim.wanted - claim.least for claim in claims]
     if sum(gaps) <= room:

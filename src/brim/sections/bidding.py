@@ -1,7 +1,7 @@
-"""How bidders share a budget: they claim, the allocator grants, they propose what they keep, the whole is counted.
+"""How bidders share a budget: they claim tokens, the allocator grants them, and they propose what to keep.
 
-Counts are not additive where texts meet, so the sum is a plan, and the count of the whole decides: any excess is taken
-back from the least essential bidders, and tokens that are left over are offered to those that were cut.
+Token counts do not add up exactly when texts are joined, so the whole is counted too: any excess is taken back from the
+least essential bidders, and unused tokens are offered to those that were cut.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from brim.meter.base import BaseMeter
 from brim.sections.allocation import Claim, allocate, essential
 
 _WORTH = 4
-"""The fewest tokens that are worth a second offer."""
+"""The fewest unused tokens for which a second offer is made."""
 _DOUBLINGS = 64
 """Limit of the search for a sufficient budget, as a multiple of the first guess: a ceiling may be a share of it."""
 
@@ -26,14 +26,14 @@ class Proposal:
     """What a bidder proposes to keep within a grant."""
 
     load: int = 0
-    """Tokens that are planned for it; with 0 the bidder is dropped."""
+    """Tokens planned for it; with 0 the bidder is dropped."""
     taken: int = 0
-    """Tokens of the grant that it takes: its load, or more if others must not get the rest."""
+    """Tokens of the grant that are used up: the load, or more if others must not get the rest."""
     reason: str = ""
     grant: int = 0
     """Tokens that the allocator gave."""
     in_steps: bool = False
-    """Whether it is chosen in steps, such as entries, so that part of the grant may stay unused."""
+    """Whether it grows in steps, such as whole entries, so that part of the grant may stay unused."""
 
 
 class Bidder(Protocol):
@@ -71,11 +71,11 @@ class Bidder(Protocol):
         """Return its claim on the budget."""
 
     def propose(self, grant: int, proposals: Proposals) -> Proposal:
-        """Return what it keeps within `grant` tokens, given the proposals of the others so far."""
+        """Return what to keep within `grant` tokens, given the other proposals so far."""
 
 
 Proposals = Mapping[Any, Proposal]
-"""What each bidder keeps, by bidder."""
+"""The proposal of each bidder."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Fit(ABC):
     options: Mapping[str, Any]
     captured: bool
     advises: bool = True
-    """Whether a refusal names a sufficient budget, which takes some more fits."""
+    """Whether an error states a sufficient budget; finding it takes a few more fits."""
 
     @abstractmethod
     def planned(self) -> tuple[Proposals, int]:
@@ -109,11 +109,11 @@ class Fit(ABC):
 
     @abstractmethod
     def extras(self) -> dict[str, int]:
-        """Return the tokens besides the required parts, by name: separators, framing, tools."""
+        """Return the tokens in addition to the required parts, by name: separators, framing, tools."""
 
     @abstractmethod
     def room(self) -> int:
-        """Return the tokens that the bidders share, including the toll of each."""
+        """Return the tokens available to the bidders, including the toll of each."""
 
     def refused_at(self, budget: int) -> DoesNotFit | None:
         """Return the error of the same fit at another budget, or `None` if it fits."""
@@ -137,8 +137,9 @@ class Bidding:
     toll: int
     """Tokens that are planned for a separator."""
     tops_up: bool
-    """Whether tokens that are left over are offered again: with turns and tools, which come in large steps. Without
-    them, grants grow with the budget, class by class."""
+    """Whether unused tokens are offered again. This is so for turns and tools, which grow in large steps. For sections
+    alone, grants always grow with the budget, class by class.
+    """
     proposals: dict[Any, Proposal] = field(default_factory=dict)
     offered: dict[Any, int] = field(default_factory=dict)
     """The tokens of each bidder's last offer."""
@@ -182,7 +183,7 @@ class Bidding:
             self.proposals[bidder] = replace(proposal, grant=grant) if grant else proposal
 
     def _enough(self, claims: Sequence[Claim]) -> int:
-        """Return the room to allocate: all of it, or what the required parts need if they fit only when joined.
+        """Return the tokens to allocate: all, or what the required parts need if they only fit once they are joined.
 
         Raises:
             DoesNotFit: the required parts alone exceed the budget.
@@ -200,7 +201,7 @@ class Bidding:
         raise self._refusal(claims)
 
     def _settle(self) -> int:
-        """Return the tokens of the whole, after taking back any excess."""
+        """Take back any excess, and return the tokens of the whole."""
         while (used := self.whole.count(self.proposals)) > self.budget:
             if not self._take_back(used - self.budget):
                 raise self._refusal([bidder.claim(0) for bidder in self.bidders])
@@ -232,10 +233,10 @@ class Bidding:
         return freed > 0
 
     def _top_up(self, left: int) -> bool:
-        """Offer tokens that are left over to bidders that were cut, and return whether any took some.
+        """Offer unused tokens to bidders that were cut, and return whether any bidder took some.
 
-        Entries, turns and tools come in steps and leave tokens unused, which later bidders may not need. The offers
-        begin with the first class that comes in steps: more essential ones already have all that they can use.
+        Entries, turns and tools grow in steps, so they may leave tokens unused that later bidders do not need. Offers
+        begin with the first class that grows in steps; more essential classes already have all that they can use.
         """
         if left < _WORTH or self.policy != "truncate_then_continue" or not self.tops_up:
             return False
@@ -303,7 +304,7 @@ class Bidding:
         sums = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         message = (
             f"the prompt does not fit: its required parts need {needed:,} {self.unit} and the budget is"
-            f" {self.budget:,}, {short:,} too few ({sums}). Raise the budget to {needed:,}"
+            f" {self.budget:,}, which is {short:,} too few ({sums}). Raise the budget to {needed:,}"
         )
         able = [bidder.name for bidder, claim in required if claim.least > short and bidder.cuttable]
         if able:
@@ -312,7 +313,7 @@ class Bidding:
         return DoesNotFit(message + ".", needed=needed, available=self.budget, parts=parts)
 
     def _least_budget(self, guess: int) -> int | DoesNotFit | None:
-        """Return the smallest budget that suffices near the guess; if none does, the error that remains."""
+        """Return the smallest sufficient budget found from the guess upward, or else the remaining error."""
         if not self.whole.advises:
             return None
         refused_at = self.whole.refused_at

@@ -1,7 +1,7 @@
 """The section that shows an agent its own budget and use.
 
-Its own tokens are part of the total that it states, so the text is found by iteration: write a total, count, write the
-count, until the two agree.
+Its own tokens are part of the total that it states, so the text is found by iteration: state a total, count the prompt,
+state that count, until the two agree.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def written(lines: Sequence[BudgetLine], used: int, budget: int, unit: str) -> s
 def consistent(write: Callable[[int], str], count: Callable[[str], int], first: int) -> str:
     """Return the text that states the count of the prompt that contains it.
 
-    If there is no such text, it states the smallest number found that is not below the count.
+    If no number agrees exactly, the text states the smallest number found that is not below the count.
     """
     stated, counts = first, dict[int, int]()
     while stated not in counts:

@@ -34,16 +34,16 @@ class Summaries:
     """The summaries, by their source text."""
 
     def of(self, text: str, limit: int) -> str:
-        """Return the summary of a text within `limit` tokens; empty without a function."""
+        """Return a summary of at most `limit` tokens; empty if there is no function."""
         if text not in self.texts and self.summarise is not None:
             self.texts[text] = self.summarise(text, limit)
         return self.texts.get(text, "")
 
 
 _DROPPED = 99
-"""The number in a marker of which only the size matters."""
+"""A number for a marker when only the marker's size matters."""
 _SMOOTH = ("head", "tail", "ends")
-"""Ways to cut that use all but a token or two of their grant."""
+"""Cuts that use their whole grant, except for a token or two."""
 _EMPTY: tuple[State, State] = ("disabled", "empty")
 """The state of a section without content, by whether it is enabled."""
 
@@ -88,13 +88,13 @@ class Draft:
     before: tuple[int, str] | None = None
     """The count and the text of the whole content, if it was shortened."""
     places: Sequence[int] | None = None
-    """If a stage removed entries, the index of each remaining one in the whole content; -1 for a marker."""
+    """If a stage removed entries, the original index of each remaining one; -1 for a marker."""
     original: Section | None = None
     """The section before any stage."""
     count: int = field(init=False)
     """Tokens of the whole content."""
     size: int = field(init=False)
-    """Tokens that are planned for the whole content."""
+    """Tokens planned for the whole content."""
     ceiling: int | None = field(init=False, default=None)
     wanted: int = field(init=False)
     """Its size, its ceiling if that is less, or 0 if it cannot be cut to its ceiling."""
@@ -138,7 +138,7 @@ class Draft:
         return self.section.required
 
     def with_content(self, content: str | Sequence[str], reason: str, left: Sequence[int] = ()) -> Draft:
-        """Return the draft with less content; `left` are the indexes of chosen entries, -1 for a marker."""
+        """Return the draft with less content; `left` has the indexes of the remaining entries, and -1 for a marker."""
         section, scores, places = self.section, None, self.places
         if not isinstance(content, str):
             chosen = section.chosen_indexes
@@ -184,10 +184,10 @@ class Draft:
         return Claim(wanted, least, reserved, self.rank, section.required, weight, toll)
 
     def propose(self, grant: int, proposals: Proposals) -> SectionProposal:  # noqa: ARG002 - others do not matter
-        """Return what it keeps within `grant` tokens.
+        """Return what to keep within `grant` tokens.
 
-        A cut inside the text takes its whole grant, although it may use a token or two less, so that grants grow with
-        the budget. A form, entries, lines or a shape take what they use.
+        A cut inside a text is charged its whole grant, even if it uses a token or two less, so that grants grow with
+        the budget. Forms, entries, lines and shapes are charged what they use.
         """
         proposal = None
         if grant >= self.size:
@@ -204,7 +204,7 @@ class Draft:
         return proposal if reserved <= proposal.load else replace(proposal, taken=reserved)
 
     def whole(self) -> SectionProposal:
-        """Return the proposal that keeps all of it."""
+        """Return the proposal to keep the whole content."""
         state: State = "cut" if self.shortened else "whole"
         return self._kept(self.text, state, self.shortened or "it fits whole")
 
@@ -250,7 +250,7 @@ class Draft:
 
     @property
     def marked(self) -> int:
-        """The minimum tokens of a cut: its marker and one more."""
+        """The minimum tokens of a cut: those of its marker, and one more."""
         marker = getattr(truncator(self.section.keep, self.section.marker), "marker", None)
         return self.meter.count(filled(marker or "", _DROPPED)) + 1
 
@@ -305,7 +305,7 @@ class Draft:
         return f"{grant:,} {unit} were left for its {self.size:,}"
 
     def _sizes(self, limit: int) -> list[int]:
-        """Return the sizes, of its content and its forms, that are within `limit`."""
+        """Return the sizes of its content and of its forms that are at most `limit`."""
         return [size for size in (self.size, *map(self._load, self.section.forms)) if 0 < size <= limit]
 
     def _load(self, text: str) -> int:

@@ -1,4 +1,4 @@
-"""Sections and a budget in, a prompt and its receipt out."""
+"""Fits sections into a budget: the function `fit`."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def fit(
     summarise: Summarise | None = None,
     capture: bool = False,
 ) -> Prompt:
-    """Return a prompt made of the sections that counts at most the budget, with its receipt.
+    """Return a prompt of the sections, within the budget, with its receipt.
 
     Args:
         sections: the parts of the prompt, in the order of the page.
         budget: tokens, or a window; by default the window of `model`.
         meter: a meter, the name of one, or a function from text to a number.
-        model: the model whose meter is used. If it estimates, the upper bound stays within the budget.
+        model: the model whose meter is used. If that meter estimates, its upper bound is kept within the budget.
         separator: the text between two sections.
         order: the order on the page: `given`, or `priority` for the most essential first.
         fill: whether sections of one priority are served in `order` or in `fair` shares by weight.

@@ -1,6 +1,6 @@
 """The order of sections in the prompt: one after the other with separators, or in the placeholders of a template.
 
-Priority for the budget and order in the prompt are independent. A layout joins the kept texts into the prompt.
+A section's priority and its place in the prompt are independent. A layout joins the kept texts.
 """
 
 from __future__ import annotations

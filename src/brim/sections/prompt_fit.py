@@ -45,7 +45,7 @@ class PromptFit(Fit):
     drafts: list[Draft] = field(init=False)
     page: Layout = field(init=False)
     longest: str | None = field(init=False, default=None)
-    """The longest possible text of the budget section, if it is shown."""
+    """The budget section with the longest numbers it can have, if it is shown."""
     stages_applied: list[str] = field(init=False, default_factory=list)
     """What the stages removed, in order, for the receipt."""
 
@@ -152,7 +152,7 @@ class PromptFit(Fit):
         return self._longest_count({draft.name: draft.text for draft in self.live if draft.required})
 
     def extras(self) -> dict[str, int]:
-        """Return the tokens besides the required sections, by name."""
+        """Return the tokens in addition to the required sections, by name."""
         rest = self._longest_count({draft.name: "" for draft in self.live if draft.required})
         alone = not self.longest and not self.page.fixed
         return {"separators" if alone else "separators, template and budget section": rest} if rest else {}
@@ -230,9 +230,9 @@ def kept_texts(proposals: Proposals) -> dict[str, str]:
 
 
 def far_over(drafts: Sequence[Draft], taken: int, budget: int) -> bool:
-    """Return whether the sections, with `taken` other tokens, exceed the budget however they are joined.
+    """Return whether the sections and `taken` other tokens certainly exceed the budget, however they are joined.
 
-    If so, the joined text need not be counted, which would cost as much as all other counts.
+    If so, the joined text need not be counted, which takes as long as all other counts together.
     """
     return taken + sum([draft.size - _JOIN_SAVES for draft in drafts]) > budget
 

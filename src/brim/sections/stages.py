@@ -1,6 +1,6 @@
 """Stages shorten a prompt that is over its budget, in a fixed order, until it fits.
 
-A simulation of thousands of agents would rather lose old gossip than a little of everything. A stage is applied only
+A simulation, for example, would rather lose old gossip than a little of every section. A stage is applied only
 while the prompt is over its budget, so a prompt that fits is not changed.
 """
 
@@ -21,10 +21,10 @@ ANY = "*"
 """Matches all sections that no other stage names and that are neither required nor stable."""
 
 HARD = "hard cut: every section by its priority"
-"""The line of a receipt if all stages together were not enough."""
+"""The line in a receipt if all stages together were not enough."""
 
 WAYS = ("last", "first", "to", "down_to")
-"""The fields of which a stage has one."""
+"""The fields that say how a stage shortens; a stage has exactly one."""
 
 _JOINS = 4
 """Tokens that joining texts may add."""
@@ -80,10 +80,10 @@ class Stage:
     def left(
         self, section: Section, budget: int, over: int, meter: BaseMeter
     ) -> tuple[str | Sequence[str], str, Sequence[int]] | None:
-        """Return the remaining content of a section, a reason for the receipt, and the indexes of remaining entries.
+        """Return a section's remaining content, a reason for the receipt, and the indexes of the remaining entries.
 
-        The index of a marker is -1. The result is `None` if nothing was removed. `over` are the tokens by which the
-        prompt exceeds its budget, for `down_to`.
+        The index of a marker is -1. The result is `None` if nothing was removed. `over` is the number of tokens by
+        which the prompt exceeds its budget; `down_to` uses it.
         """
         chosen, text = section.chosen, section.text
         entries = chosen.strip("\n").split("\n") if isinstance(chosen, str) else list(chosen)
@@ -152,7 +152,7 @@ def staged(rows: Sequence[Stage | Mapping[str, Any]]) -> tuple[Stage, ...]:
 
 
 def bordered(marker: str, section: Section) -> str:
-    """Return a marker with the line breaks that fit the side at which the section is cut."""
+    """Return a marker with a line break on the side where the section was cut."""
     if section.keep == "tail":
         return marker.strip("\n") + "\n"
     return marker.strip("\n") if section.keep in ("newest", "best") or not isinstance(section.content, str) else marker

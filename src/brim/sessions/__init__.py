@@ -1,4 +1,4 @@
-"""A conversation over time, with a budget that it keeps to."""
+"""A conversation over time whose prompts stay within a budget."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ Summariser = Callable[[str, int], str] | LanguageModel | Literal["extract"]
 
 
 def checked(summarise: object) -> Any:
-    """Return a valid summariser.
+    """Return the summariser if it is valid.
 
     Raises:
         InvalidType: it is neither a function nor a model.
     """
     if summarise in (None, EXTRACT) or callable(summarise) or callable(getattr(summarise, "complete", None)):
         return summarise
-    raise InvalidType("summarise", summarise, "a function from a string and a limit to a string, a model, or 'extract'")
+    raise InvalidType("summarise", summarise, "a function (text, limit) that returns a string, a model, or 'extract'")
 
 
 def planned(
@@ -50,7 +50,7 @@ def planned(
 
 
 def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:
-    """Return the history with a summary; without a summariser, or if it fails, with sentences from the conversation.
+    """Return the history with a summary, which quotes the conversation if there is no summariser or it fails.
 
     Raises:
         NoProgress: not even that summary is smaller than what it replaces.

@@ -1,6 +1,6 @@
 """The messages of the next prompt, each counted once, and their tokens by category.
 
-A context keeps no state of a fit: the last fit and the turns that are logged as dropped are arguments and results.
+A context stores no state between fits: the last fit, and the turns logged as dropped, are passed in and returned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from brim.wire.message import Message
 _NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
 """No tools, system prompt or other fields."""
 _RESULT = 200
-"""Tokens that memory leaves for a newest turn with results."""
+"""Tokens that memory leaves for the newest turn if it has results."""
 
 
 class DroppedTurn(NamedTuple):
@@ -37,7 +37,7 @@ class DroppedTurn(NamedTuple):
     """The hash of its messages, as in receipts."""
     messages: list[Any]
     numbers: list[int]
-    """The log entries of its messages; empty if the log does not have all of them as they were sent."""
+    """The log entries of its messages; empty if the log does not contain all of them as they were sent."""
 
 
 class NotedTurns(NamedTuple):
@@ -46,7 +46,7 @@ class NotedTurns(NamedTuple):
     generation: int = 0
     """The generation of the turns."""
     spans: Mapping[int, int] = {}
-    """Their ends, by first position."""
+    """The end of each turn, by its start."""
     missing: int = 0
     """Messages that the last prompt did not send unchanged."""
 
@@ -62,7 +62,7 @@ class Context:
         format: str | None = None,
         summary: mark.Summary | None = None,
     ) -> None:
-        """Count messages; `summary` is the one of the last compaction, if there was one."""
+        """Count messages; `summary` is the summary of the last compaction, if there was one."""
         self._format = format
         self._summary = summary
         self.history = History(meter=scale, format=cast("Format | None", format))
@@ -81,7 +81,7 @@ class Context:
 
     @property
     def unread(self) -> int:
-        """How many messages at the end the model has not answered: tool results with their calls, or user messages."""
+        """How many messages at the end are unanswered by the model: tool results with their calls, or user messages."""
         turns, count = self.history.turns, 0
         for turn in range(len(turns.starts) - 1, -1, -1):
             start, stop = turns.span(turn)
@@ -109,7 +109,7 @@ class Context:
         return made
 
     def as_sent(self, last: LastFit) -> tuple[Context, LastFit] | None:
-        """Return a context of the messages as the last fit sent them, and its cut; `None` if it kept none."""
+        """Return a context of the messages as the last fit sent them, and its cut; `None` if there is no kept cut."""
         turns, held = self.history.turns, last.held
         if held is None or not held.budget or held.unanswered or held.length > len(turns):
             return None
@@ -126,13 +126,13 @@ class Context:
         return made, LastFit(lines)
 
     def _take_numbers(self, before: Context) -> None:
-        """Copy the entry numbers of messages that an earlier context has too."""
+        """Copy the entry numbers of messages that are also in an earlier context."""
         own = {id(raw): at for at, raw in enumerate(before.messages)}
         found = ((at, before.numbers.get(own.get(id(raw), -1))) for at, raw in enumerate(self.messages))
         self.numbers = {at: number for at, number in found if number is not None}
 
     def shortened(self, length: int) -> Context:
-        """Return a context of the first messages, as it was before the others were added."""
+        """Return the context as it was when it had only the first messages."""
         scale, messages = self.history.turns.meter, self.messages[:length]
         made = Context(scale, messages, format=self._format, summary=self._summary)
         made.numbers = {at: number for at, number in self.numbers.items() if at < length}
@@ -149,14 +149,14 @@ class Context:
         query: str | None = None,
         pin: Sequence[int | str] = (),
     ) -> Fitted:
-        """Return the prompt that fits a budget; pinned messages stay, and so does a summary of earlier turns.
+        """Return a prompt that fits a budget; pinned messages and a summary of earlier turns stay.
 
         Args:
             budget: tokens of the whole prompt.
             last: the result of the last fit.
             before: the tools, the system prompt and other fields before the messages.
             counted: their tokens by name, and whether these are exact.
-            capture: whether the receipt's JSON has the messages.
+            capture: whether the receipt's JSON contains the messages.
             query: selects older turns by relevance.
             pin: the indexes of messages that stay, and texts in messages that stay.
         """
@@ -175,7 +175,7 @@ class Context:
     def essential(self) -> int:
         """Tokens of what must stay: system messages, the task, the last instruction and the newest turn.
 
-        Results of the newest turn can be cut, so they count at most `_RESULT` tokens.
+        Results of the newest turn can be cut, so at most `_RESULT` tokens are counted for them.
         """
         turns = self.history.turns
         _, units, stays = self.history.demand(Options())
@@ -184,11 +184,11 @@ class Context:
         return turns.fixed + units
 
     def categories(self, sent: Sequence[Any] | None = None) -> dict[str, int]:
-        """Return the tokens of all messages, or of those that are sent, by category."""
+        """Return the tokens by category, of all messages or of those that are sent."""
         return self._spent.sums(self.history.turns.raws if sent is None else sent)
 
     def left_out(self, sent: Sequence[Any], noted: NotedTurns) -> tuple[list[DroppedTurn], NotedTurns]:
-        """Return the turns that are newly not sent unchanged, and all turns that are logged as dropped with them."""
+        """Return the turns that are newly dropped or shortened, and all such turns that are logged, with them."""
         turns = self.history.turns
         there = set(map(id, sent))
         gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
@@ -211,7 +211,7 @@ class SpentTokens(MessageIndex):
     """The tokens of messages by category: summaries, and the roles of the messages."""
 
     def __init__(self, turns: Turns, summary: mark.Summary | None) -> None:
-        """Begin; `summary` is the one of the last compaction, if there was one."""
+        """Start empty; `summary` is the summary of the last compaction, if there was one."""
         self._summary = summary
         super().__init__(turns)
 

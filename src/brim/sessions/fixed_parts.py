@@ -1,6 +1,6 @@
 """The parts of a prompt outside the history: the system prompt, the tools, memory, and pinned texts.
 
-Memory and pins come last, so that the cached prefix stays the same. Pins are never cut.
+Memory and pins come last, so that changes to them do not affect the cached prefix. Pins are never cut.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ PINNED = "## Pinned"
 _KINDS = ("pinned", "recalled")
 
 Memory = str | Sequence[str] | Mapping[str, "str | Sequence[str]"]
-"""A text, entries with the best first, or both kinds by name; pinned memory takes precedence over recalled memory."""
+"""A text, entries with the best first, or a mapping with both kinds; pinned memory takes precedence over recalled
+memory.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +42,7 @@ class FixedParts:
     """The other fields of the request."""
     memory: str = ""
     size: int = 0
-    """Tokens of all of the memory."""
+    """Tokens of the whole memory."""
     cut: bool = False
     """Whether some of the memory is dropped."""
     sections: tuple[Section, ...] = field(default=(), repr=False)
@@ -49,7 +51,7 @@ class FixedParts:
     """Pinned texts, which come before memory."""
     scale: BaseMeter | None = field(default=None, repr=False, compare=False)
     _extra: dict[Any, tuple[dict[str, int], bool]] = field(default_factory=dict, repr=False, compare=False)
-    """The tokens outside the history, by the counter of its messages."""
+    """The tokens outside the history, by the counter for its messages."""
 
     @classmethod
     def of(
@@ -95,12 +97,12 @@ class FixedParts:
         return turns.chat.frame("user") + turns.chat.text(self.memory) if self.memory else 0
 
     def units(self, context: Context) -> int:
-        """Return the tokens of all parts, with those that start the reply."""
+        """Return the tokens of all parts, including those that start the reply."""
         beside, _ = self.extra(context)
         return sum(beside.values()) + self.room(context)
 
     def extra(self, context: Context) -> tuple[dict[str, int], bool]:
-        """Return the tokens of a prompt besides messages and memory, by name, and whether they are exact."""
+        """Return the tokens of a prompt except messages and memory, by name, and whether they are exact."""
         turns = context.history.turns
         key = (turns.chat, bool(turns.leading), turns.loaded)
         if key not in self._extra:
@@ -148,7 +150,7 @@ class FixedParts:
 
 
 def _last_said(messages: Sequence[Any], wire: Wire) -> int | None:
-    """Return the index of the last message before system messages, if it is the user's."""
+    """Return the index of the last message, ignoring system messages at the end, if it is the user's."""
     for at in range(len(messages) - 1, -1, -1):
         role = wire.read(messages[at], at).role
         if role != "system":
@@ -184,7 +186,7 @@ def _keep(content: str | Sequence[str]) -> Literal["head", "best"]:
 
 
 def pinned_text(pins: Mapping[str, str]) -> str:
-    """Return the pins as a prompt holds them; empty if there are none."""
+    """Return the pins as they appear in a prompt; empty if there are none."""
     return "\n\n".join([PINNED, *pins.values()]) if pins else ""
 
 

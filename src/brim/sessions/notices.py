@@ -33,7 +33,7 @@ class Notifier:
         """The notices for the user, the newest last."""
 
     def restore(self, compactions: int) -> None:
-        """Restore the notices of logged compactions, without giving them again."""
+        """Restore the notices of logged compactions, without calling `on_notice` again."""
         self.notices = [NOTICE] * min(compactions, _MOST)
 
     def emit(self, events: Iterable[tuple[str, dict[str, Any]]]) -> None:

@@ -45,7 +45,7 @@ def tool(format: str) -> dict[str, Any]:
 
 
 def answered(arguments: object, texts: DroppedTexts, limit: int, meter: BaseMeter) -> str:
-    """Return the result of a call, in at most `limit` tokens; invalid arguments are answered by a sentence."""
+    """Return the result of a call, in at most `limit` tokens; for invalid arguments, it is an explanation."""
     try:
         text = _found(_read(arguments), texts)
     except UnknownName as error:

@@ -1,7 +1,7 @@
 """Reads a session from its log.
 
-It starts at the last compaction, whose entry has the whole history at that time, and applies the entries since. So the
-cost of opening depends on the size of the prompt, not of the log.
+It starts at the last compaction, whose entry contains the history at that time, and applies later entries. So the cost
+of opening a session depends on the size of its prompt, not of its log.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SavedSession:
     context: list[Any] = field(default_factory=list)
     """The messages at the last compaction."""
     messages: list[Any] = field(default_factory=list)
-    """The messages since."""
+    """The messages added since then."""
     added: list[int] = field(default_factory=list)
     """The numbers of their entries."""
     format: str | None = None
@@ -50,7 +50,7 @@ class SavedSession:
     calibration: Mapping[str, Any] | None = None
     """The correction of the meter when the history was last counted."""
     learnt: list[Body] = field(default_factory=list)
-    """The usage entries since."""
+    """The usage entries since then."""
     numbers: Mapping[int, int] = field(default_factory=dict)
     """The entries of the messages at the last compaction, by index, where known."""
     pins: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class SavedSession:
         )
 
     def change(self, settings: Mapping[str, Any], store: Store) -> None:
-        """Change settings; for another model, the cut, the last prompt and usage are dropped.
+        """Change settings; if the model changes, the cut, the last prompt and the usage are dropped.
 
         Raises:
             InvalidValue: a setting is invalid.
@@ -107,9 +107,8 @@ class SavedSession:
         if known is None:
             self.settings = replace(self.settings, format=given)
         elif known != given:
-            raise InvalidValue(
-                "format", given, f"{known!r}, the format of the session, or omitted; another format needs a new session"
-            )
+            expected = f"{known!r}, the format of the session, or omitted; for another format, create a new session"
+            raise InvalidValue("format", given, expected)
 
     def take(self, entry: LogEntry) -> None:
         """Apply one more entry."""

@@ -1,7 +1,7 @@
 """A conversation over time: an append-only log, and the prompt that is built from it before each call.
 
-Each prompt is counted whole: system prompt, history, memory, tool results. At the warning line the session warns; over
-its compaction line it shortens older turns, or summarises them; and the prompt always fits. With a store, a change is
+Each prompt is counted whole: system prompt, history, memory, tool results. At the warning line, the session warns;
+above its compaction line, it shortens or summarises older turns. The prompt always fits. With a store, a change is
 durable before its method returns.
 """
 
@@ -53,7 +53,7 @@ RESTORED = "restored"
 _CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
 """The kinds of entries in a log that has only cuts."""
 _TRIES = 5
-"""Attempts at a change while other writers are faster, before they are made to wait."""
+"""Attempts to write a change while other writers are faster, before the others are made to wait."""
 
 Given = Meter | str | Callable[[str], int] | None
 
@@ -63,10 +63,10 @@ class SessionExists(InvalidValue):
 
 
 class Session:
-    """A conversation that lasts. A `with` block closes it.
+    """A conversation that can be stored. A `with` block closes it.
 
     Threads may share it: it makes one change at a time. A forked child opens its own. Every call that reads or writes
-    the store raises `StoreError` if the store fails, and then has changed nothing.
+    the store raises `StoreError` if the store fails, in which case nothing has changed.
     """
 
     _owned: Store | None
@@ -88,13 +88,14 @@ class Session:
         log: Literal["all", "cuts"] = "all",
         **options: Unpack[SessionOptions],
     ) -> None:
-        """Begin a session.
+        """Create a session.
 
         Args:
             window: the context window and how much of it a prompt may use; by default the window of `model`.
             model: the model that is called.
             meter: the meter, or its name; by default the meter of the model.
-            store: where everything is kept, or its URL. Without one the session is kept in memory, and grows there.
+            store: the store that keeps everything, or its URL. Without a store, the session is kept in memory, where it
+                keeps growing.
             id: its name in the store; by default a random one.
             summarise: a function from a text and a limit to a summary, a model, or `extract`; without it, older turns
                 are shortened in place.
@@ -102,8 +103,8 @@ class Session:
             on_notice: called with a notice for the user, once for each compaction.
             calibration: what other sessions learned about how the model counts.
             also: the caller's own entries, written at the start of the log.
-            log: `all`, or only `cuts` and what they dropped, for a caller who passes the whole history each time; then
-                a session that exists is continued.
+            log: `all`, or only `cuts` and what they dropped, for a caller who passes the whole history each time; in
+                this case, an existing session is continued.
             options: how it keeps within its window: see `SessionOptions`.
 
         Raises:
@@ -140,16 +141,16 @@ class Session:
     ) -> Session:
         """Return a stored session; its next prompt is the same as if it had never been closed.
 
-        `settings` replace those that were stored, above all `window` and `model`. For another model everything is
-        counted again, and the window of that model is used unless the session has its own. Pass again what cannot be
-        stored: your own meter or summariser, a clock, observers. With `create`, a session that the store does not have
-        is created, and `settings` are its other arguments.
+        `settings`, usually `window` and `model`, replace the stored ones. For another model, everything is counted
+        again, and that model's window is used unless the session has its own. Pass again what cannot be stored: your
+        own meter or summariser, a clock, observers. With `create`, a session that does not exist is created, with
+        `settings` as its other arguments.
 
         Raises:
             UnknownName: the store has no session of this id, and `create` is false; or there is no such model.
             InvalidValue: it was created with a caller's own meter, and none is passed; its messages are in another
                 format than `format`; or a setting is invalid.
-            Conflict: settings are changed, and other writers were faster each time.
+            Conflict: the settings were to be changed, but other writers were faster each time.
         """
         check_options(settings, OpenOptions)
         kept, owned = opened_store(store)
@@ -202,14 +203,15 @@ class Session:
         capture: bool,
         meter: Any,
     ) -> None:
-        """Set what a new session and an opened one have in common."""
+        """Set what new and opened sessions have in common."""
         self.id = journal.session
         """Its name in the store."""
         self.about: dict[str, Any] = {"kind": "session"}
         """What the store's list of sessions shows of it, in addition to its status."""
         self.sole_writer = False
-        """Whether messages from another writer raise `Conflict`: for loops, whose state is more than the log. Pins from
-        another writer are accepted."""
+        """Whether messages from another writer raise `Conflict`. This is for loops, whose state is more than the log.
+        Pins from another writer are accepted.
+        """
         self.reloads = 0
         """How often the log was read again because another writer had written to it."""
         self._lock = ProcessLock()
@@ -247,10 +249,12 @@ class Session:
         try:
             self._journal.write([("note", first), *also], self._meta(state))
         except Conflict as error:
-            raise SessionExists("id", self.id, "new: brim.Session.open(id, store=...) continues a session") from error
+            raise SessionExists(
+                "id", self.id, "unused: brim.Session.open(id, store=...) continues a session"
+            ) from error
 
     def close(self) -> None:
-        """Close the store that the session has opened, if it was passed as a URL."""
+        """Close the store, if it was passed as a URL."""
         if self._owned is not None:
             self._owned.close()
 
@@ -264,12 +268,12 @@ class Session:
 
     @property
     def settings(self) -> SessionSettings:
-        """How it keeps within its window."""
+        """The settings by which it stays within its window."""
         return self._state.settings
 
     @property
     def store(self) -> Store | None:
-        """Where everything is kept; `None` if that is in memory."""
+        """The store; `None` if everything is kept in memory."""
         return self._journal.store
 
     @property
@@ -284,7 +288,7 @@ class Session:
 
     @property
     def logs_cuts(self) -> bool:
-        """Whether its log has only cuts and what they dropped."""
+        """Whether its log contains only cuts and what they dropped."""
         return self._journal.kinds is not None
 
     @property
@@ -336,21 +340,22 @@ class Session:
 
     @property
     def unread(self) -> int:
-        """How many messages at the end the model has not answered: tool results or user messages."""
+        """How many messages at the end the model has not answered yet: tool results or user messages."""
         return self._state.context.unread
 
     def add(self, messages: Any, *, also: Lines = ()) -> None:
         """Add a message, or several, at the end.
 
-        A tool result over `tool_limit` is shortened by its kind; the whole can be recalled by its handle.
+        A tool result over `tool_limit` is shortened according to its kind; the whole result can be recalled by its
+        handle.
 
         Args:
             messages: one message or a list of them, in the format of any provider that brim knows.
             also: the caller's own entries, written to the log in the same transaction.
 
         Raises:
-            InvalidValue: a message is invalid; nothing is added then.
-            StoreError: the store cannot be written; nothing is added then.
+            InvalidValue: a message is invalid; nothing is added.
+            StoreError: the store cannot be written; nothing is added.
         """
         # Copies, since the caller may change its objects after they were counted and logged.
         given = copied(list(messages) if isinstance(messages, list | tuple) else [messages])
@@ -371,7 +376,7 @@ class Session:
         *,
         fields: Mapping[str, Any] | None = None,
     ) -> Fitted:
-        """Return the prompt for the next call: it fits the budget, and a provider accepts it.
+        """Return the prompt for the next call, which fits the budget and is valid for the provider.
 
         At the warning line it warns, and over the compaction line the history is compacted first.
 
@@ -380,9 +385,9 @@ class Session:
                 and you send it separately.
             tools: the tool definitions of the request.
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It comes last in the
-                prompt, so that a change does not affect the cached prefix.
+                prompt, so that changes to it do not affect the cached prefix.
             query: selects older turns by relevance, in a session that is not stable.
-            budget: a limit in tokens for this prompt alone, if below the session's.
+            budget: a limit in tokens for this prompt only, if it is below the session's budget.
             fields: the other fields of the request, such as `response_format`; those that the model sees are counted.
 
         Raises:
@@ -391,7 +396,9 @@ class Session:
             StoreError: the store cannot be written; the session is as it was then.
         """
         if query is not None and self.settings.options["stable"]:
-            raise InvalidValue("query", query, "left out in a stable session: stable=False selects turns by it")
+            raise InvalidValue(
+                "query", query, "omitted in a stable session; use stable=False to select turns by a query"
+            )
         if budget is not None:
             units("budget", budget)
 
@@ -457,7 +464,7 @@ class Session:
         Args:
             messages: the first messages.
             trigger: the reason; `sub_tick` is counted.
-            used: the tokens that led to it, which may cross the warning line.
+            used: the tokens that led to the restart, which may cross the warning line.
             also: the caller's own entries, written to the log in the same transaction.
             event: the fields of the `sub_tick` event.
 
@@ -497,12 +504,12 @@ class Session:
         return told
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
-        """Record that the last prompt was refused as too long, and return the smaller budget of later prompts."""
+        """Record that the last prompt was refused as too long, and return the smaller budget for later prompts."""
         self.make(lambda step: step.refuse(overflow, retried=retried))
         return self.budget
 
     def status(self) -> Status:
-        """Return how full it is."""
+        """Return how full its context is."""
         return self._state.status(self.id)
 
     def notify(self, text: str) -> None:
@@ -510,7 +517,7 @@ class Session:
         self._notifier.notify(text)
 
     def recall(self, handle: str) -> str:
-        """Return a dropped text by its handle, or by the start of it; a turn as a transcript of its messages.
+        """Return a dropped text by its handle, or the start of it; for a turn, a transcript of its messages.
 
         Raises:
             UnknownName: no such text was dropped from this session.
@@ -536,7 +543,7 @@ class Session:
         Raises:
             UnknownName: no such text was dropped from this session.
             InvalidValue: a tool call has no result yet, so no message can follow it.
-            StoreError: the store cannot be written; nothing is added then.
+            StoreError: the store cannot be written; nothing is added.
         """
         name, text = self._journal.dropped.find(handle)[0], self.recall(handle)
         self.refresh()
@@ -561,7 +568,7 @@ class Session:
         Raises:
             UnknownName: no such text was dropped from this session.
             InvalidValue: the pins would take more than a quarter of the budget.
-            StoreError: the store cannot be written; nothing is pinned then.
+            StoreError: the store cannot be written; nothing is pinned.
         """
         name, text = self._journal.dropped.find(handle)
         self.make(lambda step: step.pin(with_pin(step.state.pins, name, text, step.state.budget, self.meter)))
@@ -570,7 +577,7 @@ class Session:
         """Remove a pin; its text can still be recalled.
 
         Raises:
-            UnknownName: nothing of this handle is pinned.
+            UnknownName: no pin has this handle.
         """
 
         def change(step: SessionStep) -> None:
@@ -594,7 +601,7 @@ class Session:
         return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields, pinned=pinned)
 
     def make(self, change: Callable[[SessionStep], T]) -> T:
-        """Make a change on a copy of the state, write it and keep the copy; return the result of the change.
+        """Make a change on a copy of the state, write it, and keep the copy; return the result.
 
         If another writer was faster, its entries are read and the change is repeated.
 
@@ -666,7 +673,7 @@ class Session:
         return {**self.about, "status": state.status(self.id).to_dict(), "counts": state.counts.to_dict()}
 
     def count_by(self, meter: BaseMeter) -> None:
-        """Count with another meter, for a caller who learns how the model counts."""
+        """Count with another meter, for callers that learn how the model counts."""
         with self._lock:
             if meter is not self.meter:
                 state = self._state.copy()
@@ -675,9 +682,10 @@ class Session:
                 self._state = state
 
     def tolerate(self, on_failure: Callable[[StoreError], object]) -> None:
-        """Continue while the store fails: pass failures to a function, and write later what was not written.
+        """Continue if the store fails: pass failures to a function, and write the missing entries later.
 
-        For a caller that passes the whole history again: if others write meanwhile, their entries win.
+        This is for callers that pass the whole history again: if others write in the meantime, their entries take
+        precedence.
         """
         self._journal.on_failure = on_failure
 
@@ -701,7 +709,7 @@ class Session:
             self._follow(behind=False)
 
     def reload(self) -> None:
-        """Replace the state by what the log says.
+        """Load the state from the log again.
 
         Raises:
             SessionPurged: the log is gone.
@@ -737,7 +745,7 @@ class Session:
             self._journal.number, self._journal.since = row.entries, row.created
 
     def _follow(self, *, behind: bool = True) -> None:
-        """Read what another writer has written; `behind` means that something was, or that the log is gone.
+        """Read what another writer has written; `behind` says that there is something new, or that the log is gone.
 
         Raises:
             Conflict: it wrote messages, and this is the sole writer.
@@ -768,13 +776,13 @@ class Session:
             self.note_failure(error)
 
     def _is_note(self, entry: LogEntry) -> bool:
-        """Return whether an entry changes nothing in the next prompt but pins."""
+        """Return whether an entry changes nothing in the next prompt except pins."""
         if self.logs_cuts:
             return entry.kind != cut_record.KIND
         return entry.kind == "note" and entry.body.keys() <= {"pins"}
 
     def _take_notes(self, entries: Sequence[LogEntry]) -> None:
-        """Adopt the pins in such entries; reading the whole log again would take longer than others take to pin."""
+        """Adopt the pins in such entries, since others may pin faster than the whole log can be read again."""
         pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
         if pinned:
             self._state.pins = pinned[-1]

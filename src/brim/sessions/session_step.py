@@ -1,7 +1,7 @@
 """One step of a session: adding messages, building a prompt, a compaction, a usage report, a refusal.
 
-A step works on a copy of the state and collects log entries and events; the session changes only once the entries are
-written. Messages are added to the context itself, so `Session` removes them again if the step fails.
+A step works on a copy of the state, and collects log entries and events; the session changes only after the entries are
+written. Messages are added to the shared context, so `Session` removes them if the step fails.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from brim.wire.message import Message, Path
 from brim.wire.overflow import Overflow
 
 NOTE = "\n[cut from {size:,} {unit}; the whole is {handle}]"
-"""The end of a shortened result; the handle recalls the whole."""
+"""The end of a shortened result; the handle recalls the whole text."""
 
 
 def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> Any:
-    """Return a message in which each text of a result counts at most `limit`; itself if nothing was shortened.
+    """Return a message in which each text of a result has at most `limit` tokens; the same object if nothing changed.
 
     Raises:
         InvalidValue: the message is invalid.
@@ -54,15 +54,17 @@ def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> A
 
 
 CUT = "cut"
-"""The trigger of a compaction after which the history continues as it was last sent."""
+"""The trigger of a compaction that continues with the history as it was last sent."""
 ANOTHER_MODEL = "another model"
-"""The trigger of one after which the history is counted for another model."""
+"""The trigger of a compaction that counts the history for another model."""
 PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False, "cut": None, "held": None}
-"""Values of a prompt's entry that are not written; most prompts have them."""
+"""The usual values in a prompt's entry, which are not written."""
 _HELD = 2_000_000
-"""Tokens of the history, some 8 MB of text, above which its cut part leaves memory. Receipts then count from there."""
+"""Tokens of the history (about 8 MB of text) above which the part that was cut is removed from memory. Receipts then no
+longer include that part.
+"""
 _GROWTH = 20
-"""A twentieth: growth of the history, as a share of its room, before a summary is tried again."""
+"""The history must grow by a twentieth of its room before a summary is tried again."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class SessionStep:
 
     state: SessionState
     number: int | None
-    """The number of its first entry; `None` if the log does not keep messages."""
+    """The number of its first entry; `None` if messages are not logged."""
     logged: bool = True
     """Whether prompts are written to a store."""
     recalls: bool = True
@@ -121,7 +123,7 @@ class SessionStep:
     def drop_expired_cut(self, lifetime: int | None) -> None:
         """Drop the kept cut if the provider's cache has expired.
 
-        Every beginning of the prompt costs the same then, so a new cut is made from the whole history.
+        In that case keeping the prefix has no advantage, so a new cut is made from the whole history.
 
         Args:
             lifetime: the seconds for which the provider caches a prompt; `None` if unknown.
@@ -131,7 +133,7 @@ class SessionStep:
         if lifetime is None or last is None or last.at is None or fit.stable is None or held is None or not held.budget:
             return
         if (gap := self.now - last.at) > lifetime:
-            why = f"the cache had expired: the last prompt was {gap:,.0f} seconds ago and is cached for {lifetime:,}"
+            why = f"the cache had expired: the last prompt was {gap:,.0f} seconds ago, the lifetime is {lifetime:,}"
             state.last_fit = fit._replace(stable=replace(fit.stable, held=None), anew=why)
             state.counts.saved = 0
 
@@ -188,7 +190,7 @@ class SessionStep:
         return placed
 
     def _continue_as_sent(self) -> None:
-        """Continue with the messages as the last prompt had them, and with those added since."""
+        """Continue with the messages of the last prompt, and with those added since then."""
         state = self.state
         made = state.context.as_sent(state.last_fit)
         if made is not None:
@@ -206,7 +208,7 @@ class SessionStep:
             self.events.append(("warning", fields))
 
     def _summarise(self, parts: FixedParts, budget: int) -> None:
-        """Replace older turns by a summary; if that saves nothing, wait until the history has grown."""
+        """Replace older turns by a summary; if that saves nothing, try again when the history has grown."""
         state = self.state
         if state.context.units < state.counts.wait:
             return
@@ -322,7 +324,7 @@ class SessionStep:
         self.dropped += dropped_lines(turns)
 
     def _record_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:
-        """Record how many tokens the cut saves, unless it only waits for the results of calls."""
+        """Record how many tokens the cut saves, unless results of calls are still missing."""
         counts, held = self.state.counts, fitted.held
         if held is None or not counts.cut:
             counts.saved = 0
@@ -332,7 +334,7 @@ class SessionStep:
     def _report_cut(
         self, placed: Fitted, parts: FixedParts, budget: int, anew: str, *, left: bool
     ) -> dict[str, Any] | None:
-        """Report the cut of this prompt and return its numbers; `None` if it made none, or cuts are not counted."""
+        """Report the new cut of this prompt and return its numbers; `None` without one, or if cuts are not counted."""
         state, held = self.state, placed.held
         cut, before = int(left) if held is None else held.seen, state.estimate(parts)
         moved, state.counts.cut = left and cut != state.counts.cut, cut
@@ -372,7 +374,7 @@ class SessionStep:
     def _entry(
         self, placed: Fitted, fields: Mapping[str, Any], cut: Mapping[str, Any] | None, *, capture: bool
     ) -> dict[str, Any]:
-        """Return the log entry of a prompt, without the usual values of `PROMPT`; captured ones have the receipt."""
+        """Return the log entry of a prompt, without the usual values of `PROMPT`; captured prompts have the receipt."""
         state = self.state
         body: dict[str, Any] = {
             "used": placed.used,
@@ -393,7 +395,7 @@ class SessionStep:
 
 
 def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedParts:
-    """Return the parts with as much memory as leaves room for the essential messages."""
+    """Return the parts with only as much memory as leaves room for the essential messages."""
     context = state.context
     if not parts.sections:
         return parts
@@ -417,7 +419,7 @@ def dropped_lines(turns: Sequence[DroppedTurn]) -> list[Line]:
 
 
 def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
-    """Return the log entry of a compaction: everything that the history continues with."""
+    """Return the log entry of a compaction, with everything that the history continues with."""
     state.logged_cut = None
     return {
         "trigger": trigger,

@@ -1,7 +1,7 @@
 """The settings of a session, and the options that set them, each declared once.
 
-Settings are logged, so opening a session needs none of them. Signatures take options by `Unpack`, so editors and type
-checkers know them; `brim.yaml`, its schema and the reference pages read the rest from `OPTIONS`.
+Settings are logged, so they need not be passed to open a session. Signatures take options as `Unpack`, so editors and
+type checkers know them; `brim.yaml`, its schema and the reference pages take the rest from `OPTIONS`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from brim.sessions.learning.windows import WindowLimits
 from brim.wire.base import Format
 
 _ARGUMENTS = ("window", "model", "meter", "store", "id", "summarise")
-"""Other arguments that the message about an unknown option may suggest."""
+"""Other arguments that the error about an unknown option may suggest."""
 LINES = ("cap", "warning", "never")
-"""Where compaction starts: over the budget, at the warning line, or never."""
+"""When compaction starts: over the budget, at the warning line, or never."""
 
 
 class Option(NamedTuple):
@@ -40,7 +40,7 @@ class Option(NamedTuple):
 
 
 def _line(name: str, value: Any) -> None:
-    """Check where compaction starts."""
+    """Check the value that says when compaction starts."""
     if value in LINES:
         return
     try:
@@ -65,7 +65,7 @@ def _texts(name: str, value: Any) -> None:
 
 
 class SessionOptions(TypedDict, total=False):
-    """How the sessions of a program keep within their window."""
+    """How the sessions of a program stay within their window."""
 
     keep_turns: Annotated[
         int,
@@ -172,9 +172,9 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
 
 
 MEMORY_SHARE = 4
-"""A quarter of the budget: the most that memory may take, and so may pins."""
+"""Memory may take a quarter of the budget, and so may pins."""
 _BELOW_WARNING = 0.95
-"""The share of the warning line below which a cut ends."""
+"""A cut reduces the prompt to this share of the warning line."""
 _LEAST_RESULT = 64
 """The lowest limit of a tool result in tokens."""
 _KEPT = {name: option for name, option in OPTIONS.items() if option.check is not None}
@@ -183,7 +183,7 @@ _KEPT = {name: option for name, option in OPTIONS.items() if option.check is not
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionSettings:
-    """How a session keeps within its window."""
+    """How a session stays within its window."""
 
     window: Window
     model: str | None = None
@@ -198,7 +198,7 @@ class SessionSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, Window):
-            raise InvalidType("window", self.window, "a Window or its size, or omitted if a model is named")
+            raise InvalidType("window", self.window, "a Window or its size, or omitted if there is a model")
         given: Mapping[str, Any] = self.options
         made = {name: given.get(name, option.default) for name, option in _KEPT.items()}
         for name, value in made.items():
@@ -223,7 +223,7 @@ class SessionSettings:
             UnknownName: there is no such model.
         """
         if window is None and model is None:
-            raise InvalidType("window", window, "a Window or its size, unless a model is named")
+            raise InvalidType("window", window, "a Window or its size, unless there is a model")
         if window is None and model is not None:
             window = Window.of(model)
         elif isinstance(window, int) and not isinstance(window, bool):
@@ -235,7 +235,7 @@ class SessionSettings:
     def changed(self, given: Mapping[str, Any]) -> SessionSettings:
         """Return the settings with some of them replaced; the format stays.
 
-        If the window is the one of the model, a new model brings its own window.
+        If the window is that of the model, changing the model also changes the window.
 
         Raises:
             InvalidValue: a setting is invalid.
@@ -263,7 +263,7 @@ class SessionSettings:
         return self.window.budget
 
     def line(self, budget: int) -> int | None:
-        """Return the size at which the history is compacted, for a prompt of this budget."""
+        """Return the size at which the history is compacted, for a prompt with this budget."""
         at = self.options["compact_at"]
         if at == "never":
             return None
@@ -275,13 +275,13 @@ class SessionSettings:
 
     @property
     def high(self) -> float:
-        """The share of the budget over which the history is cut."""
+        """The share of the budget above which the history is cut."""
         line = self.line(self.budget)
         return 1.0 if line is None else min(1.0, line / max(1, self.budget))
 
     @property
     def low(self) -> float:
-        """The share of the budget that a cut leaves, below the warning line so that it does not warn at once."""
+        """The share of the budget to which a cut reduces the prompt; it is below the warning line."""
         return min(Stable().low, _BELOW_WARNING * self.window.warning / max(1, self.budget))
 
     @property
@@ -305,7 +305,7 @@ class SessionSettings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SessionSettings:
-        """Return what `to_dict` wrote; fields of another version are ignored."""
+        """Return the settings from the result of `to_dict`; unknown fields are ignored."""
         known = {slot.name for slot in fields(cls)}
         told = {name: value for name, value in values.items() if name in known}
         return cls(**{**told, "window": Window(**values["window"])})

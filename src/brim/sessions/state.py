@@ -26,11 +26,11 @@ from brim.sessions.status import CATEGORIES, Status
 
 @dataclass(slots=True)
 class Counts:
-    """The counters of a session, as the log has them."""
+    """The counters of a session, as they are logged."""
 
     prompts: int = 0
     messages: int = 0
-    """All messages that were added."""
+    """Number of messages that were added."""
     peak: int = 0
     """The most tokens of any prompt."""
     warnings: int = 0
@@ -42,11 +42,11 @@ class Counts:
     reported: int | None = None
     """Tokens of the last prompt as the provider counted them."""
     drift: int = 0
-    """Tokens by which that exceeds our count."""
+    """Tokens by which that exceeds brim's count."""
     wait: int = 0
-    """Size of the history from which a summary is tried again after one that saved nothing."""
+    """The history size from which a summary is tried again, after one that saved nothing."""
     cut: int = 0
-    """Number of messages when the history was last cut; 1 for a cut that is not kept."""
+    """Number of messages when the history was last cut; 1 if the cut is not kept."""
     saved: int = 0
     """Tokens that the kept cut saves."""
     ceiling: int | None = None
@@ -56,10 +56,10 @@ class Counts:
     compacted: int = 0
     """How often the provider has compacted the conversation."""
     regret: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """For each cut by number: calls that were repeated because it had removed their results, and their tokens."""
+    """By number of the cut: calls that were repeated because the cut had removed their results, and their tokens."""
 
     def regrets(self) -> dict[str, Any]:
-        """Return the cost of the cuts: repeated calls, their tokens, and both by the number of the cut."""
+        """Return the cost of the cuts: repeated calls, their tokens, and both for each cut."""
         cuts = {cut: dict(zip(("calls", "tokens"), each, strict=True)) for cut, each in self.regret.items()}
         return {name: sum(each[name] for each in cuts.values()) for name in ("calls", "tokens")} | {"cuts": cuts}
 
@@ -69,7 +69,7 @@ class Counts:
         self.regret = {**self.regret, str(cut): [calls + 1, before + tokens]}
 
     def crosses(self, units: int, line: int) -> bool:
-        """Return whether the use crosses the warning line from below, and record on which side it is."""
+        """Return whether the use now crosses the warning line from below, and record on which side it is."""
         crossed = units >= line and not self.above
         self.above = units >= line
         self.warnings += crossed
@@ -81,7 +81,7 @@ class Counts:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Counts:
-        """Return what `to_dict` wrote; fields of another version are ignored."""
+        """Return the counters from the result of `to_dict`; unknown fields are ignored."""
         return cls(**{name: value for name, value in values.items() if name in _NAMES})
 
 
@@ -120,7 +120,7 @@ class SessionState:
     pins: Mapping[str, str] = field(default_factory=dict)
     """Texts that are in every prompt, by their handles."""
     taken: Mapping[str, int] | None = None
-    """The calls whose results a cut has removed, and the number of the cut; `None` before it is needed."""
+    """The calls whose results a cut has removed, with the number of the cut; `None` until it is needed."""
 
     @classmethod
     def new(
@@ -148,7 +148,7 @@ class SessionState:
         return cls(settings=settings, context=context, model_meter=model_meter, last_fit=LastFit(lines_of(settings)))
 
     def copy(self) -> SessionState:
-        """Return a state that can change without this one; they share the context."""
+        """Return a copy that can be changed independently; both share the context."""
         return replace(self, counts=replace(self.counts), model_meter=self.model_meter.copy())
 
     @property
@@ -159,7 +159,7 @@ class SessionState:
 
     @property
     def exact(self) -> bool:
-        """Whether prompts are counted exactly, with the chat format, which not all providers publish."""
+        """Whether prompts are counted exactly, including the chat format, which not all providers publish."""
         known = not self.context.history.turns.chat.estimated
         return self.model_meter.meter.exact and known and (self.last is None or self.last.exact)
 
@@ -170,14 +170,14 @@ class SessionState:
         return planned(self.context, room, self.compacted, **chosen)
 
     def show(self, messages: list[Any]) -> None:
-        """Continue with other messages and the current correction of the meter; a matching cut is kept."""
+        """Continue with other messages and the meter's current correction; a matching cut is kept."""
         self.model_meter.recount()
         summary = None if self.compacted is None else self.compacted.marked
         self.counts.saved = 0 if messages is not self.context.messages else self.counts.saved
         self.replace_context(self.context.anew(self.model_meter.meter, messages, summary), self.last_fit)
 
     def replace_context(self, context: Context, last_fit: LastFit) -> None:
-        """Continue with another context, of which nothing was sent."""
+        """Continue with another context, of which nothing has been sent."""
         self.context, self.noted, self.last_fit = context, NotedTurns(), LastFit(last_fit.stable)
 
     def estimate(self, parts: FixedParts) -> int:
@@ -185,7 +185,7 @@ class SessionState:
         return max(0, self.context.units + parts.units(self.context) - self.counts.saved)
 
     def used(self) -> int:
-        """Return the tokens of the last prompt and of what was added since."""
+        """Return the tokens of the last prompt and of messages added since then."""
         if self.last is None:
             return self.context.units
         return max(0, self.last.used + self.context.units - self.last.units)
@@ -202,22 +202,22 @@ class SessionState:
         return {name: sums[name] for name in CATEGORIES if sums.get(name)}
 
     def record_removed_results(self, sent: Sequence[Any]) -> None:
-        """Record which results the newest cut removed, to notice calls that ask for one again."""
+        """Record which results the newest cut removed, to notice calls that request one again."""
         shown, taken = shown_results(self.context.history.turns, sent)
         known = {key: cut for key, cut in (self.taken or {}).items() if key not in shown}
         self.taken = known | {key: known.get(key, self.counts.compactions) for key in taken}
 
     def record_results_removed_before(self) -> None:
-        """Record the results that the cut of an opened session removed."""
+        """Record which results the cut of a reopened session removed."""
         turns, held = self.context.history.turns, self.last_fit.held
         self.taken = {}
         if held is not None and held.budget and held.length <= len(turns):
             self.record_removed_results(sent_messages(turns, held.kept, held.edits, held.note, held.length).messages)
 
     def charge(self, first: int) -> list[dict[str, Any]]:
-        """Count calls in new messages that repeat a removed one, and return the fields of their events.
+        """Count new calls that repeat one whose result was removed, and return the fields of their events.
 
-        Recalling a dropped text counts for the newest cut.
+        Recalling a dropped text is charged to the newest cut.
         """
         charged: list[dict[str, Any]] = []
         if not self.counts.compactions or self.taken is None:
@@ -231,7 +231,7 @@ class SessionState:
         return charged
 
     def status(self, session: str) -> Status:
-        """Return how full it is."""
+        """Return how full its context is."""
         counts, settings, meter = self.counts, self.settings, self.model_meter.meter
         categories = dict(self.context.categories() if self.last is None else self.last.categories)
         if (more := self.used() - sum(categories.values())) and self.last is not None:
@@ -261,7 +261,7 @@ class SessionState:
 
 
 def lines_of(settings: SessionSettings) -> Stable | None:
-    """Return the lines between which a session keeps its cut; `None` if it keeps none."""
+    """Return the lines between which a session keeps its cut; `None` if it does not keep cuts."""
     return Stable(high=settings.high, low=settings.low) if settings.options["stable"] else None
 
 

@@ -20,13 +20,13 @@ class Status:
     exact: bool
     """Whether the numbers are exact, not estimates."""
     used: int
-    """Tokens of the last prompt and of messages added since."""
+    """Tokens of the last prompt and of messages added since then."""
     budget: int
     """Tokens that a prompt may take."""
     window: int
     """The size of the context window in tokens."""
     warning: int
-    """The size from which it warns."""
+    """The size in tokens from which the session warns."""
     peak: int
     """The most tokens of any prompt."""
     reported: int | None

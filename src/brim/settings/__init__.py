@@ -23,13 +23,13 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Return the settings of a project; its `resolve` returns those of a profile, a flow and a step.
+    """Return the settings of a project; use `resolve` to get those of a profile, a flow and a step.
 
     Args:
         path: `brim.yaml`, the file of a flow, or a directory; by default the nearest project, searched from the current
-            directory upward. Without a file, the settings are the defaults. A mapping is used instead of a file.
+            directory upward. Without a file, the settings are the defaults. A mapping replaces the file.
         environ: the environment with `BRIM_*` variables; by default that of the process.
-        flags: settings by key that override all others, such as command-line options.
+        flags: settings by key, such as command-line options, that override all others.
 
     Raises:
         SourceError: a file cannot be read, or is invalid; the message lists every problem with its line.

@@ -1,7 +1,7 @@
-"""Alternative names of settings, used by the authors of the shipped profiles, and the agents of the `flow` profile.
+"""Alternative names of settings, as used by the authors of the shipped profiles, and the agents of the profile `flow`.
 
-Each word is another name of a setting, with its own kind and meaning. The reader, `config set`, the JSON Schema and the
-reference page use the same table, and no code asks which author wrote a file.
+Each word is another name for a setting, with a kind and meaning of its own. The reader, `config set`, the JSON Schema
+and the reference page all use this table; no code depends on who wrote a file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Word:
     place: str
     """Its path in a file, joined by dots; a star stands for the name of a section."""
     key: str
-    """The setting that it means."""
+    """The setting that it stands for."""
     kind: Kind
     doc: str
     means: Mapping[str, str] = field(default_factory=dict)
-    """The value of the setting for each value of the word, if they differ."""
+    """The value of the setting for each value of the word, where they differ."""
     top = False
 
     @property
@@ -100,7 +100,7 @@ WORDS = (
     ),
     Word("curator_enabled", "curator.enabled", FLAG, "Short for curator.enabled."),
 )
-"""Every word; a new one is one more row."""
+"""All words; to add one, add a row."""
 
 GROUPS = {
     "context_budget": "Budgets for agents that manage their own context; they extend the profile `ecology`.",
@@ -115,10 +115,10 @@ SAME = {
     "context_budget.allocations": "context_budget.sections",
     "agent.context_budget": "context_budget",
 }
-"""Other names of groups."""
+"""Alternative names of groups."""
 
 EXTENDS = {"context_budget": "ecology", "agent": "ecology"}
-"""The profile that a file or a profile extends by using a group of words."""
+"""The profile that a file or profile extends implicitly if it uses a group of words."""
 
 
 def extending(values: Mapping[str, Any]) -> str | None:

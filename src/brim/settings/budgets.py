@@ -1,7 +1,7 @@
 """The three character budgets of a history: presets, the budgets for a window, and bounds.
 
-History gets a quarter of the window: instructions take a fifth, notes a twentieth, and the answer half. A value out of
-bounds is moved to the bound with a warning instead of an error, so that a run continues.
+History gets a quarter of the window; instructions usually take a fifth, notes a twentieth, and the answer half. A value
+out of bounds is replaced by the bound, with a warning instead of an error, so that the run continues.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RECENT = "budgets.history_max_recent_chars"
 OLDER = "budgets.history_max_older_chars"
 
 LEAST = {TOTAL: 10_000, RECENT: 1_000, OLDER: 500}
-"""The lower bounds of `product`: an older step may be short, the whole may not."""
+"""The lower bounds of `product`: older steps may be short, but not the whole history."""
 STRICT_LEAST = 10_000
 """The lower bound of `strict_seed`, for all three."""
 LARGEST = 600_000
@@ -67,7 +67,7 @@ def least_of(key: str, bounds: str) -> int:
 
 
 def scaled(window: int) -> Budgets:
-    """Return the budgets for a window in tokens: its row of the table, or 25 %, 7.5 % and 1.25 % of it.
+    """Return the budgets for a window in tokens: from the table, or else 25 %, 7.5 % and 1.25 % of the window.
 
     Raises:
         InvalidValue: the window is not a whole number above 0.
@@ -93,7 +93,7 @@ class BoundedBudgets:
 
 
 def bounded(total: Value, recent: Value, older: Value, bounds: str) -> BoundedBudgets:
-    """Return the budgets within their bounds; neither part exceeds the total."""
+    """Return the budgets within their bounds, so that no part exceeds the total."""
     warnings: list[str] = []
     found = {TOTAL: total, RECENT: recent, OLDER: older}
 

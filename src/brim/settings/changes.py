@@ -1,4 +1,4 @@
-"""Changes of settings in their files.
+"""Changes settings in their files.
 
 The new text is checked before it replaces the old one, so a valid file stays valid.
 """
@@ -106,7 +106,7 @@ def plan(
 
 
 def _checked(key: str, text: str | None, *, profile: str | None, flow: str | None) -> Any:
-    """Return the value of a text, or `None` if the setting is removed; raise if it is not allowed there."""
+    """Return the new value from its text, or `None` to remove the setting; raise if it is not allowed there."""
     full = BARE.get(key, key)
     setting = setting_of(full)
     if setting is None or full in ("sections", ""):
@@ -134,11 +134,9 @@ def _place(
     made: Any = config.profile(profile) if profile is not None else config.flow(flow or "")
     path = made.where.rpartition(":")[0] or made.where
     if file is not None and os.path.realpath(file) != os.path.realpath(path):
-        raise InvalidValue("--file", file, f"{path}, the file of {made.name!r}")
+        raise InvalidValue("--file", file, f"{path}, which defines {made.name!r}")
     if project.is_shipped(path):
-        raise SourceError(
-            path, f"{made.name!r} comes with brim and cannot be changed; extend it with a profile of your own"
-        )
+        raise SourceError(path, f"{made.name!r} is part of brim and cannot be changed; extend it in your own profile")
     group = "profiles" if profile is not None else "flows"
     inside = project.kind_of(path) == "top"
     base: Keys = (group, made.name) if inside else ()
@@ -148,7 +146,7 @@ def _place(
 
 
 def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | None]:
-    """Return the path of a setting in its file, and the word that its layer uses for it, if any."""
+    """Return the path of a setting in its file, and the alternative word that the layer uses for it, if any."""
     source = parse(text, path, project.MOST_VALUES)
     layer = source.at(*base)
     there = layer if isinstance(layer, dict) else {}
@@ -166,8 +164,8 @@ def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | 
 
 
 def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
-    """Return the value of a word for a value of its setting."""
+    """Convert the value of a setting to that of a word."""
     written = None if value is None else word.written(SETTINGS[word.key].read(value))
     if written is None:
-        raise SourceError(path, f"{place(keys)} must be {word.expected}, and cannot be {shown(value)}")
+        raise SourceError(path, f"{place(keys)} must be {word.expected}, not {shown(value)}")
     return written

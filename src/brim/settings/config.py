@@ -1,7 +1,7 @@
 """The settings of all layers, and their precedence.
 
-Layers, from the weakest: defaults, shipped profiles, user, project, own profiles, flow, step, env, flags. The files of
-the user and of the project override a shipped profile, since a person wrote them.
+Layers, from the weakest: defaults, shipped profiles, user, project, own profiles, flow, step, env, flags. Files of the
+user and of the project override shipped profiles, because someone wrote them for this purpose.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PACKS: Values = {
     "history.selection": Value("priority", "defaults"),
     "history.agents": Value("flow", "defaults"),
 }
-"""Defaults of flows and packs, whose steps are kept by the class of their agent."""
+"""Defaults for flows and packs, which keep steps by the class of their agent."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Config:
     _written: tuple[Values, ...] = field(repr=False)
     """The settings in the files of the project, the user and the runtime."""
     _inherited: Values = field(repr=False)
-    """The settings of a shipped profile that a file extends by using its words."""
+    """The settings of a shipped profile that a file extends implicitly by using its words."""
     _flows: dict[str, Flow] = field(repr=False)
     _profiles: dict[str, Profile] = field(repr=False)
     entry: str | None = None
@@ -97,11 +97,11 @@ class Config:
             profile: the name of the profile; by default the active one, if any.
             flow: the name of the flow.
             step: the id of the step, or its index in the flow from 0.
-            pack: whether these are the settings of a pack without a flow; its history is selected by priority too.
+            pack: whether the settings are for a pack without a flow, whose history is selected by priority too.
 
         Raises:
             UnknownName: no profile, flow or step has that name.
-            InvalidValue: a step without its flow.
+            InvalidValue: there is a step but no flow.
         """
         base = self._base(profile, flow, pack=pack)
         layers = (*self._outside, *base)
@@ -133,7 +133,7 @@ class Config:
         return tuple(values for values in layers if values)
 
     def _active(self) -> tuple[str | None, str]:
-        """Return the name of the active profile, and where it is set."""
+        """Return the name of the active profile and where it is set."""
         found = next(values["profile"] for values in (*self._outside, *self._written, _DEFAULTS) if "profile" in values)
         return found.value, found.where
 

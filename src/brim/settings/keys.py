@@ -63,7 +63,7 @@ class Setting:
         return self.null if value is None else self.kind.takes(value)
 
     def read(self, value: Any) -> Any:
-        """Return the value to use: a whole number of percent becomes a share."""
+        """Return the value to use: a percentage given as a whole number becomes a share."""
         percent = self.kind.percent and type(value) is int and value > 1
         return f"{value}%" if percent else value
 
@@ -278,7 +278,7 @@ def _tree() -> dict[str, Any]:
 Leaf = Setting | Word
 
 TREE = _tree()
-"""Settings and words as nested mappings; two names of a group are one object."""
+"""Settings and words as nested mappings; alternative names of a group refer to the same mapping."""
 
 GROUPS: dict[str, str] = {
     "window": "The model's context window, and how much of it a prompt may use.",
@@ -301,7 +301,7 @@ NOTES = ("inputs", "outputs", "emphasizes", "constraints")
 
 
 class OwnKey(NamedTuple):
-    """A key of a file, a profile, a flow or a step that is not a setting; each may be null."""
+    """A key of a file, a profile, a flow or a step that is not a setting; its value may be null."""
 
     kind: Kind
     doc: str

@@ -25,11 +25,11 @@ _RUNTIME = {**TREE["budgets"], "curator_enabled": TREE["curator_enabled"]}
 """The keys of `defaults` and `budget_overrides` in a file of runtime defaults."""
 PREFIX = "BRIM_"
 SWARM = "SWARM_"
-"""The prefix of Flow Studio, whose budgets are accepted."""
+"""The prefix of Flow Studio's variables; its budgets are accepted."""
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""Endings of variables that contain keys; settings only name such variables."""
+"""Name endings of variables that contain secrets; settings only refer to such variables by name."""
 _OTHERS = ("BRIM_CHROMIUM", VARIABLE)
-"""Variables that are not settings: the browser that draws the pictures in the docs, and the trusted folders."""
+"""Variables that are not settings: the browser that renders the images in the docs, and the trusted folders."""
 
 
 def load(
@@ -44,7 +44,7 @@ def load(
         path: a file, a directory, a mapping of values, or `None` to search upward from the current directory.
         environ: the environment.
         flags: settings by key that override all others.
-        replaced: texts to read in place of files, by path, to try a change before it is made.
+        replaced: texts to use instead of files, by path, to try a change before making it.
 
     Raises:
         SourceError: a file cannot be read, or is invalid.
@@ -202,7 +202,7 @@ class _Files:
         return Reader(source, warnings=self.warnings, untrusted=None if trusted else self.root)
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
-        """Add a flow or profile; of two with the same name, the loaded file's wins, and the user's loses."""
+        """Add a flow or profile; with equal names, the loaded file takes precedence, and the user's comes last."""
         known: dict[str, Any] = self.profiles if kind == "profile" else self.flows
         made = (read_profile if kind == "profile" else read_flow)(reader, name, value, *keys)
         if not name:
@@ -215,9 +215,9 @@ class _Files:
 def _from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[str]]:
     """Return the settings in `BRIM_*` variables, and a warning for each unknown name.
 
-    Two underscores separate the parts of a key. Budgets may have their short names, also after `SWARM_`. An empty
-    variable is ignored. An unknown name is not an error: Kubernetes sets `BRIM_SERVICE_HOST` in every pod if a service
-    is called brim.
+    Two underscores separate the parts of a key. Budgets may be set by their short names, also with the prefix `SWARM_`.
+    An empty variable is ignored. An unknown name is not an error: Kubernetes sets `BRIM_SERVICE_HOST` in every pod if a
+    service is called brim.
 
     Raises:
         SourceError: a value is invalid.
@@ -275,7 +275,7 @@ def _from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def value_of(setting: Setting, text: str, name: str) -> Any:
-    """Return the string itself if the setting takes one, and otherwise its value as YAML."""
+    """Return the string itself if the setting accepts strings, or else parse it as YAML."""
     if setting.kind.reads_text:
         return None if setting.null and text in ("null", "~") else text
     return parse(text, name).values

@@ -1,6 +1,6 @@
 """Where settings are found: the project's file, the user's file, and the project's flows and profiles.
 
-A file of the project must be inside it: links that lead outside are refused, since `brim config set` writes these
+A file of the project must be inside it: links that lead outside are refused, because `brim config set` writes to these
 files. The search upward ends at the root of a repository, at the home folder, and before a folder of another user.
 """
 
@@ -18,7 +18,7 @@ from brim.settings.trust import check_file
 NAME = "brim.yaml"
 
 MOST_VALUES = 1_000_000
-"""The most values in a file of settings: a flow may have thousands of steps."""
+"""The most values in a settings file; a flow may have thousands of steps."""
 
 _FOLDERS = {
     "flow": (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml")),
@@ -27,7 +27,7 @@ _FOLDERS = {
 """The directories of flows and profiles, and the endings of their files."""
 
 _OWN = ("swarm/config", "swarm/profiles")
-"""Directories that identify a project without a file of settings."""
+"""Directories that identify a project without a settings file."""
 
 SHIPPED = (
     "forge",
@@ -49,7 +49,7 @@ class ProjectFiles:
     """The files of a project."""
 
     path: str
-    """The file of settings; empty if there is none."""
+    """The settings file; empty if there is none."""
     root: str
     """The directory with its flows and profiles."""
 
@@ -85,7 +85,7 @@ def _upward(folder: str) -> Iterator[str]:
 
 
 def _is_own(folder: str) -> bool:
-    """Return whether a folder belongs to the user; always true where folders have no owners."""
+    """Return whether a folder belongs to the user; always true on systems without file owners."""
     try:
         return not hasattr(os, "geteuid") or os.stat(folder).st_uid == os.geteuid()
     except OSError:

@@ -1,8 +1,8 @@
-"""What the settings add to `brim.fit`: templates, an agent's own budget, shrinking, the log, and summaries.
+"""What settings add to `brim.fit`: templates, budgets set by agents, shrinking, logging, and summaries.
 
-An agent may write budgets into its own section (`prompt.own_budget`). It must be able to read that section to correct a
-mistake. So if its budget leaves no room for the section or for what is required, the previous budget there is used, and
-in the end that of the settings.
+An agent may write budgets into its own section (`prompt.own_budget`). To correct a mistake, it must be able to read
+that section. So if a budget leaves no room for the section or for required ones, the previous budget in the section is
+used, and finally that of the settings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPTIONS = ("policy", "fill", "order", "separator", "template", "show_budget", "d
 _TEMPLATE = "template"
 """The name of the section with the template's own text."""
 _READABLE = 50
-"""Tokens of its section that an agent needs to correct it."""
+"""Tokens of its own section that an agent must see to be able to correct it."""
 _NOTICE = 400
 """Characters of a notice to an agent."""
 _FIELD = re.compile(r"([^!:]+)(?:!([rsa]))?(?::(.*))?", re.DOTALL)
@@ -57,9 +57,7 @@ HISTORIES = ("history", "lessons")
 
 _SHORTEST = 200
 """The least tokens for a summary."""
-_NO_ROOM = (
-    "a budget in this section leaves no room for the section itself or for required ones; {other} is used instead"
-)
+_NO_ROOM = "a budget in this section leaves no room for this section or the required ones; {other} is used instead"
 
 
 def overrides(sections: Sequence[Section], page: str | None) -> tuple[BudgetOverride, ...]:
@@ -74,12 +72,12 @@ def attempts(overrides: Sequence[BudgetOverride]) -> Iterator[tuple[BudgetOverri
     for override in overrides:
         yield override, "; ".join(filter(None, (notice, override.warning)))
         last = override is overrides[-1]
-        notice = _NO_ROOM.format(other="the budget of the settings" if last else "the one before it")
+        notice = _NO_ROOM.format(other="the budget of the settings" if last else "the previous one")
     yield BudgetOverride(), notice
 
 
 def noticed(sections: Sequence[Section], page: str | None, notice: str) -> list[Section]:
-    """Return the sections, with a notice to the agent as the first line of its section."""
+    """Return the sections, with the notice as the first line of the agent's section."""
     if not notice:
         return list(sections)
     line = cut(f"[context_budget: {' '.join(notice.split())}]", _NOTICE, "chars", marker="…]").text
@@ -168,8 +166,8 @@ def template_contents(
 ) -> tuple[dict[str, Any], str | None]:
     """Return contents of any type as strings, and the template without formats in its placeholders.
 
-    A placeholder may have whatever `str.format` accepts: a conversion, a format, an item or an attribute. Its formatted
-    value becomes a section with the name of the whole placeholder. `None` becomes the text `missing`.
+    A placeholder may use everything that `str.format` accepts: conversions, formats, items and attributes. Its
+    formatted value becomes a section with the name of the whole placeholder. `None` becomes the text `missing`.
     """
     made = {name: _content(value, missing) for name, value in contents.items()}
     if template is None:
@@ -211,7 +209,7 @@ def _content(value: Any, missing: str) -> Any:
 
 
 def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:
-    """Return a prompt in which required sections come first and may be truncated, or dropped if no marker fits.
+    """Return a prompt in which required sections are served first, but may be truncated or dropped.
 
     A template whose own text exceeds the budget is truncated too, and placed before the sections.
     """
@@ -249,17 +247,17 @@ class ModelAnswer:
     summary: str | None = None
     """The text that replaced the history in the prompt."""
     reason: str = ""
-    """Why a summary that was needed is missing."""
+    """Why a needed summary is missing."""
 
 
 def left_out(section: Section) -> Sequence[str]:
-    """Return the entries of a section that are left out by `most`."""
+    """Return the entries of a section that `most` leaves out."""
     left = len(section.content) - len(section.chosen)
     return section.content[:left] if section.keeps_end else section.content[-left:]
 
 
 def summary_of(section: Section, granted: int, model: LanguageModel, window: Window | None, meter: BaseMeter) -> str:
-    """Return a model's summary of as much of a history as fits into its window."""
+    """Return a model's summary of a history, or of as much of it as fits into the model's window."""
     limit = max(granted, _SHORTEST)
     sections = [
         Section("directive", DIRECTIVE.format(limit=limit), required=True),

@@ -1,4 +1,4 @@
-"""Reads the settings of one file: flat, checked, each with its line.
+"""Reads and checks the settings of one file, as flat keys with line numbers.
 
 A file is read to its end before an error is raised, so that one error lists every problem.
 """
@@ -18,13 +18,13 @@ from brim.settings.trust import refusal
 from brim.settings.values import Value
 
 _TOPS = ("project", "user")
-"""The layers that are whole files."""
+"""The layers that consist of a whole file."""
 _INNER = ("flow", "step")
 """The layers that inherit the total of their file."""
 _OPEN = ("flow", "step", "profile")
-"""The layers whose files another program may share, with its own keys."""
+"""The layers whose files may also contain keys of another program."""
 TYPO = 0.75
-"""The similarity from which an unknown name is a typo of a known one."""
+"""The similarity from which an unknown name is taken for a typo of a known one."""
 _SHOWN = 10
 """The most problems that an error lists; the others are counted."""
 _AGENT = "agent"
@@ -51,7 +51,7 @@ class Reader:
         self.problems.append((self.source.line(*keys), problem))
 
     def refuse_value(self, value: Any, expected: str, *keys: str | int) -> None:
-        """Record that a value is not what is expected."""
+        """Record that a value is invalid."""
         self.refuse(f"{place(keys) or 'the file'} must be {expected}, not {shown(value)}", *keys)
 
     def ignore(self, name: str, known: tuple[str, ...], keys: Keys) -> None:
@@ -100,7 +100,7 @@ class Reader:
         return {}
 
     def own(self, value: Any, known: Mapping[str, OwnKey], *keys: str | int) -> dict[str, Any]:
-        """Return the known keys of a mapping; one with a wrong value is recorded as a problem and left out."""
+        """Return the known keys of a mapping; keys with invalid values are recorded as problems and left out."""
         found = {}
         for name, each in self.mapping(value, *keys).items():
             if name in known and each is not None:
@@ -120,8 +120,8 @@ class Reader:
     ) -> dict[str, Value]:
         """Return the settings of a mapping; the keys of `other` are read by the caller.
 
-        Flows, profiles, mappings with another tree, and files that use the words of an author may belong to another
-        program too, so their unknown keys are ignored.
+        Flows, profiles, mappings with another tree, and files that use alternative words may also belong to another
+        program, so their unknown keys are ignored.
         """
         flat: dict[str, Value] = {}
         is_open = layer in _OPEN or tree is not TREE or extending(values) is not None
@@ -171,7 +171,7 @@ class Reader:
 
 
 def with_preset(flat: dict[str, Value]) -> dict[str, Value]:
-    """Return the settings of a layer with the budgets of its preset; budgets that it sets itself stay."""
+    """Return the settings of a layer with the budgets of its preset, except budgets that the layer sets itself."""
     preset = flat.get("budgets.preset")
     if preset is not None and preset.value is not None:
         for name, size in PRESETS[preset.value].items():

@@ -1,7 +1,7 @@
 """The settings of a profile, a flow and a step: their values, and the prompts, sessions and loops built with them.
 
-A value is looked up in the layers when it is read. A budget in characters holds together with a known window in tokens:
-a result that fits the characters but not the window is fitted again to fewer characters.
+A value is looked up in the layers when it is read. If the window is known, a budget in characters applies in addition
+to it: a result that fits the characters but not the window is fitted again with fewer characters.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ Contents = Mapping[str, str | Sequence[str] | Section]
 Result = TypeVar("Result", Prompt, Fitted)
 
 _OUTSIDE = ("env", "flags", "defaults")
-"""Layers that `override_mode: replace` does not replace: single values, and the defaults."""
+"""Layers that `override_mode: replace` does not replace: environment, flags and defaults."""
 _WINDOW = ("reserve", "cap", "warn", "limit")
-"""The settings of a window besides its size."""
+"""The settings of a window except its size."""
 _ERROR = "error"
-"""The value of `unknown_model` for which an unknown model is an error."""
+"""The value of `unknown_model` that makes an unknown model an error."""
 _UNKNOWN_MARGIN = Fraction(1, 10)
-"""The share of a budget to leave free when the vocabulary of another model counts."""
+"""The share of a budget to leave free when counting with the vocabulary of another model."""
 _WIDE = Fraction(1, 2)
-"""The share of the window from which a budget leaves too little for instructions and the answer."""
+"""A budget above this share of the window leaves too little for instructions and the answer."""
 
 _HISTORY = {"select": "selection", **{name: name for name in ("within", "pin_first_user", "pin", "excerpts", "note")}}
 _FIELDS = tuple(
@@ -158,7 +158,7 @@ class Resolved:
         return next((value for value in found if value.origin != first.origin or value.where != first.where), None)
 
     def is_set(self, key: str) -> bool:
-        """Return whether a setting is set anywhere, rather than a default."""
+        """Return whether a setting is set anywhere, and not just a default."""
         return self._at(key).origin != "defaults"
 
     @property
@@ -173,7 +173,7 @@ class Resolved:
         return tuple(name for name in dict.fromkeys(names) if name != ANY)
 
     def log(self, *warnings: str) -> None:
-        """Log the warnings that were not logged before."""
+        """Log warnings that were not logged before."""
         for warning in warnings:
             if warning not in self._logged:
                 self._logged.add(warning)
@@ -223,8 +223,8 @@ class Resolved:
     def window(self) -> Window | None:
         """Return the window, or `None` if neither its size nor a model is set.
 
-        The size in a profile is limited to the model's window. A size in a project, a flow, a flag or a variable is
-        used as is, since someone set it for this server.
+        A size in a profile is limited to the model's window. A size from a project, a flow, a flag or a variable is
+        used unchanged, because someone chose it for this server.
 
         Raises:
             SourceError: the settings of the window are invalid.
@@ -232,7 +232,7 @@ class Resolved:
         return self._window_of(None)
 
     def _window_of(self, asked: str | None) -> Window | None:
-        """Return the window, or that of another model than the one in the settings."""
+        """Return the window of the settings, or of another model."""
         size, model = self["window.size"], asked or self.value("model")
         options = {name: self.value(f"window.{name}") for name in _WINDOW}
         if asked is not None and not self.is_set("window.reserve"):
@@ -285,7 +285,7 @@ class Resolved:
         except UnknownName:
             if other == _ERROR:
                 raise
-        self.log(f"the model {model!r} is not in the catalogue, and is counted with the meter {other!r}")
+        self.log(f"the model {model!r} is not in the catalogue, so brim counts with the meter {other!r}")
         # A rule of thumb is used as is: whoever names it wants its figure.
         return meter_named(other) if other in UNITS else meter_for(None, other)
 
@@ -301,19 +301,19 @@ class Resolved:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about budgets that were moved to their bounds or are suspicious."""
+        """Warnings about budgets that were changed to a bound, or that look wrong."""
         found = (*self._budgets().warnings, *self._window_warnings())
         self.log(*found)
         return found
 
     def limits_history(self) -> bool:
-        """Return whether the character budgets limit a history: one is set, or no window is known."""
+        """Return whether the character budgets limit a history, because one is set or no window is known."""
         return self.window() is None or any(self.is_set(key) for key in (TOTAL, RECENT, OLDER))
 
     def within_margin(self, budget: int, meter: BaseMeter) -> int:
         """Return a budget less the safety margin if the meter estimates.
 
-        An unknown model always gets a margin, since the vocabulary of another model is an estimate too.
+        For an unknown model there is always a margin, because another model's vocabulary only gives an estimate.
         """
         margin = fraction("safety_margin", self.value("safety_margin") or "0%")
         if meter.exact and meter.unit == "tokens" and self._is_unknown(self.value("model")):
@@ -330,8 +330,8 @@ class Resolved:
             return
         yield (
             f"{total.where or total.origin}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
-            f" {100 * tokens // window.size} % of the window of {window.size:,}: little is left for instructions and"
-            f" the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual"
+            f" {100 * tokens // window.size} % of the window of {window.size:,}. That leaves little for instructions"
+            f" and the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual"
         )
 
     def _measured(
@@ -353,7 +353,7 @@ class Resolved:
         return {**made, "budget": self.within_margin(min(bounds), scale)}
 
     def _token_limit(self, window: Window | None, options: Mapping[str, Any]) -> int | None:
-        """Return the limit in tokens if a window is known and the meter does not count its tokens exactly."""
+        """Return the limit in tokens, if a window is known and the meter does not count its tokens."""
         scale = options.get("meter")
         if window is None or scale is None:
             return None
@@ -390,7 +390,7 @@ class Resolved:
                     "section", name, listed, "List it under sections, or set prompt.unknown_section: default."
                 )
             if name not in listed and listed:
-                self.log(f"the section {name!r} is not listed under sections, and gets the defaults")
+                self.log(f"the section {name!r} is not listed under sections, so it gets the defaults")
             made.append(self.section(name, content))
         return made
 
@@ -498,8 +498,8 @@ class Resolved:
     def _budgeted(self, window: Window | None, options: Mapping[str, Any], *, in_chars: bool = False) -> dict[str, Any]:
         """Return the options of a fit, with the meter and the budget of the settings if they have none.
 
-        Without `prompt.total` and a window, the budget is that of a step's history, in characters; with `in_chars` also
-        if the meter counts characters.
+        Without `prompt.total` and a window, the budget is the one for a step's history, in characters. With `in_chars`,
+        this also applies if the meter counts characters.
 
         Raises:
             SourceError: `prompt.reserve` leaves no tokens for the prompt.
@@ -621,8 +621,8 @@ class Resolved:
     ) -> ModelAnswer:
         """Return a model's answer to the prompt of these settings.
 
-        With `history.strategy: A`, a history that is too long is truncated. With `B`, another call summarises it first.
-        Entries left out by `most` are summarised too; the summary comes before the entries that are shown.
+        With `history.strategy: A`, a history that is too long is truncated. With `B`, it is first summarised by another
+        call, including entries that `most` leaves out; the summary precedes the entries that remain.
 
         Args:
             contents: the sections by name.
@@ -662,7 +662,7 @@ class Resolved:
     def session(self, **options: Any) -> Session:
         """Return a session; the options of `brim.Session` override the settings.
 
-        It is kept in the store of `store.url`, if set.
+        It is stored in `store.url`, if that is set.
 
         Raises:
             SourceError: a setting is invalid.
@@ -675,7 +675,7 @@ class Resolved:
     def conversations(self, **options: Any) -> Conversations:
         """Return the conversations of a program; the options of `brim.Conversations` override the settings.
 
-        Each is kept in the store of `store.url`, if set. Other options have the defaults of the class.
+        Each is stored in `store.url`, if that is set. Other options have the defaults of the class.
 
         Raises:
             SourceError: a setting is invalid.
@@ -746,7 +746,7 @@ class Resolved:
         model = options.get("model")
         window = options.get("window") or self._window_of(model)
         if window is None and model is None:
-            raise InvalidValue("window.size", None, "set, or a model whose window is known: a session needs a window")
+            raise InvalidValue("window.size", None, "set, or model must have a known window: a session needs one")
         window = SessionSettings.of(window, model).window
         if not self.value("safety_margin"):
             return window
@@ -766,6 +766,8 @@ def _over_model(size: Value, model: str, bound: int) -> str:
     """Return a warning that `window.size` is larger than the window of the model."""
     where = size.where or size.origin
     counts = (
-        f"so {bound:,} is used" if size.origin == "profile" else "and is used: the provider may refuse a long prompt"
+        f"so brim uses {bound:,}"
+        if size.origin == "profile"
+        else "but it is used, so the provider may reject a long prompt"
     )
     return f"{where}: window.size of {size.value:,} is more than the {bound:,} tokens of {model}, {counts}"

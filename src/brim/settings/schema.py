@@ -2,7 +2,7 @@
 
     python -m brim.settings.schema     writes brim.schema.json
 
-Editors use it to complete and check the file; brim itself uses the table.
+Editors use it to complete and check the file. brim itself uses the table.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _settings(*, top: bool = False) -> dict[str, Any]:
 
 
 def _child(name: str, node: Any) -> dict[str, Any]:
-    """Return the schema of a setting, a word or a group; a top-level group is a reference to its first name."""
+    """Return the schema of a setting, a word or a group; an alternative group name refers to the first one."""
     if not isinstance(node, dict):
         made: dict[str, Any] = node.schema()
         return made
@@ -54,7 +54,7 @@ def _child(name: str, node: Any) -> dict[str, Any]:
 
 
 def _group(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a group; a star allows any name, and two names of one thing exclude each other."""
+    """Return the schema of a group; a star allows any name, and alternative names exclude each other."""
     if "*" in node:
         return _named(_group(node["*"]))
     twice = [[one, other] for one, other in combinations(node, 2) if node[one] is node[other]]

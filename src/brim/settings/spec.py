@@ -35,7 +35,7 @@ _KEYS = ("model", "meter", "budget", *OPTIONS, "sections", "messages", "tools")
 _TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
 """The keys for the messages and the tools of a request."""
 _CONTENTS = ("content", "file", "files")
-"""The sources of a section's content; exactly one is used."""
+"""The keys for a section's content, of which exactly one must be set."""
 _SECTION_KEYS = (
     "name",
     "page",
@@ -60,7 +60,7 @@ class Spec:
     terms: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of `brim.fit_request` about messages and tools."""
     messages: str | None = None
-    """The file with the messages or the body of a request, if one is named."""
+    """The file with the messages or the request body, if it is set."""
 
     def fit_request(self, given: RequestBody, settings: Resolved | None = None, **options: Any) -> Request:
         """Return a request of these sections and the messages, tools and system prompt of a body.
@@ -158,7 +158,7 @@ class Spec:
 
 
 def _keys(error: InvalidValue | UnknownName, own: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """Return the path of the invalid value of an error of `brim.fit`; empty if it is not in the file."""
+    """Return the path of the value that an error of `brim.fit` is about; empty if the file does not set it."""
     if isinstance(error, UnknownName):
         return ("meter",) if "meter" in own else ("model",)
     found = _PLACE.match(error.place)
@@ -171,7 +171,7 @@ def _keys(error: InvalidValue | UnknownName, own: Mapping[str, Any]) -> tuple[st
 
 
 def is_spec(path: str, text: str) -> bool:
-    """Return whether a file describes a prompt rather than being one: YAML with `sections:` at the top."""
+    """Return whether a file is a description of a prompt: YAML with `sections:` at the top."""
     return path.endswith((".yaml", ".yml")) and bool(_LOOKS_LIKE_ONE.search(text))
 
 
@@ -180,10 +180,10 @@ def read_spec(path: str, text: str | None = None) -> Spec:
 
     Args:
         path: the file.
-        text: its content, if it was read already, such as that of a pipe.
+        text: its content, if already read, for example from a pipe.
 
     Raises:
-        SourceError: the file, or one that it names, cannot be read or is invalid.
+        SourceError: the file, or a file that it names, cannot be read or is invalid.
     """
     source = load(path) if text is None else parse(text, path)
     values = source.mapping(_KEYS)

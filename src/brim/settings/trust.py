@@ -1,9 +1,9 @@
 """Which files of a project are read, and which of their settings apply before the user trusts the project.
 
-A project may be a clone or an archive from anyone. Its files are read if they belong to the user and only the user may
-write them. Settings that name an address, a variable with a key, a store or a file apply after `brim config trust`, or
-if the user names the settings file; otherwise a clone could make `brim` send a key anywhere. The user's configuration
-folder lists what is trusted, by path and owner.
+A project may be a clone or an archive from a stranger. Its files are read only if they belong to the user and nobody
+else can write to them. Settings that name an address, a variable with a key, a store or a file apply after `brim config
+trust`, or if the user names the settings file explicitly. Otherwise, a cloned project could make brim send a key to any
+address. The user's configuration folder lists what is trusted, by path and owner.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.files.writer import put
 from brim.meter import is_file
 
 VARIABLE = "BRIM_TRUST"
-"""The variable with trusted folders, separated as in `PATH`, for machines without a user."""
+"""The variable with trusted folders, separated as in `PATH`, for machines without an interactive user."""
 NAME = "trusted.json"
 
 GUARDED = (
@@ -40,11 +40,11 @@ METERS = ("meter", "unknown_model", "model")
 
 
 def refusal(key: str, value: object, root: str) -> str:
-    """Return why an untrusted project may not set this; empty if it may."""
+    """Return why an untrusted project may not set a value; empty if it may."""
     guarded = isinstance(value, str) and is_file(value) if key in METERS else key in GUARDED and value is not None
     if not guarded:
         return ""
-    return f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by a flag or a variable"
+    return f"{key} is set by a project that you have not trusted; {_advice(root)}, or set it by flag or environment"
 
 
 def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
@@ -64,9 +64,9 @@ def check_file(path: str, root: str, environ: Mapping[str, str]) -> None:
     if not hasattr(os, "getuid") or is_trusted(path, root, environ):
         return
     if found.st_uid not in _own_users(environ):
-        raise SourceError(path, f"not read, since it belongs to another user; {_advice(root)}")
+        raise SourceError(path, f"not read, because it belongs to another user; {_advice(root)}")
     if found.st_mode & S_IWOTH or (found.st_mode & S_IWGRP and not _is_private(found.st_gid, found.st_uid)):
-        raise SourceError(path, f"not read, since others may write it; run chmod go-w, or {_advice(root)}")
+        raise SourceError(path, f"not read, because other users can write it; run chmod go-w, or {_advice(root)}")
 
 
 def is_trusted(path: str, root: str, environ: Mapping[str, str]) -> bool:
@@ -96,7 +96,7 @@ def trust(path: str, environ: Mapping[str, str]) -> str:
         raise SourceError(path, (error.strerror or str(error)).lower()) from error
     kept = folder(environ)
     if kept is None:
-        raise SourceError(path, f"there is no folder for your settings: set HOME, or {VARIABLE}={place}")
+        raise SourceError(path, f"your settings have no directory: set HOME, or {VARIABLE}={place}")
     rows = [row for row in _rows(environ) if row["path"] != place] + [{"path": place, "owner": owner}]
     os.makedirs(kept, mode=0o700, exist_ok=True)
     put(os.path.join(kept, NAME), (json.dumps({"trusted": rows}, indent=1) + "\n").encode())
@@ -125,13 +125,13 @@ def _advice(root: str) -> str:
 
 
 def _own_users(environ: Mapping[str, str]) -> set[int]:
-    """Return the id of the user, and under sudo also that of the caller."""
+    """Return the id of the user and, under sudo, that of the user who called it."""
     caller = environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {os.geteuid(), *([int(caller)] if caller.isdigit() else [])}
 
 
 def _is_private(group: int, user: int) -> bool:
-    """Return whether a group has no member but the user, as on systems with a group for each user."""
+    """Return whether the user is the only member of a group, as on systems with one group per user."""
     import grp
     import pwd
 

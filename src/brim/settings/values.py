@@ -1,4 +1,4 @@
-"""The values of settings: their origin, and their kinds.
+"""Values of settings with their origin, and the kinds of values.
 
 A kind says what is accepted, in words and as JSON Schema. It checks a value without converting it, so that an error
 shows the value as it was written.
@@ -16,7 +16,7 @@ from brim.receipts.section import KEEPS, Priority
 from brim.sections.stages import WAYS, staged
 
 MOST = 10**12
-"""The largest accepted integer, and a budget that no prompt reaches."""
+"""The largest accepted integer, larger than any prompt."""
 POLICIES = ("fit", "native", "warn", "refuse", "pass")
 """What the gateway does with a request that is too long."""
 
@@ -34,11 +34,11 @@ class Value:
     where: str = ""
     """The file and line, the environment variable or the flag; empty for defaults."""
     refusal: str = ""
-    """Why it must not be used: the user has not trusted the project that sets it."""
+    """If not empty, why the value must not be used: the user has not trusted the project that sets it."""
 
     @property
     def is_override(self) -> bool:
-        """Whether it comes from a layer above the files of the project and the user."""
+        """Whether it comes from a stronger layer than the files of the project and the user."""
         return self.origin in ("profile", "flow", "step", "env", "flags")
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def text(*, empty: bool = False) -> Kind:
 
 
 def choice(names: tuple[str, ...]) -> Kind:
-    """Return the kind of one name out of several."""
+    """Return the kind of a name from a list."""
     return Kind(
         f"one of {', '.join(names)}",
         lambda value: isinstance(value, str) and value in names,
@@ -115,7 +115,7 @@ def choice(names: tuple[str, ...]) -> Kind:
 
 
 def combination(names: tuple[str, ...]) -> Kind:
-    """Return the kind of one name, or two different ones joined by a plus sign."""
+    """Return the kind of a name from a list, or of two names joined by a plus sign."""
 
     def takes(value: Any) -> bool:
         ways = [way.strip() for way in value.split("+")] if isinstance(value, str) else []
@@ -150,7 +150,7 @@ def share(*, zero: bool = False, percent: bool = False) -> Kind:
 
 
 def choice_or_share(names: tuple[str, ...]) -> Kind:
-    """Return the kind of one name out of several, or a share."""
+    """Return the kind of a name from a list, or of a share."""
     named, part = choice(names), share()
     return Kind(
         f"{named.expected}, or {part.expected}",

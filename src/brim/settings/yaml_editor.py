@@ -1,7 +1,7 @@
 """Changes or removes one value of a YAML text and keeps every other byte.
 
 The parser's marks give the position of the value, and only that part is rewritten. The new text is parsed and compared
-with the expected values, so an edit is correct or raises an error.
+with the expected values, so an edit either is correct or raises an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from brim.files.source import Keys, Source, parse, place
 _BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _COLON = re.compile(r"\s*:")
 _STEP = 2
-"""Columns of indentation of a new block."""
+"""Columns by which a new block is indented."""
 
 
 def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_000) -> str:
@@ -43,7 +43,7 @@ def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1
     before = parse(text, path, most)
     wanted = _without(before.values, keys, kept)
     if wanted == before.values:
-        raise SourceError(path, f"{place(keys)} is not set here: nothing to remove")
+        raise SourceError(path, f"{place(keys)} is not set here, so it cannot be removed")
     return _edited(before, text, keys, wanted, "removed", lambda edit: edit.removed(keys, kept), most)
 
 
@@ -58,7 +58,9 @@ def _edited(  # noqa: PLR0917 - the parts of one edit
     except SourceError as error:
         raise SourceError(before.path, f"{place(keys)} cannot be {verb}: {error.problem}", line=error.line) from error
     if values != wanted:
-        raise before.error(f"{place(keys)} cannot be {verb} without changing more; edit it by hand", *keys)
+        raise before.error(
+            f"{place(keys)} cannot be {verb} without changing other values; edit the file by hand", *keys
+        )
     return after
 
 
@@ -118,11 +120,11 @@ class _Edit:
             name, child = found
             if name is not None and self._at(child.start_mark) < self._at(name.end_mark):
                 line = name.start_mark.line + 1
-                raise SourceError(self._path, "it is an alias; edit the anchor by hand", line=line)
+                raise SourceError(self._path, "the value is an alias; edit its anchor by hand", line=line)
             if i == len(keys) - 1 or self._is_nothing(child):
                 return self._replaced(node, name, child, keys[i + 1 :], value)
             node = child
-        raise SourceError(self._path, "the key is empty")
+        raise SourceError(self._path, "the path of the value is empty")
 
     def removed(self, keys: Keys, kept: int) -> str:
         """Return the text without a value, and without mappings that would become empty."""
@@ -147,10 +149,10 @@ class _Edit:
         if after:  # In braces, or the first key of a list item: the next one moves up.
             following = self._at(after[0][0].start_mark)
             if not node.flow_style and "#" in self._text[end:following]:
-                return self._refuse("it shares its line with another value; edit it by hand", name)
+                return self._refuse("the value shares its line with another one; edit the file by hand", name)
             end = following
         elif not node.flow_style:
-            return self._refuse("it shares its line with another value; edit it by hand", name)
+            return self._refuse("the value shares its line with another one; edit the file by hand", name)
         elif before:
             start = self._end(*before[-1])
         return self._text[:start] + self._text[end:]
@@ -191,7 +193,7 @@ class _Edit:
         return self._text[:end] + comma + _flow(keys, value)[1:-1] + self._text[end:]
 
     def _with_lines(self, at: int, lines: str) -> str:
-        """Return the text with lines after the line of a position."""
+        """Return the text with lines inserted after the line of a position."""
         found = _BREAK.search(self._text, at)
         if found:
             return self._text[: found.end()] + lines + self._text[found.end() :]
@@ -207,7 +209,7 @@ class _Edit:
         return "".join(lines)
 
     def _end(self, name: Any, node: Any) -> int:
-        """Return the end of an entry or a value, before any blanks and comments."""
+        """Return the end of an entry or a value, without trailing blanks and comments."""
         start, end = self._at(node.start_mark), self._at(node.end_mark)
         if isinstance(node, self._yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]

@@ -26,8 +26,8 @@ def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
     """Open the store at an address, and create it if it does not exist.
 
     `sqlite:///brim.db` is a file in the current folder, `sqlite:////var/brim.db` one from the root,
-    `sqlite:///:memory:` is gone with the process, `postgresql://user@host/db` is for several machines. Time is the
-    machine's, or that of the PostgreSQL server; `clock` replaces it in tests.
+    `sqlite:///:memory:` is lost when the process ends, `postgresql://user@host/db` is for several machines. Times are
+    those of the machine or of the PostgreSQL server; tests can pass a `clock`.
 
     Raises:
         InvalidValue: the address is invalid.
@@ -44,7 +44,7 @@ def open_store(url: str, *, clock: Callable[[], float] | None = None) -> Store:
 
 
 def opened_store(store: Store | str | None) -> tuple[Store | None, Store | None]:
-    """Return a store and, if it was opened here from its address, the same store again to close; otherwise `None`.
+    """Return a store, and again the store if this function opened it and the caller must close it, else `None`.
 
     Raises:
         InvalidValue: the address is invalid.

@@ -19,7 +19,7 @@ class LogEntry(NamedTuple):
 
     session: str
     number: int
-    """Counted from 1 within the session, without gaps."""
+    """Starts at 1 in each session, without gaps."""
     kind: str
     """The kind of the body, such as message, prompt, usage, warning, compaction, dropped, turn, text, event or note."""
     at: float
@@ -51,7 +51,7 @@ class SearchHit(NamedTuple):
     excerpt: str
     """The excerpt with the most words of the query, on one line."""
     rank: float
-    """How well it matches: higher is better. Ranks of two searches are not comparable."""
+    """How well it matches; higher is better. Ranks of different searches cannot be compared."""
 
 
 class Saved(NamedTuple):
@@ -60,7 +60,7 @@ class Saved(NamedTuple):
     kind: str
     id: str
     version: int
-    """Counted from 1, one more with each save."""
+    """Starts at 1 and grows by one with each save."""
     at: float
     body: Body
 
@@ -74,7 +74,7 @@ class Purged(NamedTuple):
 
 
 class Store(Protocol):
-    """Sessions and documents. Safe for threads; each process opens its own, and so does a child of a fork.
+    """Sessions and documents. Threads may share a store; each process, forked children included, must open its own.
 
     Every method raises `StoreError` if the store cannot be read or written, is locked for too long, or is closed.
     """
@@ -93,11 +93,11 @@ class Store(Protocol):
         at: float | None = None,
         meta: Body | None = None,
     ) -> int:
-        """Append entries of a kind and a body to a session's log, all or none, and return the last number.
+        """Append entries, each a kind and a body, to a session's log, all or none; return the last number.
 
-        With `after` they are written only if that is the last number so far, which is 0 for a new session. With `since`
-        only if the session was created then, so not if it was purged and begun anew. `at` is the time of the entries in
-        seconds since 1970, if they were recorded earlier. `meta` replaces what `sessions` shows of the session.
+        With `after`, they are written only if that is the last number so far (0 for a new session). With `since`, only
+        if the session was created at that time, and not purged and created again. `at` is the time of the entries in
+        seconds since 1970, if they were recorded earlier. `meta` replaces what `sessions` shows for the session.
         Messages, turns and texts are indexed by their words and hashes.
 
         Raises:
@@ -117,17 +117,17 @@ class Store(Protocol):
     ) -> list[LogEntry]:
         """Return the entries of a session in their order, of these kinds, with numbers above `after`.
 
-        Of more than `limit` the first are returned, or the last if `newest`.
+        If there are more than `limit`, the first are returned, or with `newest` the last.
         """
 
     def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
-        """Return sessions, the last written first; with `before`, those before a time, or the next after a row."""
+        """Return sessions, the last written first; `before` is a time, or the last row of the previous call."""
 
     def session(self, session: str) -> SessionRow | None:
         """Return one session, or `None`."""
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:
-        """Return the text of a handle in the log of a session, or without one, of any; `None` if there is none.
+        """Return the text of a handle, from the log of one session or of any; `None` if there is none.
 
         A handle is `b2:` and the hash of the text, or at least its first five digits. The text is that of a message,
         of one of its results, of an entry of kind `text`, or of a dropped turn as JSON.
@@ -140,10 +140,10 @@ class Store(Protocol):
         """
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
-        """Write a document that was at `version`, 0 for a new one, and return its new version.
+        """Write a document whose last known version is `version` (0 for a new one), and return its new version.
 
         Raises:
-            Conflict: it is at another version.
+            Conflict: its version is a different one.
         """
 
     def load(self, kind: str, id: str) -> Saved | None:
@@ -158,7 +158,7 @@ class Store(Protocol):
     def purge(
         self, *, before: float | None = None, session: str | None = None, documents: Sequence[str] = ()
     ) -> Purged:
-        """Remove the sessions last written before a time, or one session, and return the counts.
+        """Remove the sessions last written before a time, or one session; return what was removed.
 
         With `before`, documents of the given kinds are removed too.
 

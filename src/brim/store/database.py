@@ -24,10 +24,12 @@ Row = tuple[Any, ...]
 BUSY_SECONDS = 10.0
 """Seconds that a call waits for another program."""
 _POLL_SECONDS = 0.002
-"""Seconds between two attempts. SQLite itself waits ever longer, and may never get the lock next to a busy writer."""
+"""Seconds between two attempts. SQLite's own waits grow longer, so it may never get the lock if another program writes
+often.
+"""
 
 _open: ContextVar[tuple[object, ...]] = ContextVar("brim_open_transactions", default=())
-"""The open transactions of this task. The tasks of a thread share its lock, but not this."""
+"""The open transactions of this task. Tasks of one thread share the thread's lock, but not this variable."""
 
 
 _stores: WeakValueDictionary[int, Database] = WeakValueDictionary()
@@ -41,8 +43,8 @@ _waiting: list[Database] = []
 def _before_fork() -> None:
     """Wait until no thread uses a store.
 
-    Otherwise the child would have half of a transaction, and a lock that nobody releases. Its SQLite would think that
-    it locks the file itself: it would wait for ever, or read without a lock while the parent writes.
+    Otherwise the child would inherit half a transaction, and a lock that nobody releases. Its copy of SQLite would
+    believe that it holds the lock on the file, and would wait for ever, or read without a lock while the parent writes.
     """
     _forking.acquire()
     _waiting.extend(store for store in _open_stores() if store._lock.acquire(timeout=BUSY_SECONDS))
@@ -74,10 +76,10 @@ class StoreBusy(StoreError):
 
 
 class Database(ABC):
-    """One connection, which the threads of a process share."""
+    """One connection, shared by the threads of a process."""
 
     _kind: str
-    """The name of its types in the schema: sqlite or postgres."""
+    """Selects the column types of the schema: sqlite or postgres."""
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self.url = url
@@ -89,7 +91,7 @@ class Database(ABC):
         self._current: object = None
         """The open transaction, to identify its task."""
         self._no_wait_until = 0.0
-        """Until this time no call waits for another program, since one has waited in vain."""
+        """Until this time, no call waits for another program, because one has just waited in vain."""
         self._process = os.getpid()
         self._closed = False
         with _forking:
@@ -107,7 +109,7 @@ class Database(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write everything inside together, or nothing. Other threads wait."""
+        """Write everything inside the block, or nothing. Other threads wait."""
         with self._lock:
             self._ready()
             if self._depth:
@@ -168,9 +170,9 @@ class Database(ABC):
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
-        """Run a part of a transaction that can fail alone."""
+        """Run a part of a transaction that can fail without ending it."""
         if not self._inside():
-            raise StoreError(self.url, "an earlier error has ended the transaction: begin it again")
+            raise StoreError(self.url, "an earlier error ended the transaction: start it again")
         point = f"brim_{self._depth}"
         self._rows(f"SAVEPOINT {point}")
         self._depth += 1
@@ -209,11 +211,11 @@ class Database(ABC):
             StoreError: it belongs to the parent.
         """
         if os.getpid() != self._process:
-            raise StoreError(self.url, "it was opened by the parent of this process: open it again in the child")
+            raise StoreError(self.url, "the parent process opened it: open it again in the child")
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """Read the store as it is at one moment, whatever others write meanwhile."""
+        """Read the store as it is at one moment, regardless of concurrent writes."""
         self._acquire(lambda: None if self._depth else self._begin_reading())
         try:
             yield
@@ -265,12 +267,12 @@ class Database(ABC):
     def _has_tables(self) -> bool:
         found = self._version()
         if found not in (0, VERSION):
-            problem = f"it was written by another version of brim (tables of version {found}; this one reads {VERSION})"
+            problem = f"another version of brim wrote it (tables of version {found}; this one reads {VERSION})"
             raise StoreError(self.url, f"{problem}: update brim, or open another store")
         return found > 0
 
     def _now(self) -> float:
-        """Return the time in seconds since 1970; in a transaction it may be the time of its beginning."""
+        """Return the time in seconds since 1970; in a transaction, it may be the time when the transaction began."""
         return (self._clock or time.time)()
 
     def close(self) -> None:
@@ -307,7 +309,7 @@ class Database(ABC):
         """Prepare a new connection."""
 
     def _ended(self) -> None:  # noqa: B027 - PostgreSQL needs nothing
-        """Do what has to be done after a transaction."""
+        """Clean up after a transaction."""
 
     @abstractmethod
     def _column(self, text: str) -> str | bytes:
@@ -327,7 +329,7 @@ class Database(ABC):
 
     @abstractmethod
     def _begin(self, *, alone: bool) -> None:
-        """Begin a transaction that is going to write; with `alone`, all others wait until it ends.
+        """Begin a transaction that will write; with `alone`, all others wait until it ends.
 
         Raises:
             StoreBusy: another program writes.
@@ -339,7 +341,7 @@ class Database(ABC):
 
     @abstractmethod
     def _commit(self) -> None:
-        """End the transaction, and return when what it wrote is on the disk.
+        """End the transaction, and return once its writes are on disk.
 
         Raises:
             StoreError: it was not written.
@@ -364,7 +366,7 @@ LOG = 1 << 32
 """The size of a log's range of places: the place of an entry is its session's key times this, plus its number."""
 
 RARE = "kind NOT IN ('message', 'prompt', 'usage')"
-"""The entries that are indexed by kind; most entries of a log are not."""
+"""The kinds of entries that have an index by kind: all but the most frequent ones."""
 
 _TABLES = (
     "CREATE TABLE brim_store (version {whole} NOT NULL)",

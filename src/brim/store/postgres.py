@@ -1,7 +1,7 @@
 """A store in PostgreSQL, for several processes and machines.
 
-Writers of one session wait for each other on its row. Times are those of the server, so machines whose clocks differ
-agree on them.
+Writers of one session wait for the lock on its row. Times come from the server, so the clocks of different machines do
+not matter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _GUARD = 0x6272696D
 """The number of the advisory lock that a purge takes exclusively."""
 _WORDS_BYTES = 500_000
-"""Bytes of the different words of one text that are indexed. PostgreSQL accepts at most a megabyte."""
+"""Bytes of a text's distinct words that are indexed. PostgreSQL accepts at most a megabyte."""
 _TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
@@ -41,7 +41,7 @@ class Postgres(SqlStore):
         super().__init__(shown, clock)
 
     def _connect(self) -> psycopg.Connection[Row]:
-        """Return a new connection, on which a commit is acknowledged when it is on the server's disk."""
+        """Return a new connection, whose commits return once they are on the server's disk."""
         try:
             connection = self._library.connect(
                 self._address, autocommit=True, connect_timeout=int(BUSY_SECONDS), application_name="brim"
@@ -57,7 +57,7 @@ class Postgres(SqlStore):
     def _begin(self, *, alone: bool) -> None:
         """Begin a transaction; a purge waits for all others, and all others wait for a purge.
 
-        All of it goes to the server in one message, which answers with its time.
+        The statements are sent in one message, and the server answers with its time.
         """
         lock = f"pg_advisory_xact_lock{'' if alone else '_shared'}({_GUARD})"
         cursor = self._run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
@@ -73,7 +73,7 @@ class Postgres(SqlStore):
             raise StoreError(self.url, "nothing was written, because an earlier statement failed: try again")
 
     def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each row of values, all of them sent together."""
+        """Run a statement once for each row of values, sent in one batch."""
         try:
             with self._connection.cursor() as cursor:
                 cursor.executemany(_with_marks(statement), values)
@@ -99,7 +99,7 @@ class Postgres(SqlStore):
         return self._connection.info.transaction_status not in idle
 
     def _now(self) -> float:
-        """Return the server's time in seconds since 1970; inside of a transaction, the time when it began."""
+        """Return the server's time in seconds since 1970; inside a transaction, the time when it began."""
         if self._clock is not None:
             return self._clock()
         return self._began if self._inside() else float(self._rows(_TIME)[0][0])

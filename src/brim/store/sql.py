@@ -1,6 +1,6 @@
 """The methods of a store, in SQL that SQLite and PostgreSQL share.
 
-Each method is one transaction, or a savepoint inside `transaction()`, so a rejected call leaves nothing behind.
+Each method is one transaction, or a savepoint inside `transaction()`, so a call that fails changes nothing.
 """
 
 from __future__ import annotations
@@ -97,13 +97,13 @@ class SqlStore(Database):
         return int(key), int(last), float(created)
 
     def _check_last(self, session: str, after: int | None, last: int) -> int:
-        """Return the last number, if it is the one that the writer expects."""
+        """Check that the last number is the one that the writer expects, and return it."""
         if after is not None and after != last:
             raise Conflict(self.url, f"the log of session {session!r}", expected=after, found=last)
         return last
 
     def _index(self, entries: Sequence[tuple[int, str, Body]]) -> None:
-        """Index entries by the words of what they say, and by the handles of their texts."""
+        """Index entries by the words of their texts, and by the handles of the texts."""
         indexed = [(place, index_words(kind, body)) for place, kind, body in entries if kind in (*INDEXED, DROPPED)]
         if indexed:
             self._add_words(indexed)
@@ -177,7 +177,7 @@ class SqlStore(Database):
         return None
 
     def _texts(self, place: int, entry: LogEntry) -> Iterator[str]:
-        """Yield the texts of an entry; those of dropped turns are made from the entries of their messages."""
+        """Yield the texts of an entry; the text of a dropped turn is built from the entries of its messages."""
         if entry.kind != DROPPED:
             yield from texts_of(entry.kind, entry.body)
             return
@@ -204,7 +204,7 @@ class SqlStore(Database):
     def search(self, query: str, *, session: str | None = None, limit: int = 20) -> list[SearchHit]:
         """Return the messages and texts that share words with a query, the best first.
 
-        Entries are chosen by the rarity of the words that they have, and ranked by BM25.
+        Entries with the rarest words are read, and ranked by BM25.
         """
         if session is not None:
             check_name("session", session)
@@ -302,20 +302,20 @@ class SqlStore(Database):
 
     @abstractmethod
     def _add_words(self, entries: Sequence[tuple[int, list[str]]]) -> None:
-        """Index entries, by their places, by their words."""
+        """Add the words of entries, given by place, to the index."""
 
     @abstractmethod
     def _having(self, word: str, within: Range, *, prefix: bool = False) -> list[int]:
-        """Return the places of the entries that have a word, or one that begins so."""
+        """Return the places of the entries with a word, or with a word that begins with it."""
 
     def _remove_words(self, first: int, last: int) -> None:
-        """Remove the words of the entries between two places; PostgreSQL has them in the row."""
+        """Remove the words of the entries between two places; PostgreSQL stores them in the row itself."""
 
     def _merge_words(self) -> None:
-        """Remove words that were removed from the disk too; PostgreSQL does so itself."""
+        """Erase removed words from the disk; PostgreSQL does so itself."""
 
     def _tidy(self) -> None:
-        """Remove what a purge deleted from the disk; PostgreSQL does so itself."""
+        """Erase from the disk what a purge removed; PostgreSQL does so itself."""
 
 
 def _marks(values: Sequence[object]) -> str:

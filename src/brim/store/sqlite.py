@@ -1,8 +1,9 @@
 """A store in one SQLite file.
 
-Every commit reaches the disk before it is acknowledged. The file uses a rollback journal, not a write-ahead log: SQLite
-before 3.51.3 can lose pages in WAL mode when two connections write and checkpoint at the same moment, and reading a WAL
-needs write access. The journal file is kept with its header wiped, which needs the fewest syncs.
+Every commit is on disk before it returns. The file uses a rollback journal, not a write-ahead log: SQLite before 3.51.3
+can lose pages in WAL mode when two connections write and checkpoint at the same moment, and reading a WAL needs write
+access. After a commit, the header of the journal file is overwritten instead of deleting the file, which needs the
+fewest syncs.
 """
 
 from __future__ import annotations
@@ -27,28 +28,30 @@ from brim.store.values import decode_body
 _OLDEST = (3, 35, 0)
 """The first version of SQLite with everything that the store uses."""
 _PAGE_BYTES = 2_048
-"""Bytes of a page of a new file. An empty table takes one page, and rows of some hundred bytes must fit into it. 200
-short turns take 5.0 times the size of their text, and 5.9 times with pages of 4,096 bytes."""
+"""Page size of a new file in bytes. An empty table takes one page, and rows of a few hundred bytes must fit into a
+page. 200 short turns take 5.0 times the size of their text, or 5.9 times with pages of 4,096 bytes.
+"""
 _LONG = 1_024
-"""Bytes above which a body is compressed. Recorded agent runs take 1.2 to 1.6 times the size of their text; at half of
-this limit 1.2 to 1.4, at double 1.4 to 1.7, with more readable bodies."""
+"""Longer bodies, in bytes, are compressed. Recorded agent runs take 1.2 to 1.6 times the size of their text; half this
+limit gives 1.2 to 1.4, double 1.4 to 1.7 and more readable bodies.
+"""
 _JOURNAL_BYTES = 4_000_000
 """Bytes of the journal that are kept after a big transaction."""
 _READ_ONLY = "it is read-only: you need the right to write the file and its folder"
 
 _ADVICE = {
     "SQLITE_BUSY": f"another program has been writing for more than {database.BUSY_SECONDS:g} s: end it, or try again",
-    "SQLITE_LOCKED": "another statement holds the table: try again",
+    "SQLITE_LOCKED": "another statement has locked the table: try again",
     "SQLITE_FULL": "the disk is full: free some space; nothing was written",
     "SQLITE_READONLY": _READ_ONLY,
     "SQLITE_CANTOPEN": "it cannot be opened: does the folder exist, and can you write to it?",
     "SQLITE_CORRUPT": "the file is damaged: restore a copy, or save what is left with `sqlite3 FILE .recover`",
     "SQLITE_NOTADB": "it is neither a brim store nor a SQLite file: name another file",
-    "SQLITE_IOERR": "the disk cannot be read or written: see the system's log",
+    "SQLITE_IOERR": "the disk cannot be read or written: see the system log",
     "SQLITE_TOOBIG": "a text is larger than SQLite can store (1,000,000,000 bytes): cut it first",
 }
 _HALF = re.compile("[\ud800-\udfff]")
-_MOVED = "its file was removed or replaced while it was open: open the store again, or restart the program"
+_MOVED = "the file was removed or replaced while the store was open: open the store again, or restart the program"
 
 
 class Sqlite(SqlStore):
@@ -131,7 +134,7 @@ class Sqlite(SqlStore):
         self._rows("SELECT version FROM brim_store")  # From here on nobody else can commit.
 
     def _wait_for_others(self, seconds: float) -> None:
-        """Set how long each statement waits for a lock; outside a transaction `Database` waits itself."""
+        """Set how long each statement waits for a lock; outside a transaction, `Database` does the waiting."""
         self._connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
 
     def _commit(self) -> None:
@@ -143,7 +146,7 @@ class Sqlite(SqlStore):
     def _column(self, text: str) -> str | bytes:
         """Return a text unchanged, so that people can read it, or compressed if it is long.
 
-        SQLite rejects half of a surrogate pair in a text, so such a text is written as bytes.
+        SQLite rejects lone surrogates, so a text with one is written as bytes.
         """
         content = text.encode("utf-8", "surrogatepass")
         if len(content) > _LONG:
@@ -184,7 +187,7 @@ class Sqlite(SqlStore):
         return [row[0] for row in self._rows(statement, (quoted, *within))]
 
     def _remove_words(self, first: int, last: int) -> None:
-        """Remove entries from the index, which needs their words because it has no copy of the text."""
+        """Remove entries from the index, which needs their words, since it does not store the texts."""
         kinds = ", ".join(repr(kind) for kind in (*INDEXED, DROPPED))
         statement = f"SELECT place, kind, body FROM brim_entries WHERE place > ? AND place < ? AND kind IN ({kinds})"
         rows = self._run(statement, (first, last))
@@ -194,7 +197,7 @@ class Sqlite(SqlStore):
         )
 
     def _merge_words(self) -> None:
-        """Merge the index; until then, removed words are still in the file."""
+        """Merge the index; removed words stay in the file until then."""
         self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
 
     def _tidy(self) -> None:
@@ -205,7 +208,7 @@ class Sqlite(SqlStore):
         self._wait_for_others(0)
 
     def _disconnect(self) -> None:
-        """Close the file and remove its journal, which a user with read access might not be allowed to read."""
+        """Close the file and remove its journal, which another reader of the file may not be allowed to read."""
         if not self._read_only and self._path != ":memory:" and not self._inside():
             with suppress(sqlite3.Error, StoreError):
                 self._try_mode("delete")

@@ -1,6 +1,6 @@
-"""The texts of an entry, by whose hashes and words it is found.
+"""The texts of a log entry; their hashes and words are indexed, so that the entry can be found.
 
-They all follow from the body of the entry, so the index has nothing that the log does not have.
+They are all derived from the entry's body, so the index adds no information to the log.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def handle_of(text: str) -> str:
 
 
 def turn_text(messages: Sequence[Any]) -> str:
-    """Return the messages of a turn as JSON, whose hash is the handle in receipts."""
+    """Return the messages of a turn as JSON; its hash is the handle in receipts."""
     return json.dumps(messages, ensure_ascii=True, separators=(",", ":"), default=str)
 
 
@@ -68,19 +68,19 @@ def texts_of(kind: str, body: Body) -> Iterator[str]:
 
 
 def handles_of(kind: str, body: Body) -> set[str]:
-    """Return the handles by which an entry is found, as shown in prompts."""
+    """Return the handles of an entry, as shown in prompts."""
     if kind == DROPPED:
         return {name[:SHOWN] for name in body.get("turns", {}) if name.startswith(HANDLE)}
     return {handle_of(text)[:SHOWN] for text in texts_of(kind, body) if text}
 
 
 def index_words(kind: str, body: Body) -> list[str]:
-    """Return the handles and the words by which an entry is found; a database may omit the last of too many."""
+    """Return the handles and words to index for an entry; a database may omit the last ones if there are too many."""
     return [*sorted(handles_of(kind, body)), *text_words(said(kind, body))]
 
 
 def best_hits(entries: Iterable[LogEntry], rarity: Mapping[str, float], limit: int) -> list[SearchHit]:
-    """Return the entries that match words best; of several with the same text, the last. `rarity` weighs the words."""
+    """Return the entries that match best, the last of those with the same text; `rarity` has the weights of words."""
     texts = [(entry, said(entry.kind, entry.body)) for entry in entries]
     ranks = ranked([text for _, text in texts], rarity)
     best = {

@@ -1,7 +1,7 @@
 """Checks and converts the values of a store: addresses, names, times, and bodies as JSON.
 
-Bytes, as in messages of Bedrock, are written as `{"$bytes": "<base64>"}`. A caller's own key of that form gets one more
-`$`.
+Bytes, as in messages of Bedrock, are written as `{"$bytes": "<base64>"}`. If a caller's own key looks like this, it
+gets another `$`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARK = re.compile(r"\$+bytes")
 
 
 def encode_body(place: str, body: object) -> str:
-    """Return a JSON object as the text that is written.
+    """Return a JSON object as the text to store.
 
     Raises:
         InvalidValue: it is not a mapping, or has values that JSON cannot represent.
@@ -38,7 +38,7 @@ def encode_body(place: str, body: object) -> str:
 
 
 def decode_body(place: str, content: str | bytes) -> dict[str, Any]:
-    """Return the JSON object of a stored text, or of its bytes in UTF-8, which may be compressed.
+    """Return the JSON object in a stored text, or in UTF-8 bytes, which may be compressed.
 
     Raises:
         StoreError: it is not a JSON object, so another program wrote it.
@@ -69,14 +69,14 @@ _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 def _marked(value: Any) -> Any:
-    """Return JSON values with one more `$` before keys that look like the mark of bytes."""
+    """Return JSON values with another `$` before keys that look like the mark of bytes."""
     if isinstance(value, Mapping):
         return {f"${key}" if _is_mark(key) else key: _marked(each) for key, each in value.items()}
     return [_marked(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _unmarked(values: dict[str, Any]) -> Any:
-    """Return what `_marked` and the encoder wrote as one JSON object."""
+    """Reverse `_marked` and the encoder for one JSON object."""
     if values.keys() == {_BYTES}:
         return b64decode(values[_BYTES])
     return {key[1:] if _is_mark(key) else key: each for key, each in values.items()}

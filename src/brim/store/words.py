@@ -1,4 +1,4 @@
-"""The words by which a text is found, and the excerpt that shows them.
+"""The words by which texts can be found, and excerpts that show them.
 
 All stores index the terms of `brim.meter.words`, so a query finds the same texts in each of them, in any script;
 `ranked` orders the results.
@@ -16,13 +16,13 @@ from math import log
 from brim.meter.words import terms
 
 _INDEXED = 1_000_000
-"""Characters of a text, from its start, whose words are indexed and searched for an excerpt."""
+"""Characters of a text, from its start, that are indexed and searched for an excerpt."""
 _QUERY_WORDS = 64
-"""Words of a query, from its start, that are searched."""
+"""Words of a query that are used, from its start."""
 _REPEATED, _LENGTH = 1.2, 0.75
 """The usual parameters of BM25: for repeated words, and for the length of a text."""
 RANKED = 100
-"""The least number of texts that a search reads and ranks."""
+"""The minimum number of texts that a search reads and ranks."""
 _EXCERPT = 200
 """Characters of an excerpt."""
 
@@ -32,12 +32,12 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def text_words(text: str) -> list[str]:
-    """Return the words of a text in their order, each as often as it occurs."""
+    """Return the words of a text in order, with repetitions."""
     return terms(text[:_INDEXED])
 
 
 def query_words(query: str) -> list[str]:
-    """Return the different words of a query in their order."""
+    """Return the distinct words of a query in order."""
     return list(islice(dict.fromkeys(terms(query)), _QUERY_WORDS))
 
 
@@ -93,7 +93,7 @@ def excerpt(text: str, wanted: list[str]) -> str:
 
 
 def _naming(text: str, wanted: frozenset[str]) -> dict[str, frozenset[str]]:
-    """Return the pieces of a text with wanted words, each with its wanted words."""
+    """Return the pieces of a text that contain wanted words, each with these words."""
     pieces = {piece for piece in text.split() if len(piece) <= _EXCERPT}
     return {piece: words for piece in pieces if (words := wanted.intersection(terms(piece)))}
 

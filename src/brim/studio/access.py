@@ -1,10 +1,10 @@
-"""Which requests the studio serves: checked before anything else is done with a request.
+"""Decides which requests the studio serves, before anything else is done with them.
 
-The page shows conversations, so no other page in the same browser may reach it. A token that is new at each start
-is exchanged for a cookie; the Host header must name this machine; a request that writes must come from the page itself.
+The page shows conversations, so no other page in the same browser may access them. A token, new at each start, is
+exchanged for a cookie; the Host header must name this machine; and requests that write must come from the page itself.
 
-Browsers send a cookie to every port of a host, so other servers of this machine see it. It is not the token: it opens
-this studio alone, only until it ends, and only for a process of the user who runs it.
+Browsers send a cookie to every port of a host, so other servers on this machine can see it. Therefore the cookie is not
+the token: it is only valid for this studio, until it stops, and only for processes of the same user.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from brim.errors import InvalidValue
 from brim.hosts import LEAST_TOKEN, Access, Secrets, bearer, is_loopback
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Bytes of the longest body."""
+"""Maximum bytes of a body."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The page loads its own files and nothing else; no inline script runs."""
+"""The page loads only its own files; inline scripts do not run."""
 HEADERS = {
     "content-security-policy": POLICY,
     "x-frame-options": "DENY",
@@ -72,7 +72,7 @@ class AccessDenied(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StudioAccess:
-    """The address of the studio, and what a request needs to be served."""
+    """The address of the studio, and what requests need to be served."""
 
     host: str = "127.0.0.1"
     port: int = 8_090
@@ -99,7 +99,7 @@ class StudioAccess:
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie; it has the port in it, since browsers share cookies between ports."""
+        """The name of the cookie; it contains the port, since browsers share cookies between ports."""
         return f"brim_studio_{self.port}"
 
     @property
@@ -109,16 +109,16 @@ class StudioAccess:
         return f"http://{host}:{self.port}/"
 
     def accepts(self, token: str) -> bool:
-        """Return whether a token is the right one, in constant time."""
+        """Return whether a token is correct, compared in constant time."""
         return Secrets({"token": self.token}).name_of(token) is not None
 
     def continues(self, cookie: str) -> bool:
-        """Return whether a cookie is the right one, in constant time."""
+        """Return whether a cookie is correct, compared in constant time."""
         return Secrets({"cookie": self.session}).name_of(cookie) is not None
 
 
 class AccessMiddleware:
-    """Passes on the requests that are served, and answers all others."""
+    """Passes on requests that may be served, and answers all others."""
 
     def __init__(self, app: ASGIApp, access: StudioAccess) -> None:
         self._app = app
@@ -150,7 +150,7 @@ class AccessMiddleware:
         await self._app(scope, _limited(receive), send_secured)
 
     def _check(self, request: Request) -> None:
-        """Check that a request was made to this studio, and not by a page of another site.
+        """Check that a request is meant for this studio, and does not come from a page of another site.
 
         Raises:
             AccessDenied: it was not.
@@ -184,7 +184,7 @@ class AccessMiddleware:
             raise AccessDenied(403, "another user of this machine sends this cookie; use the token")
 
     def _enter(self, token: str) -> Response:
-        """Return the page that turns the token of the address into a cookie.
+        """Return the page that exchanges the token in the address for a cookie.
 
         Raises:
             AccessDenied: the token is wrong.
@@ -196,7 +196,7 @@ class AccessMiddleware:
 
 
 def _limited(receive: Receive) -> Receive:
-    """Return a `receive` that ends a body after `MOST_BYTES`, whatever its content-length is."""
+    """Return a `receive` that ends a body after `MOST_BYTES`, regardless of its content-length."""
     size = 0
 
     async def receive_limited() -> Message:

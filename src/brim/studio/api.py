@@ -1,7 +1,7 @@
-"""The HTTP interface: which function answers which view, and how a request becomes its arguments.
+"""The HTTP interface: the function for each view, and how a request is turned into its arguments.
 
-A view takes a workspace and returns JSON values. It refuses by raising an error of brim, whose message becomes the
-answer. A new view is one row here.
+A view takes a workspace and returns JSON values. To refuse a request, it raises an error of brim, whose message becomes
+the answer. To add a view, add a row here.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ READS: dict[str, View] = {
     "gateway": gateway.gateway,
     "doctor": doctor.doctor,
 }
-"""Views that are read by GET; the query has their arguments."""
+"""Views for GET requests; the query contains their arguments."""
 
 WRITES: dict[str, View] = {
     "sparks": sessions.sparks,
@@ -69,10 +69,10 @@ WRITES: dict[str, View] = {
     "undo": flows.undo,
     "fix": doctor.fix,
 }
-"""Views with a JSON body, by POST; restore, pin, unpin, save, undo and fix write."""
+"""Views for POST requests with a JSON body; restore, pin, unpin, save, undo and fix change something."""
 
 MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo", "fix")
-"""Views that show settings, in which text that looks like a key is masked. The others show the texts in the store."""
+"""Views that show settings; text in them that looks like a key is masked. Other views show texts from the store."""
 
 
 def call(view: View, workspace: Workspace, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ TYPES = {
     "studio.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-"""The files of the page; no other file is served, whatever the path is."""
+"""The files of the page; no other file is served, whatever the path."""
 _UNBUILT = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>brim studio</title>'
     "<h1>The page is not built yet</h1>"

@@ -1,4 +1,4 @@
-"""What a call costs by the prices of the catalogue; `None` if a price is unknown, never zero."""
+"""The cost of calls by the prices in the catalogue; `None` if a price is unknown, never zero."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MILLION = 1_000_000
 
 
 def prices_of(model: str | None, tokens: int = 0) -> Prices | None:
-    """Return the prices of a model for a prompt of so many tokens, or `None` if the catalogue has none."""
+    """Return the prices of a model for a prompt of a given size, or `None` if the catalogue has none."""
     row = catalogue.lookup(model)
     if row is None or row.prices is None:
         return None
@@ -24,7 +24,7 @@ def cost(
     Args:
         model: its name.
         unit: the unit of the numbers.
-        used: the size of the prompt, with its cached part.
+        used: the size of the prompt, including its cached part.
         cached: the part of the prompt that was cached.
         output: the size of the answer.
     """

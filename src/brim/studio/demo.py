@@ -1,7 +1,7 @@
-"""The demo: a workspace recorded by brim's own sessions, loops and flows on texts from here.
+"""The demo: a workspace recorded with brim's own sessions, loops and flows from the texts in this file.
 
-It is the same each time. No model is called: a simulated provider counts each prompt with the real meter and caches
-what it has seen. The traffic of the gateway is a recording of a real one (`scripts/record_demo.py`).
+It is the same each time. No model is called: a simulated provider counts each prompt with a real meter, and caches what
+it has seen. The traffic of the gateway is a recording of a real one (`scripts/record_demo.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SERVICES, _FINDINGS = _TEXTS["services"], _TEXTS["findings"]
 
 
 def _clock() -> Callable[[], float]:
-    """Return a clock that moves on by 3.7 seconds at each call."""
+    """Return a clock that advances by 3.7 seconds with each call."""
     return count(_START + 3.7, 3.7).__next__
 
 
@@ -61,7 +61,8 @@ def workspace(folder: str) -> Workspace:
 class _Provider:
     """A simulated provider: it reports the tokens of a prompt, and how many of them were cached.
 
-    The cache has the starts of the last prompts in whole messages, from the catalogue's minimum of the model on.
+    The cache contains the beginnings of the last prompts in whole messages, if they reach the model's minimum in the
+    catalogue.
     """
 
     def __init__(self, model: str, tools: list[dict[str, Any]] | None = None) -> None:
@@ -85,7 +86,7 @@ class _Provider:
 
 
 def _same(one: list[Any], other: list[Any]) -> int:
-    """Return how many leading messages two prompts share."""
+    """Return how many messages two prompts share at their start."""
     return next(
         (i for i, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other))
     )
@@ -180,7 +181,7 @@ def _gateway(store: Any) -> None:
 
 
 def _flows(folder: str) -> None:
-    """Copy the settings and the flows, and run both flows with answers from here."""
+    """Copy the settings and the flows, and run both flows with the answers in this file."""
     with as_file(files("brim.studio").joinpath("demo_project")) as project:
         copytree(project, folder, dirs_exist_ok=True)
     answers = list(_answers())

@@ -1,4 +1,4 @@
-"""What the budget lab opens: a prompt or a history that can be fitted at any budget.
+"""The sources of the budget lab: prompts and histories that can be fitted at any budget.
 
 An opened source is cached, so each of its texts is counted once, however often the slider moves.
 """
@@ -34,7 +34,7 @@ _EXCERPT = 90
 """Characters of the start of a piece."""
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 _OPTIONS = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note", "pin")
-"""The options of a recorded fit that hold at any budget."""
+"""The options of a recorded fit that apply at any budget."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,8 +53,9 @@ class LabSource:
     excerpt: Callable[[str], str] = field(repr=False)
     """Returns the start of that text on one line."""
     size: Mapping[str, Any] | None = None
-    """The size of the recorded prompt as every screen shows it. The lab counts only what it can fit, without the parts
-    that a log lacks."""
+    """The size of the recorded prompt, as shown on every screen. The lab counts only what it can fit, which excludes
+    parts missing from the log.
+    """
     _lock: RLock = field(default_factory=RLock, repr=False)
     _recorded: Receipt | None = field(default=None, repr=False)
 
@@ -79,7 +80,7 @@ class LabSource:
             return self._recorded
 
     def category(self, name: str) -> str:
-        """Return the category of a piece, in the words of the other screens; a section is its own category."""
+        """Return the category of a piece, as the other screens call it; each section is a category of its own."""
         if self.kind == "sections":
             return name
         found = _RANGE.match(name)
@@ -144,7 +145,7 @@ def _session(workspace: Workspace, source: str, name: str) -> LabSource:
 
 
 def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] | None]:
-    """Return the input of the last prompt of a session, with its size; or its current history if no prompt has texts.
+    """Return the input and the size of a session's last prompt, or its current history if no prompt has texts.
 
     Raises:
         UnknownName: there is no such session.
@@ -157,7 +158,9 @@ def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] |
         store = workspace.store_of(name)
     row = store.session(name)
     if row is not None and row.meta.get("kind") == GATEWAY:
-        raise InvalidType("session", name, "one whose texts were kept: session.capture: true for a gateway keeps them")
+        raise InvalidType(
+            "session", name, "a step with recorded texts: with session.capture: true a gateway records them"
+        )
     session = Session.open(name, store=store)
     read = [wire(session.format).read(raw, i) for i, raw in enumerate(session.messages)]
     summaries = [i for i, message in enumerate(read) if mark.piece_of(message) is not None]

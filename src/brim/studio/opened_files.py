@@ -70,7 +70,7 @@ class OpenedFiles:
     """The files of one studio, and the store of their sessions."""
 
     def __init__(self) -> None:
-        """Begin without a file; the temporary store is created with the first."""
+        """Start without files; the temporary store is created with the first file."""
         self._lock = Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._store: Store | None = None
@@ -79,10 +79,10 @@ class OpenedFiles:
         self._uploads: dict[str, str] = {}
 
     def open(self, path: str, name: str | None = None, *, wait: float = 0.0) -> OpenedFile:
-        """Begin to read a file, and wait some seconds for the end.
+        """Start to read a file, and wait a few seconds for it to finish.
 
         Raises:
-            SourceError: the file cannot be read, or nothing in it can be shown.
+            SourceError: the file cannot be read, or it has nothing that can be shown.
         """
         try:
             with open(path, "rb") as file:
@@ -103,7 +103,7 @@ class OpenedFiles:
         return one
 
     def upload(self, name: str, data: str, upload: str | None, *, last: bool) -> tuple[str, OpenedFile | None]:
-        """Take a part of a file as Base64, and return the upload with the file once it is whole.
+        """Add a part of a file in Base64, and return the upload, with the file once it is complete.
 
         Raises:
             InvalidValue: the data is not Base64.
@@ -137,7 +137,7 @@ class OpenedFiles:
 
     @property
     def store(self) -> Store | None:
-        """The temporary store; `None` as long as no file was opened."""
+        """The temporary store; `None` until a file is opened."""
         return self._store
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class OpenedFiles:
         one.skipped = found.bad
         if not found.formats:
             detail = f": {found.named[0][1]}" if found.named else ": it is empty"
-            raise _Unreadable(f"nothing in it can be shown{detail}. {FORMATS}")
+            raise _Unreadable(f"it has nothing that can be shown{detail}. {FORMATS}")
         reader = RecordReader((recording,))
         for conversation in sorted(spans.values(), key=lambda each: (each[0].offset, each[0].when)):
             self._add_conversation(one, store, reader, conversation)

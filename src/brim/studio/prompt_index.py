@@ -1,6 +1,6 @@
-"""The prompts of each session of a workspace in order: the number of a prompt, its step, is the same on every screen.
+"""The prompts of each session of a workspace in order. A prompt has the same number, its step, on every screen.
 
-A session is read once, and then only what was written since.
+A session is read once; after that, only new entries are read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SessionPrompts:
 
     @property
     def cost(self) -> float | None:
-        """What all prompts cost together; `None` if the cost of one is unknown."""
+        """The total cost of all prompts; `None` if the cost of one is unknown."""
         costs = [row["cost_usd"] for row in self.rows]
         return round(sum(costs), 8) if costs and None not in costs else None
 
@@ -42,7 +42,7 @@ class SessionPrompts:
 
 
 def prompts_of(known: dict[str, SessionPrompts], store: Store, name: str) -> SessionPrompts:
-    """Return the prompts of one session as they are now; `known` has those that were read before."""
+    """Return the prompts of one session as they are now; `known` contains those read earlier."""
     row, session = store.session(name), known.get(name)
     if session is None or (row is not None and row.entries < session.entries):  # It was purged, and begun again.
         session = known[name] = SessionPrompts()
@@ -73,7 +73,7 @@ def prompts_of(known: dict[str, SessionPrompts], store: Store, name: str) -> Ses
 
 
 def _size_of(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the size of a prompt, the same on every screen, with how it is known."""
+    """Return the size of a prompt, the same on every screen, and its source."""
     exact = bool(body.get("exact"))
     counted = "counted exactly" if exact else "estimated"
     return {

@@ -1,7 +1,7 @@
 """The rows of one prompt: every part that was sent or left out, in order, with its tokens, its text and the reason.
 
 The tokens of the rows that were sent add up to the tokens of the prompt. If a provider does not publish how it counts,
-the prompt is an estimate that reported usage corrects, and the row `correction` has the difference.
+the size is an estimate corrected by the reported usage, and the row `correction` shows the difference.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ class PromptRows:
         for row, units in zip(sent, sizes, strict=True):
             row["units"] = row["was"] = units
         if unlogged:
-            why = "The provider counted it, but the log does not have it: usually the system prompt and the tools."
+            why = "The provider counted these tokens, but the log lacks them: usually the system prompt and the tools."
             yield self._row(UNLOGGED, "", unlogged, role=UNLOGGED, why=why)
 
     def rulers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the places where a cached prefix may end: cache marks, the last prompt, and the provider's minimum."""
+        """Return where a cached prefix may end: at a cache mark, the last prompt, or the provider's minimum."""
         source = self._source
         found: list[tuple[int, int, str]] = []
         raws = {row["at"]: source.sent[row["at"]][1] for row in rows if isinstance(row["at"], int) and row["sent"]}
@@ -190,7 +190,7 @@ class PromptRows:
             yield {**row, "state": "left out", "sent": False, "from": source, "why": why, "units": row["units"]}
 
     def _origin(self, place: int, at: int | None, message: Message, after: int) -> tuple[int | None, str]:
-        """Return the index of the message that a sent one is or comes from, and how it was changed."""
+        """Return the index of the original of a sent message, and how the message was changed."""
         if at is not None:
             return at, "whole"
         kind = _kind(message)
@@ -208,7 +208,7 @@ class PromptRows:
         return best[1], "extended" if text.startswith(best[2]) else "shortened"
 
     def _sections(self) -> Iterator[dict[str, Any]]:
-        """Yield the sections of a prompt, and what joins them."""
+        """Yield the sections of a prompt, and the text between them."""
         source = self._source
         receipt = source.receipt
         assert receipt is not None
@@ -274,7 +274,7 @@ def _worded(reason: str) -> str:
 
 
 def _reasons(parts: Sequence[Part]) -> dict[int, str]:
-    """Return why a message is as it is, by its index."""
+    """Return the reason for the state of each message, by index."""
     found: dict[int, str] = {}
     for part in parts:
         match = _RANGE.match(part.name)
@@ -304,7 +304,7 @@ def _shown(message: Message) -> str:
 def taken(original: str, text: str) -> list[list[str]]:
     """Return the difference between an original and the sent text in pieces: `=` in both, `-` removed, `+` added.
 
-    The pieces of `=` and `-` together are the original.
+    Joined, the pieces of `=` and `-` give the original.
     """
     old, new = original.split("\n"), text.split("\n")
     if len(old) + len(new) > _MOST_LINES or (len(old) < 3 and len(new) < 3):

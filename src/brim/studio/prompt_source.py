@@ -1,4 +1,4 @@
-"""One prompt of a session as it was recorded: as it was sent, by another program, or only its sums."""
+"""One prompt of a session as recorded: as it was sent, by another program, or only its sums."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from brim.wire import Format
 
 K = TypeVar("K", bound=Hashable)
 Kind = Literal["sent", "refitted", "recorded", "sections", "sums"]
-_LEFT_OUT = "The program sent this request without it."
-_REPLACED = "A compaction replaced it before this step."
+_LEFT_OUT = "The program did not include it in this request."
+_REPLACED = "A compaction had replaced it before this step."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +35,9 @@ class PromptSource:
     step: int
     """1 for the first prompt of the session."""
     kind: Kind
-    """`sent` as it was captured, `refitted` from its input, `recorded` by another program, `sections`, or `sums`."""
+    """`sent`: captured as sent; `refitted`: computed from its input; `recorded`: by another program; `sections`; or
+    `sums`.
+    """
     entry: LogEntry
     prompts: SessionPrompts
     about: Mapping[str, Any]
@@ -66,7 +68,7 @@ class PromptSource:
 
     @property
     def size(self) -> dict[str, Any]:
-        """Its size, with how it is known."""
+        """Its size, and the source of the number."""
         size: dict[str, Any] = self.prompts.rows[self.step - 1]["size"]
         return size
 
@@ -211,12 +213,12 @@ def _format(store: Store, source: PromptSource) -> Format:
 
 
 def numbers_in(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the numbers of ranges, each the first and one past the last."""
+    """Return the numbers in ranges, each given by its first number and one past its last."""
     return tuple(number for start, stop in ranges for number in range(start, stop))
 
 
 def _merged(before: Sequence[K], now: Sequence[K]) -> tuple[tuple[K, ...], list[int], list[int]]:
-    """Return two lists merged, the indexes of the second list in it, and the indexes of what only the first has."""
+    """Return two lists merged, the indexes of the second list's items in it, and those of items only in the first."""
     merged: list[K] = []
     places: list[int] = []
     gone: list[int] = []

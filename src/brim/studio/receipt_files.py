@@ -1,4 +1,4 @@
-"""Receipts of flows in a directory, read by id: no path comes from a request, and no link is followed."""
+"""Receipts of flows in a directory, read by id: requests cannot contain paths, and links are not followed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _receipt(flow: str, file: os.DirEntry[str], at: float) -> ReceiptFile | None
 
 
 def _content(path: str) -> dict[str, Any] | None:
-    """Return the content of a receipt; `None` if the file is another one, or too long."""
+    """Return the content of a receipt; `None` if the file is not a receipt, or too long."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             raw = file.read(_MOST_BYTES + 1)

@@ -1,11 +1,11 @@
 """One conversation of an opened file, written to a store as a session, so that every screen can show it.
 
-brim did not send these requests, so it cut nothing. Each message is written once, and a prompt lists the entries of its
-messages. What a program left out of a request follows from the previous request.
+brim did not send these requests, so it did not cut them. Each message is written once, and a prompt lists the entries
+of its messages. What the program left out of a request is found by comparing it with the previous one.
 
-The size of a prompt is the reported one, if there is one. A log may lack the system prompt and the tools. The tokens
-that the provider counted beyond the messages of the shortest request are a separate category, and the estimates of the
-messages are scaled to the rest, so that the parts add up.
+The size of a prompt is the reported size, if there is one. A log may lack the system prompt and the tools. The tokens
+that the provider counted in addition to the messages of the shortest request form a separate category, and the
+estimates of the messages are scaled to the rest, so that the parts add up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KIND = "file"
 ASSUMED = 128_000
 """The window of a model that is not in the catalogue, in tokens."""
 UNLOGGED = "not in the log"
-"""The category of tokens that the provider counted and the log lacks: usually the system prompt and the tools."""
+"""The category of tokens that the provider counted but the log lacks: usually the system prompt and the tools."""
 _BELIEVED = 2
 """A reported size is ignored if the messages count more than this many times as much."""
 
@@ -43,7 +43,7 @@ class RecordedSession:
     """Writes the requests of one conversation to a store."""
 
     def __init__(self, store: Store, name: str, file: str) -> None:
-        """Begin a session of this name, read from a file."""
+        """Create a session with this name, read from a file."""
         self.name = name
         self.prompts = 0
         self._store, self._file = store, file
@@ -68,7 +68,9 @@ class RecordedSession:
         self._categories: dict[str, int] = {}
         self._exact = True
         self._unlogged, self._least = 0, 10**12
-        """Tokens of each request that are not in the log, as the shortest request shows, and its tokens in the log."""
+        """Tokens of each request that are not in the log, estimated from the shortest request, and the logged tokens of
+        that request.
+        """
         self._at: float | None = None
         """The time of the last request, if the log has times."""
 
@@ -154,7 +156,7 @@ class RecordedSession:
         cut = None
         if gone and self.prompts:
             self._counts.compactions += 1
-            reason = f"the program sent this request without {gone:,} of the messages before"
+            reason = f"the program left {gone:,} earlier messages out of this request"
             cut = {"before": self._used, "after": used, "replaced": gone, "reason": reason}
         if self._counts.crosses(used, window.warning):
             fields = {"used_tokens": used, "warning_tokens": window.warning, "window_tokens": window.size}
@@ -181,7 +183,7 @@ class RecordedSession:
         self._usage(step)
 
     def _measured(self, counted: dict[str, int], request: RecordedRequest, *, exact: bool) -> dict[str, Any]:
-        """Return the size of a request with its parts: the counted tokens, corrected by the reported ones."""
+        """Return the size of a request with its parts: the counted tokens, corrected by the reported usage."""
         total, reported = sum(counted.values()), None if request.usage is None else request.usage[0]
         if reported is not None and reported * _BELIEVED < total:  # Some logs omit cached tokens.
             reported = None
@@ -237,7 +239,7 @@ class RecordedSession:
         return sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing"
 
     def _extra(self, messages: Sequence[Any], tools: Any, system: Any) -> tuple[dict[str, int], bool]:
-        """Return the tokens of a request besides its messages, and whether the whole count is exact."""
+        """Return the tokens of a request except its messages, and whether the whole count is exact."""
         history = History(meter=self._facts.scale, format=self._format)
         try:
             history.extend(messages[:1])

@@ -50,7 +50,7 @@ def run(mine: Workspace, access: StudioAccess, *, demo: bool = False, started: C
 
 
 def _leave(number: int, _: Any) -> None:
-    """End the process as the signal asks, but remove what is temporary first: the server repeats the signal."""
+    """Remove temporary files, then end the process as the signal requests: the server raises the signal again."""
     raise SystemExit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""The sessions of a workspace as rows, read from the stores less often the longer that takes."""
+"""The sessions of a workspace as rows, which are read from the stores less often if that takes long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from brim.wire import format_of, wire
 
 _MOST_SESSIONS = 20_000
 _IDLE = 10
-"""The rows are kept this many times as long as it took to read them."""
+"""The rows are kept for this many times the time that it took to read them."""
 _FIRST_ENTRIES = 8
 """Entries at the start of a session that may hold its task."""
 _TITLE = 70
@@ -31,14 +31,14 @@ class SessionList:
     """The sessions of one workspace, as they were last read."""
 
     def __init__(self, stores: Callable[[], list[Store]]) -> None:
-        """Begin empty; `stores` returns the stores with sessions."""
+        """Start with an empty list; `stores` returns the stores with sessions."""
         self._stores = stores
         self._rows: list[dict[str, Any]] = []
         self._until = -1.0
         self._titles: dict[str, str] = {}
 
     def title(self, name: str) -> str:
-        """Return the first words of the task of a session, read once; the name of the session if it has none."""
+        """Return the first words of a session's task, which is read once; the name of the session if it has no task."""
         if name not in self._titles:
             found = next((task for store in self._stores() if (task := _task(store, name))), "")
             if not found:
@@ -47,7 +47,7 @@ class SessionList:
         return self._titles[name]
 
     def shown_title(self, name: str) -> str:
-        """Return the title of a session in lower case, if it was shown: a large store has too many to read them all."""
+        """Return a session's title in lower case if it was shown before; reading all would take too long."""
         return self._titles.get(name, "").casefold()
 
     def rows(self) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def _task(store: Store, name: str) -> str:
 
 
 def _user_words(raw: Any) -> str:
-    """Return the words of the user in a message, without what a program put around them."""
+    """Return the user's own words in a message, without what programs add around them."""
     try:
         message = wire(format_of([raw]) or "openai").read(raw, 0)
     except BrimError:

@@ -1,7 +1,7 @@
 """What the studio works on: a store, opened files, the settings of a project, and the receipts of its flows.
 
-A studio has two workspaces: the user's own, and a recorded demo in a directory of its own. Changes made in the demo
-never touch the user's files.
+A studio has two workspaces: the user's own, and a recorded demo in a separate directory. Changes in the demo never
+affect the user's files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from brim.studio.session_list import SessionList
 
 FILE = "sqlite:///"
 _MOST_CACHED = 16
-"""Prompts and sessions of the budget lab that stay in memory."""
+"""Number of prompts and sessions of the budget lab that stay in memory."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class Workspace:
         return prompts_of(self._prompts, self.store_of(session), session)
 
     def settings(self, replaced: Mapping[str, str] | None = None) -> Config:
-        """Return the settings as the files have them now.
+        """Return the settings, read from the files as they are now.
 
         Args:
             replaced: texts by path, read instead of the files.

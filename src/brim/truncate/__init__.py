@@ -32,7 +32,7 @@ _CLASSES = {
 
 
 def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
-    """Return the truncator of a name, or `keep` itself if it is one.
+    """Return the truncator with a name, or `keep` itself if it is a truncator.
 
     `newest` and `best` use the lines of a text as its entries. A `marker` of `None` is the truncator's own.
 
@@ -66,7 +66,7 @@ def cut(
     keep: Any = "head",
     marker: str | None = None,
 ) -> Cut:
-    """Return a version of `text` that counts at most `limit`, its marker included; a text that fits is unchanged.
+    """Return a version of `text` of at most `limit` tokens, marker included; a text that fits is unchanged.
 
     Raises:
         DoesNotFit: not even the marker and a piece of the text count at most `limit`.
@@ -79,7 +79,7 @@ def cut(
 
 
 def shortened(text: str, limit: int, meter: Meter, keep: str = "head", note: str = "") -> str:
-    """Return `text`, cut as `keep` says and followed by `note`, so that both count at most `limit`.
+    """Return `text`, cut as `keep` says, followed by `note`, together at most `limit` tokens.
 
     A bare prefix of the text is returned if not even the marker and the note fit.
     """

@@ -31,7 +31,7 @@ class Truncator(Protocol):
     """Shortens a text to a limit. Any object with this method can be a section's `keep`."""
 
     def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`; a text that fits is returned unchanged.
+        """Return a version of `text` of at most `limit` tokens; a text that fits is returned unchanged.
 
         Raises:
             DoesNotFit: not even the marker and a piece of the text count at most `limit`.
@@ -39,12 +39,12 @@ class Truncator(Protocol):
 
 
 class BaseTruncator(ABC):
-    """A truncator that returns a text that fits unchanged: a subclass says how to shorten any other."""
+    """Base class that returns a text that fits unchanged; subclasses define how to shorten other texts."""
 
     __slots__ = ()
 
     def truncate(self, text: str, limit: int, meter: Meter) -> Cut:
-        """Return a version of `text` that counts at most `limit`; a text that fits is returned unchanged.
+        """Return a version of `text` of at most `limit` tokens; a text that fits is returned unchanged.
 
         Raises:
             DoesNotFit: the smallest result of this truncator counts more than `limit`.
@@ -60,7 +60,7 @@ class BaseTruncator(ABC):
 def shrink(
     text: str, limit: int, meter: Meter, build: Callable[[int], str], count: Callable[[str], int] | None = None
 ) -> Cut:
-    """Return the result of `build(room)` for the largest room found whose result counts at most `limit`.
+    """Return `build(room)` for the largest room found that gives a result of at most `limit` tokens.
 
     `build` takes the number of tokens that it may use and returns a shorter text with its markers and notes. It returns
     an empty text or raises `DoesNotFit` if it can keep nothing. Joined texts can count more than their parts, so each
@@ -89,7 +89,7 @@ def shrink(
 
 
 def refusal(text: str, smallest: int, limit: int, meter: Meter) -> DoesNotFit:
-    """Return the error for a text whose smallest useful form counts `smallest` and is over the limit."""
+    """Return the error for a text whose smallest useful form, of `smallest` tokens, is over the limit."""
     needed, unit = max(smallest, limit + 1), getattr(meter, "unit", "units")
     return DoesNotFit(
         f"a text of {meter.count(text):,} {unit} cannot be cut to {limit:,}: its smallest form needs {needed:,}",
@@ -103,7 +103,7 @@ _COUNTED = re.compile(r" ?\[\{dropped[^][]*omitted\]")
 
 
 def mark(number: int, noun: str, recall: str = "") -> str:
-    """Return the mark for an omission; with the handle `recall` it says how to get the text back."""
+    """Return the mark for an omission; with a handle in `recall`, it says how to get the text back."""
     more = f"; recall {recall}" if recall else ""
     return f"[{number:,} {noun if number == 1 else noun + 's'} omitted{more}]"
 
@@ -122,5 +122,5 @@ def filled(marker: str, dropped: int) -> str:
 
 
 def one_line(marker: str) -> str:
-    """Return `marker` without line breaks, for a line of its own."""
+    """Return `marker` without line breaks, to be used as a separate line."""
     return " ".join(marker.split())

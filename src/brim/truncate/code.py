@@ -24,13 +24,13 @@ _CONTAINER = re.compile(
 _IMPORT = re.compile(r"(?:from|import|#include|using|use|package|require)\b|.{0,80}\brequire\(")
 _COMMENTS = ('"""', "'''", 'r"""', "#", "//", "/*", "--", ";;")
 _LONGEST_HEAD = 16
-"""Lines of a function's parameters; more in parentheses are a list of values."""
+"""Maximum lines of a function's parameters; longer parentheses are taken for a list of values."""
 _CLIP = 200
-"""Characters of a line that are searched for brackets and keywords."""
+"""Characters of a line, from its start, that are searched for brackets and keywords."""
 
 
 class Definition(NamedTuple):
-    """A definition: its head, and its body, which is empty for a class or the like."""
+    """A definition: its head, and its body, which is empty for a class and similar blocks."""
 
     head: int
     """The first line of its head."""
@@ -48,7 +48,7 @@ class Code(BaseTruncator):
     """
 
     marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
@@ -86,7 +86,7 @@ def indents(parts: TextParts) -> list[int | None]:
 
 
 def definitions(parts: TextParts, margins: Sequence[int | None]) -> Iterator[Definition]:
-    """Yield lines with others indented below them; the members of a class or the like are definitions too."""
+    """Yield each line that has indented lines below it; members of a class or similar block are definitions too."""
     filled = [(line, margin) for line, margin in enumerate(margins) if margin is not None]
     at = 0
     while at < len(filled) - 1:

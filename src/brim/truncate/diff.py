@@ -27,7 +27,7 @@ class Diff(BaseTruncator):
     """
 
     marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
@@ -40,7 +40,7 @@ class Diff(BaseTruncator):
 
 
 def _depths(parts: TextParts) -> Iterator[tuple[int, tuple[bool, int]]]:
-    """Yield each line of a hunk: whether it is unchanged, and its distance from the edges of the hunk.
+    """Yield the lines of hunks: for each, whether it is unchanged, and its distance from the edges of its hunk.
 
     The header says how many lines follow, so a removed line `-- x` is not mistaken for a file name. A line that is not
     valid in a hunk ends it early.

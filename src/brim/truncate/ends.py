@@ -1,8 +1,8 @@
 """Keep the start of a text, its end, or both, and drop the rest.
 
-Documents begin with what matters most, histories end with it. Tool output says what ran at the top and what went wrong
-at the bottom, so its middle is the cheapest part to lose. A cut path, number or record looks like a complete one, so
-`Lines` keeps whole lines.
+Documents begin with what matters most, histories end with it. Tool output shows what ran at the top and what went wrong
+at the bottom, so its middle matters least. A cut path, number or record looks like a complete one, so `Lines` keeps
+whole lines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ends(BaseTruncator):
         return shrink(text, limit, meter, lambda room: self._around(text, max(0, room - cost), meter))
 
     def _around(self, text: str, room: int, meter: Meter) -> str:
-        """Return the two ends that count about `room` and the marker between them; empty if both are."""
+        """Return both ends, of about `room` tokens in total, and the marker between them; empty if both ends are."""
         head = meter.head(text, int(room * self.head_share)) if self.head_share else ""
         rest = text[len(head) :]
         tail = meter.tail(rest, max(0, room - meter.count(head))) if self.head_share < 1 else ""

@@ -1,7 +1,7 @@
 """Find the lines of a text that report a failure.
 
-An agent that does not see what went wrong tries the same again. Counts of zero, file names and code that handles errors
-are not reports.
+An agent that does not see what went wrong tries the same thing again. Zero counts ("0 errors"), file names and
+error-handling code do not count as reports.
 """
 
 from __future__ import annotations

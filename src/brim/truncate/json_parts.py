@@ -1,4 +1,4 @@
-"""A JSON document, or lines of JSON, as members, of which some may be omitted so that it stays JSON.
+"""A JSON document, or lines of JSON, split into members; the result stays JSON when some are omitted.
 
 Only the offsets of values are used, so that numbers, escapes, duplicate keys and the layout stay as written. Small
 neighbours form one part, such as a record. A long string is divided into its lines.
@@ -19,15 +19,15 @@ from brim.truncate.failure import failure_places
 from brim.truncate.parts import LONG_LINE, NEAR_END, STATUS, TextParts, from_both_ends, grain, whole_part
 
 SMALL = 160
-"""Characters up to which an object or array is one part, and neighbours are joined."""
+"""An object or array up to this many characters is one part; smaller neighbours are joined."""
 _MARK = 24
-"""Characters up to which members are shown although they were not chosen: a mark would be as long."""
+"""Unchosen members up to this many characters are shown anyway: a mark would be as long."""
 _FAILURES = 8
-"""Members with a failure that come before all others, from both ends."""
+"""How many members that report a failure come before all others, taken from both ends."""
 _DEEPEST = 32
-"""Levels that are divided. Each level is parsed once more than the one around it."""
+"""Levels that are divided. Each nested level is parsed one more time."""
 LARGEST = 1_000_000
-"""Characters of the largest text that is parsed as JSON unasked: parsing blocks other threads."""
+"""Characters of the largest text that is parsed to find out whether it is JSON; parsing blocks other threads."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _BETWEEN = re.compile(r"[ \t\n\r]*[,:]?[ \t\n\r]*")
@@ -56,18 +56,18 @@ class JsonNode:
         self.lines: TextParts | None = None
         """The lines of a long string."""
         self.parts = (0, 0)
-        """The numbers of its parts, from the first up to, not including, the second."""
+        """The range of its part numbers: the first, and one past the last."""
 
     @property
     def divided(self) -> bool:
-        """Whether only some of it can be shown."""
+        """Whether it can be shown in part."""
         return bool(self.inner) or self.lines is not None
 
 
 class JsonParts:
     """A JSON document as members, of which some may be omitted.
 
-    The key of a divided value is a part too: it shows that there is such a value, and its size.
+    The key of a divided value is a separate part; it shows that the value exists, and its size.
     """
 
     def __init__(self, text: str, root: JsonNode) -> None:
@@ -76,7 +76,7 @@ class JsonParts:
         self._nodes: list[JsonNode] = []
         self._starts, self._stops = array("L"), array("L")
         self._ranks: list[tuple[int, int]] = []
-        """The rank of each part: by its place in arrays and strings, then by its depth."""
+        """The rank of each part: first its place in arrays and strings, then its depth."""
         self._add(root, 0, 0)
 
     def _add(self, node: JsonNode, cost: int, depth: int) -> None:
@@ -114,7 +114,7 @@ class JsonParts:
         return self._stops[part] - self._starts[part]
 
     def part(self, part: int) -> str:
-        """Return the text of a part; a line of a string without escapes."""
+        """Return the text of a part; for a line of a string, without its escapes."""
         start, stop = self._starts[part], self._stops[part]
         is_line = self._nodes[part].lines is not None and start > self._nodes[part].value
         return str(json.loads(f'"{self.text[start:stop]}"')) if is_line else self.text[start:stop]
@@ -169,7 +169,7 @@ class JsonParts:
             yield _member(gap, node.noun, recall)
 
     def ending(self) -> list[int]:
-        """Return the members that show how it ended, the best first: a failure, the first member, a status."""
+        """Return the members that show the outcome, the best first: a failure, the first member, a status."""
         found = self.failures()[-1:]
         found += [at for at in range(min(_DEEPEST, len(self))) if self._stops[at] != self._nodes[at].value][:1]
         starts = (self.text[start : start + 40] for start in self._starts)
@@ -197,13 +197,13 @@ def _from_ends(index: int, count: int) -> int:
 
 
 def _member(number: int, noun: str, recall: str) -> str:
-    """Return a mark as an item of an array, a field of an object, or one of lines of JSON."""
+    """Return a mark as an array item, an object field, or a line of JSON."""
     text = json.dumps(mark(number, noun, recall))
     return text if noun == "item" else f"{text}: null" if noun == "field" else f"{{{text}: null}}"
 
 
 def json_parts(text: str, room: int | None = None) -> Parts | None:
-    """Return the parts of a JSON document or of lines of JSON, small ones if there is little room.
+    """Return the parts of a JSON document, or of lines of JSON; with little room, the parts are small.
 
     A short document is one part. `None` if the text is neither; a string or a number alone is not a document.
     """

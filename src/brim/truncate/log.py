@@ -19,7 +19,7 @@ from brim.truncate.picker import finest, pick, room_of
 _WARNING = re.compile(r"warn(?<!\wwarn)(?:ings?)?\b")
 """A warning in lower case; an expression that begins with literal letters is found faster."""
 _AROUND = (1, -1, 2, -2)
-"""Distances of the lines around a failure that come before more of the ends."""
+"""Distances of the lines around a failure that take precedence over more lines from the ends."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +30,7 @@ class Log(BaseTruncator):
     """
 
     marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         room = room_of(text, limit, meter)
@@ -48,7 +48,7 @@ def _picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:
 
 
 def _by_importance(parts: TextParts, failures: Sequence[int]) -> Iterator[int]:
-    """Yield each line once: how the text ended, then lines of the two ends and lines about problems in turns."""
+    """Yield each line once: the end of the text, then alternately lines from both ends and about problems."""
     near = (at + step for step in _AROUND for at in from_both_ends(failures) if 0 <= at + step < len(parts))
     trouble = chain(from_both_ends(failures), from_both_ends(_warnings(parts)), near)
     pairs = zip_longest(from_both_ends(range(len(parts))), trouble)
@@ -60,6 +60,6 @@ def _by_importance(parts: TextParts, failures: Sequence[int]) -> Iterator[int]:
 
 
 def _warnings(parts: TextParts) -> list[int]:
-    """Return the lines that warn, ascending."""
+    """Return the indexes of lines with a warning, ascending."""
     lower = parts.text.replace("İ", "I").lower()  # The only letter whose lower case is longer.
     return [*dict.fromkeys(parts.part_at(found.start()) for found in _WARNING.finditer(lower))]

@@ -26,7 +26,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\r]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t\r]*$")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t\r]|$)")
 _RAW = re.compile(r" {0,3}<(!--|pre\b|script\b|style\b|textarea\b)", re.IGNORECASE)
-"""HTML that runs over blank lines."""
+"""HTML blocks that may contain blank lines."""
 _INDENTED = ("  ", "\t")
 
 
@@ -37,9 +37,9 @@ class Block(NamedTuple):
     stop: int
     """The line after its last."""
     level: int = 0
-    """Of a heading, from one to six."""
+    """The level of a heading, from one to six."""
     close: int | None = None
-    """The line that closes a fence; `None` if it is no fence, or not closed."""
+    """The line that closes a fence; `None` if the block is not a fence, or is never closed."""
     single: bool = False
     """Whether it cannot be cut inside."""
 
@@ -53,7 +53,7 @@ class Markdown(BaseTruncator):
     """
 
     marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the usual mark."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
@@ -102,7 +102,7 @@ def _headings(found: Sequence[Block]) -> list[list[int]]:
 
 
 def _around(block: Block, line: int) -> Sequence[int]:
-    """Return a line of a block with the fences around it; all lines of a block that cannot be cut."""
+    """Return a line with the fences around it, or all lines of a block that cannot be cut."""
     if block.close is not None:
         return sorted({block.start, line, *range(block.close, block.stop)})
     return range(block.start, block.stop) if block.single else [line]

@@ -37,9 +37,9 @@ _MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULT
 _LISTED = re.compile(r"\s|[+-](?![+-])|\d{1,9}[:|]")
 """The start of a line in a listing or a diff: indentation, a sign, or a line number."""
 _SHORT_GAP = 40
-"""Characters up to which a gap between two parts is shown although it was not chosen: many marks are hard to read."""
+"""A gap of up to this many characters is shown although it was not chosen: many marks are hard to read."""
 _REPORT = 4
-"""Lines of the report of a failure that are shown: the last ones, with the place and the reason."""
+"""Lines of a failure report that are shown: the last ones, which have the place and the reason."""
 NEAR_END = 3
 """Lines at either end of a result that are searched for a status."""
 
@@ -89,7 +89,7 @@ class TextParts:
                 self.starts.append(end)
 
     def _division(self, start: int, least: int, most: int, end: int) -> int:
-        """Return where to divide a line: after a sentence, a word, or in text that is not JSON a letter."""
+        """Return where to divide a line: after a sentence or a word, or, outside JSON, after any letter."""
         found = _SENTENCE_END.search(self.text, least, most) or _SPACE.search(self.text, least, most)
         if found is None and self._escaped:
             found = _SPACE.search(self.text, most, end)
@@ -134,7 +134,7 @@ class TextParts:
         return "".join(shown)
 
     def _gap(self, first: int, last: int, recall: str) -> str:
-        """Return the mark for some parts, or the parts themselves if it is not shorter."""
+        """Return the mark for some parts, or the parts themselves if the mark would not be shorter."""
         start, stop, ends = self.starts[first], self.starts[last], last == len(self)
         above, below = bisect_right(self._breaks, start), bisect_right(self._breaks, stop)
         closed = below > above and self._breaks[below - 1] == stop
@@ -159,7 +159,7 @@ class TextParts:
         return mark(number, noun, recall) if self.marker is None else filled(self.marker, number)
 
     def _marked(self, start: int, stop: int) -> int:
-        """Return how many more lines are missing in a gap because of marks in it."""
+        """Return how many lines a gap lacks already, according to marks in the text itself."""
         found = _MARKED.findall(self.text[start:stop]) if self._has_marks else ()
         return sum(int(number.replace(",", "")) - 1 for number in found)
 

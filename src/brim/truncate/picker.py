@@ -13,7 +13,7 @@ from brim.truncate.base import Cut
 from brim.truncate.json_parts import Parts
 
 _UNEVEN = 4
-"""Candidates are taken until their size is this many times the room, since parts may be less dense than the text."""
+"""Candidates are collected up to this many times the room, since parts may have fewer tokens per character."""
 _TRIES = 16
 """Groups that are tried after the first one that does not fit."""
 
@@ -24,7 +24,7 @@ def room_of(text: str, limit: int, meter: Meter) -> int:
 
 
 def finest(cuts: Iterable[Cut | None], limit: int) -> Cut | None:
-    """Return the first cut that fills most of the limit, or else the fullest; later ones have smaller parts."""
+    """Return the first cut that fills most of the limit, or else the longest; later cuts have smaller parts."""
     best: Cut | None = None
     for cut in cuts:
         best = cut if cut and (best is None or cut.after > best.after) else best
@@ -45,7 +45,7 @@ def pick(
 ) -> Cut | None:
     """Return the fixed parts and as many groups of parts as fit, the most important first; `None` if none fits.
 
-    A group that would take half of the room alone comes last, so that it does not displace the rest. After the first
+    A group that needs half of the room comes last, so that it does not displace the others. After the first
     one that does not fit, smaller ones are tried.
 
     Args:
@@ -53,9 +53,9 @@ def pick(
         groups: parts that are shown or omitted together, the most important first.
         limit: the most tokens.
         meter: counts.
-        fixed: parts that are shown in any case; the first choice of several that fits.
+        fixed: parts that are always shown, as alternatives: the first that fits is used.
         show: renders some parts, or none; by default `parts.show`.
-        gaps: whether other groups are tried after one that does not fit.
+        gaps: whether to try further groups after one that does not fit.
     """
     chosen = _in_order(parts, groups, room_of(parts.text, limit, meter))
     before = meter.count(parts.text)

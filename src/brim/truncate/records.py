@@ -1,7 +1,7 @@
 """Keep or drop entries whole: lessons, memories, steps, log records.
 
-The newest entries of a history and the best of a ranked list matter most, so the kept entries are a run from that end.
-An entry that is too big does not end the run: it is shortened, and the entries after it are kept if they fit. The
+The newest entries of a history, and the best of a ranked list, matter most, so entries are kept from that end without
+gaps. An entry that is too big is an exception: it is shortened, and the entries after it are kept if they fit. The
 counts of single entries only guide the search; the count of the joined text decides.
 """
 
@@ -21,11 +21,11 @@ _MARKERS = {
     "best": "[{dropped:,} entries omitted]",
 }
 _BIG = 2
-"""An entry of more than half of the limit is shortened or skipped instead of ending the run."""
+"""An entry that needs more than half of the limit is shortened or skipped, and does not end the selection."""
 _USEFUL = 16
 """The least tokens of a shortened entry if there are others."""
 _ROUNDS = 6
-"""How often the room is corrected after a selection fits, since the counts of entries do not add up exactly."""
+"""How often the room is adjusted after a selection fits, since the counts of entries do not add up exactly."""
 _INSIDE = Head(marker="…")
 """Cuts a shortened entry."""
 
@@ -64,7 +64,7 @@ class Records(BaseTruncator):
             raise InvalidValue("keep", self.keep, "'newest' or 'best'")
 
     def select(self, entries: Sequence[str], limit: int, meter: Meter) -> Selection:
-        """Return as many entries as count at most `limit` together with the marker.
+        """Return as many entries as fit, with the marker, into `limit` tokens.
 
         Raises:
             DoesNotFit: one entry and the marker count more than `limit`, and it cannot be shortened either.
@@ -97,7 +97,7 @@ class Records(BaseTruncator):
     def _chosen(self, entries: Sequence[str], room: int, meter: Meter) -> dict[int, str]:
         """Return the kept entries by index: all whole but the first one that is too big, which is shortened.
 
-        With `newest` it gets half of the tokens and those that the others leave, with `best` all that are left.
+        With `newest`, that entry gets half of the tokens and what the others leave; with `best`, all that is left.
         """
         join, left = meter.count(self.separator), room - meter.count(self._marker(len(entries)))
         kept: dict[int, str] = {}

@@ -1,6 +1,6 @@
-"""Detect the kind of a text, and truncate it so that it stays of that kind.
+"""Detect what kind of text it is, and truncate it in the same format.
 
-Callers seldom know what a tool has returned; the first character, the headers or the first lines mostly show it.
+Callers seldom know what a tool returns; its first character, headers or first lines usually show it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
 _SAMPLE = 20_000
 """Characters of a text that are examined."""
 _LONG = 2_000_000
-"""Characters above which a text is only JSON, a log, or a text."""
+"""Longer texts, in characters, are only checked for JSON and logs."""
 _DIFF = re.compile(r"^(?:diff --git .+|--- .+\r?\n\+\+\+ .+\r?\n@@ -\d)", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} \S.*\n\s*\n|^\S.*\n(?:=|-){3,}\s*$", re.MULTILINE)
@@ -52,8 +52,8 @@ _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 class Shape(BaseTruncator):
     """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as a log.
 
-    A text of which no part fits as its kind is cut as a log too, as is JSON of more than a million characters. Failures
-    come first in every kind.
+    If no part fits in that format, the text is cut as a log, like JSON of more than a million characters. Reported
+    failures always come first.
     """
 
     marker: str | None = None
@@ -107,7 +107,7 @@ class Json(BaseTruncator):
     """
 
     marker: str | None = None
-    """Replaces omitted text that is not JSON; JSON has the usual marks, as fields and items."""
+    """Replaces omitted text that is not JSON; in JSON, default marks are inserted as fields and items."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
         return json_cut(text, limit, meter) or truncator("log", self.marker).truncate(text, limit, meter)

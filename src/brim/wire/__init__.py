@@ -49,7 +49,7 @@ def format_of(messages: Sequence[Any]) -> Format | None:
 
 
 def transcript(messages: Sequence[Any]) -> str:
-    """Return messages as text, each after its role.
+    """Return messages as text, each preceded by its role.
 
     Raises:
         InvalidValue: a message is invalid.
@@ -60,7 +60,7 @@ def transcript(messages: Sequence[Any]) -> str:
 
 
 def instructions(format: Wire, system: Any) -> Message:
-    """Return a separate system prompt as a message; that of Chat Completions may have Anthropic's blocks.
+    """Return a separate system prompt as a message; with Chat Completions it may consist of Anthropic's blocks.
 
     Raises:
         InvalidValue: it is invalid; the error calls it the content of the first message.
@@ -69,7 +69,7 @@ def instructions(format: Wire, system: Any) -> Message:
 
 
 def definitions(tools: Sequence[Any]) -> list[Any]:
-    """Return the tools of a request with one entry for each function, whatever their format."""
+    """Return the tools of a request, in any format, as one entry per function."""
     found: list[Any] = []
     for raw in tools:
         tool = plain(raw)

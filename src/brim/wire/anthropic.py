@@ -28,13 +28,13 @@ BLOCKS = {
 }
 """Types of blocks that occur only in this format."""
 _TOP = 2
-"""The length of the path to a block that is not inside another one: the content, and the index."""
+"""The length of the path to a top-level block: the content key and the index."""
 _PRINTED = {
     "code_execution_result": ("stdout", "stderr"),
     "bash_code_execution_result": ("stdout", "stderr"),
     "text_editor_code_execution_view_result": ("content",),
 }
-"""The texts in the results of tools that the provider runs. Encrypted results cannot be changed."""
+"""The texts in results of tools that the provider runs. Encrypted results cannot be shortened."""
 
 
 class Anthropic(Wire):
@@ -49,7 +49,7 @@ class Anthropic(Wire):
     joins = False
 
     def parse(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object, as far as the format knows its fields.
+        """Return a caller's object as a message, without fields that the format does not know.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -71,7 +71,7 @@ def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
 
 
 def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
-    """Return the pieces of a block; the pieces of a result follow it."""
+    """Return the pieces of a block; a result is followed by its own pieces."""
     if isinstance(block, str):
         return [Piece(kind, block, at)]
     values = mapping_at(block, place)
@@ -103,7 +103,7 @@ def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
 
 
 def _compaction(values: Mapping[str, Any], at: Path, place: str) -> Piece:
-    """Return a compaction; one without content has failed, and the provider ignores it."""
+    """Return a compaction; without content it has failed, and the provider ignores it."""
     content, changes = values.get("content"), plain(values.get("tool_changes"))
     if not isinstance(content, str) or not content:
         return Piece("unread", "", at)
@@ -120,12 +120,12 @@ def _since_compaction(pieces: list[Piece]) -> list[Piece]:
 
 
 def _is_text(source: Any) -> bool:
-    """Return whether the source of a document is text in the message."""
+    """Return whether a document's source is plain text inside the message."""
     return isinstance(source, Mapping) and source.get("type") in ("text", "content")
 
 
 def _texts(values: Mapping[str, Any], at: Path, place: str) -> list[Piece]:
-    """Return the editable texts of a document or of a provider's result, and its images."""
+    """Return the editable texts and the images of a document or of a provider's result."""
     sort, content = values.get("type"), plain(values.get("content"))
     if sort == "document":
         source = plain(values["source"])
@@ -151,7 +151,7 @@ def _listed(values: Mapping[str, Any], key: str, at: Path, place: str) -> list[P
 def _paired(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     """Return the pieces of a message; a provider's call becomes a remainder if the texts of its result can be cut.
 
-    Such a result always stays, and is rejected without its call.
+    Such a result always stays, so its call must stay too.
     """
     if not pieces or pieces[-1].kind != "remainder":
         return pieces

@@ -1,4 +1,4 @@
-"""The interface of a message format, edits of messages, and the messages that a provider still reads."""
+"""The interface of a message format, edits of messages, and which messages a provider still reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from brim.wire.remainder import LABEL, MEDIA_FIELDS, folded, with_remainder
 from brim.wire.values import encoded, json_of, plain
 
 GONE = object()
-"""The new value of an edit that removes its place."""
+"""As the new value in an edit: removes the value at its place."""
 CACHE_MARKS = ("cache_control", "prompt_cache_breakpoint")
 """Fields that mark a part for the provider's cache; the model does not see them."""
 
@@ -37,11 +37,11 @@ _STATE_KEYS: dict[Format, tuple[str, ...]] = {
 }
 """Fields of a body that refer to state stored by the provider, by format."""
 _THINKING: Path = ("thinking", "budget_tokens")
-"""The place of the limit of thinking, which must be below that of the answer."""
+"""The place of the thinking limit, which must be below the answer limit."""
 
 
 class Wire(ABC):
-    """One provider's format of a message."""
+    """The message format of one provider."""
 
     name: str
     provider: str = "openai"
@@ -51,11 +51,11 @@ class Wire(ABC):
     content_key: str = "content"
     """The key of the parts of a message."""
     joins: bool = True
-    """Whether a text is added to a text content by joining them, instead of as another part."""
+    """Whether text is added to string content by joining the strings, instead of adding a part."""
     pairs: bool = False
     """Whether user and assistant must alternate, starting with the user."""
     batches: bool = False
-    """Whether one answer of the model is several messages."""
+    """Whether one answer of the model may be several messages."""
     adjacent: bool = True
     """Whether a result must directly follow its call."""
     binds: bool = False
@@ -63,9 +63,9 @@ class Wire(ABC):
     objects: bool = False
     """Whether the arguments of a call are an object instead of a text."""
     named: bool = False
-    """Whether a result may refer to its call by the name of the function alone."""
+    """Whether a result may refer to its call only by the name of the function."""
     told: bool = False
-    """Whether thinking is ordinary text, which may be replaced by a mark but may be required."""
+    """Whether thinking is ordinary text, which brim may replace with a mark but not always drop."""
 
     list_key: str = "messages"
     """The key of the messages in a request body."""
@@ -77,7 +77,7 @@ class Wire(ABC):
     """The place of the tool definitions in a request body."""
 
     def read(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object; text in unknown fields counts too.
+        """Return a caller's object as a message; text in unknown fields is counted too.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -86,7 +86,7 @@ class Wire(ABC):
 
     @abstractmethod
     def parse(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object, as far as the format knows its fields.
+        """Return a caller's object as a message, without fields that the format does not know.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -105,7 +105,7 @@ class Wire(ABC):
         return self.read({"role": "system", "content": system}, 0)
 
     def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value at the place of a piece."""
+        """Return a text in the form required at the place of a piece."""
         return json.loads(text) if piece.kind == "call" and self.objects else text
 
     def result(self, text: str) -> Any:
@@ -136,7 +136,7 @@ class Wire(ABC):
     def body(
         self, messages: Sequence[Any], *, system: str = "", tools: Sequence[Any] | None = None, model: str | None = None
     ) -> dict[str, Any]:
-        """Return the provider's own arguments of a request, without empty ones."""
+        """Return a request as the provider's own arguments, without empty ones."""
         body: dict[str, Any] = {self.model_key: model} if model else {}
         if system and self.system_key:
             body[self.system_key] = self.prompt(system)
@@ -150,12 +150,12 @@ class Wire(ABC):
 
 @lru_cache(maxsize=256)
 def snake(camel: str) -> str:
-    """Return a key in the snake case that Google's servers and clients accept too."""
+    """Return a key in snake case, which Google's servers and clients accept too."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in camel)
 
 
 def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
-    """Return the place of a field of a body in its own spelling; `None` if it is not there."""
+    """Return the place of a field as the body spells it; `None` if the body lacks it."""
     found: list[str | int] = []
     inner: Any = values
     for key in path:
@@ -171,7 +171,7 @@ def place_of(values: Mapping[str, Any], path: Path) -> Path | None:
 
 
 def value_at(values: Mapping[str, Any], path: Path) -> Any:
-    """Return a field of a body, in either spelling; `None` if it is not there."""
+    """Return a field of a body, in either spelling; `None` if the body lacks it."""
     place = place_of(values, path)
     return None if place is None else _inside(values, place)
 
@@ -191,7 +191,7 @@ def lowered_limits(values: Mapping[str, Any], tokens: int) -> dict[Path, int]:
 
 
 def other_fields(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
-    """Return the fields of a body besides its messages, its system prompt and its tools."""
+    """Return the fields of a body except its messages, its system prompt and its tools."""
     return without_fields(values, ((format.list_key,), (format.system_key,), format.tools_at, ("functions",)))
 
 
@@ -203,10 +203,9 @@ def without_fields(values: Mapping[str, Any], paths: Iterable[Path]) -> dict[str
 
 
 def is_stateful(values: Mapping[str, Any], format: Format | None = None) -> bool:
-    """Return whether a body refers to stored state: a response, a conversation, a prompt or a thread.
+    """Return whether a body refers to a stored response, conversation, prompt or thread, whose text it lacks.
 
-    That text is not in the body, so it cannot be counted. Only fields of the format count; without `format`, those of
-    all formats do.
+    Without `format`, the fields of all formats are considered.
     """
     if any(values.get(key) for each, keys in _STATE_KEYS.items() if format in (None, each) for key in keys):
         return True
@@ -252,7 +251,7 @@ def mapping_at(part: Any, place: str, expected: str = "a mapping") -> Mapping[st
 def parts_of(
     content: Any, at: Path, place: str, read: Callable[[Any, Path, str], Iterable[Piece]], expected: str
 ) -> list[Piece]:
-    """Return the pieces of a list of parts, each read with its place; none if there is no content.
+    """Return the pieces of a list of parts, each part read with its place; none if there is no content.
 
     Raises:
         InvalidType: it is not a list, or a part is invalid.
@@ -299,10 +298,10 @@ def opaque(value: Any, at: Path, place: str) -> Piece:
 
 
 def framed(part: Any, at: Path, pieces: Sequence[Piece], place: str) -> list[Piece]:
-    """Return the pieces inside a part, and a `remainder` with the rest of the part, which is counted as JSON.
+    """Return the pieces inside a part, and a `remainder`: the rest of the part, counted as JSON.
 
-    The rest keeps the key of each text, so that its count does not depend on cuts. It has no media data, and no marks
-    for the provider's cache, which clients move from prompt to prompt.
+    The rest keeps the key of each text, so that its count does not depend on cuts. It excludes media data, and cache
+    marks, which clients move from prompt to prompt.
 
     Args:
         part: a block of a message, or a whole item.
@@ -339,7 +338,7 @@ def _without_data(value: Any) -> Any:
 
 
 def unmarked(value: Any) -> Any:
-    """Return a value without marks for the provider's cache; a mark longer than a label stays."""
+    """Return a value without cache marks; a mark that is longer than a label stays."""
     value = plain(value)
     if isinstance(value, Mapping):
         return {key: unmarked(each) for key, each in value.items() if key not in CACHE_MARKS or len(str(each)) > LABEL}
@@ -374,7 +373,7 @@ def changed(raw: Any, edits: Mapping[Path, Any]) -> Any:
 
 
 def _says(piece: Piece) -> bool:
-    """Return whether a message may consist of this piece alone; providers reject thinking alone."""
+    """Return whether a message may consist of only this piece; providers reject messages with only thinking."""
     return piece.kind in ("call", "result", *MEDIA) or (
         bool(piece.text) and piece.kind not in ("thinking", "remainder")
     )
@@ -398,10 +397,10 @@ def without(message: Message, gone: Collection[Piece]) -> Any | None:
 def still_read(messages: Sequence[Message], format: Wire) -> Sequence[int]:
     """Return the indexes of the messages that the provider reads: all of them, or those since its newest compaction.
 
-    A compaction replaces everything before it, which neither counts nor has to be sent. OpenAI documents two cases: a
-    compaction in an answer covers every item before it, while the window that `/responses/compact` returns, the
-    messages of the user and then the item, is sent back unchanged. System messages at the start stay, and so does a
-    call whose result follows the compaction.
+    A compaction replaces everything before it; that part is not counted and need not be sent. OpenAI documents two
+    cases: a compaction in an answer replaces every item before it, while the result of `/responses/compact`, which
+    consists of the user's messages and the compaction, is sent back unchanged. System messages at the start stay, and
+    so does a call whose result follows the compaction.
     """
     found = (at for at in range(len(messages) - 1, -1, -1) if messages[at].any("compaction"))
     at = next(found, None)
@@ -412,7 +411,7 @@ def still_read(messages: Sequence[Message], format: Wire) -> Sequence[int]:
 
 
 def _start(messages: Sequence[Message], first: int, at: int) -> int:
-    """Return where the window of an OpenAI compaction begins; `first` is the first message after the system's."""
+    """Return where the messages of an OpenAI compaction begin; `first` is the first non-system message."""
     if all(message.role in ("user", "system") for message in messages[first:at]):
         return first  # As `/responses/compact` returned it.
     start = at
@@ -424,7 +423,7 @@ def _start(messages: Sequence[Message], first: int, at: int) -> int:
 
 
 NAMESPACE = "namespace"
-"""The type of a tool of OpenAI that holds others."""
+"""The type of an OpenAI tool that contains other tools."""
 _DEFERRED = "defer_loading"
 _MARK = '"type":"tool_reference"'
 _OBJECT = re.compile(r"\{[^{}]{0,300}\}")
@@ -432,7 +431,7 @@ _NAME = re.compile(r'"(?:tool_)?name":"([^"\\]{1,200})"')
 
 
 def is_deferred(tool: Mapping[str, Any]) -> bool:
-    """Return whether the model sees a tool only after a search."""
+    """Return whether the model sees a tool only after searching for it."""
     inner = plain(tool.get("function"))
     return tool.get(_DEFERRED) is True or (isinstance(inner, Mapping) and inner.get(_DEFERRED) is True)
 
@@ -441,7 +440,7 @@ def loaded_tools(message: Message) -> set[str]:
     """Return the names of the deferred tools whose definitions a message loads.
 
     Anthropic loads a definition where a `tool_reference` names the tool, in a search result or in the tool changes of a
-    compaction. OpenAI puts definitions into an input item, which is counted itself.
+    compaction. OpenAI puts definitions into an input item, which is counted as such.
     """
     found: set[str] = set()
     for piece in message.pieces:

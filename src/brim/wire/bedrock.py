@@ -35,7 +35,7 @@ class Bedrock(Wire):
     tools_at = ("toolConfig", "tools")
 
     def parse(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object, as far as the format knows its fields.
+        """Return a caller's object as a message, without fields that the format does not know.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -54,7 +54,7 @@ class Bedrock(Wire):
         return [self.part(text)]
 
     def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value at the place of a piece; an object stays an object."""
+        """Return a text in the form required at the place of a piece; an object stays an object."""
         if piece.kind == "output" and piece.at[-1] != "text":
             known = object_in(text)
             return {"text": text} if known is None else {"json": known}
@@ -69,7 +69,7 @@ WIRE = Bedrock()
 
 
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
-    """Return a tool of this format in the form of other formats; `None` if it has another format."""
+    """Return a tool of this format in the common form; `None` if the tool has another format."""
     if "cachePoint" in tool and len(tool) == 1:
         return [{**tool, "type": "cachePoint"}] if len(str(tool)) > LABEL else []
     body = tool.get("toolSpec")
@@ -94,7 +94,7 @@ def _contents(content: Any, at: Path, kind: str, place: str) -> list[Piece]:
 
 
 def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
-    """Return the pieces of a block; the pieces of a result follow it. A cache mark has none."""
+    """Return the pieces of a block; a result is followed by its own pieces. A cache mark has none."""
     values = mapping_at(block, place)
     key = "json" if kind == "output" and "json" in values else _key(values)
     body = values.get(key)
@@ -155,5 +155,5 @@ def _texts(values: Any, at: Path, place: str) -> list[Piece]:
 
 
 def _framed(block: Any, at: Path, texts: list[Piece], place: str) -> list[Piece]:
-    """Return a block as its texts and its rest, or as a whole if it has no texts."""
+    """Return a block as its texts and the rest, or as one piece if it has no texts."""
     return framed(block, at, texts, place) if texts else [opaque(block, at, place)]

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions messages, which most other servers accept too."""
+"""Messages of OpenAI Chat Completions, a format that most other servers accept too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OpenAIChat(Wire):
     told = True
 
     def parse(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object, as far as the format knows its fields.
+        """Return a caller's object as a message, without fields that the format does not know.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.

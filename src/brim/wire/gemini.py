@@ -20,7 +20,7 @@ _TEXT_KEYS = ("output", "result", "error", "content")
 _LISTED = ("thoughtSignature", "thought_signature", "thought")
 _TOOLS = ("googleSearch", "googleSearchRetrieval", "googleMaps", "codeExecution", "urlContext", "computerUse")
 _BUILT_IN = {name for tool in (*_TOOLS, "fileSearch", "enterpriseWebSearch") for name in (tool, snake(tool))}
-"""Tools of the provider, which are identified by their key."""
+"""The provider's own tools, which are identified by their key."""
 
 
 class Gemini(Wire):
@@ -38,7 +38,7 @@ class Gemini(Wire):
     system_key = "systemInstruction"
 
     def parse(self, raw: Any, index: int) -> Message:
-        """Return the message of a caller's object, as far as the format knows its fields.
+        """Return a caller's object as a message, without fields that the format does not know.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -70,7 +70,7 @@ class Gemini(Wire):
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty.
 
-        Only the first of several calls has the required signature; if that call goes, the next one gets it.
+        Only the first of several calls has the required signature; if that call is removed, the next one gets it.
         """
         raw, parts = super().without(message, gone), fields_of(message.raw, 0).get("parts") or ()
         lost = [plain(parts[int(piece.whole[1])]) for piece in gone if piece.kind == "call"]
@@ -81,7 +81,7 @@ class Gemini(Wire):
         return raw if first is None else changed(raw, {(*first.whole, signed[0]): signed[1]})
 
     def value(self, piece: Piece, text: str) -> Any:
-        """Return a text as the value at the place of a piece; an object stays an object."""
+        """Return a text in the form required at the place of a piece; an object stays an object."""
         whole = piece.kind == "output" and piece.at[-1] == "response"
         return (object_in(text) or self.result(text)) if whole else super().value(piece, text)
 
@@ -94,7 +94,7 @@ WIRE = Gemini()
 
 
 def definitions(tool: Mapping[str, Any]) -> list[Any] | None:
-    """Return the functions of a tool of this format in the form of other formats; `None` if it has another format."""
+    """Return the functions of a tool of this format in the common form; `None` if the tool has another format."""
     declared = next((tool[key] for key in ("functionDeclarations", "function_declarations") if key in tool), None)
     own = next((key for key in tool if key in _BUILT_IN), None)
     if not isinstance(declared, list | tuple) and own is None:
@@ -124,7 +124,7 @@ def _parts(parts: Any, place: str) -> list[Piece]:
 
 
 def _part(part: Any, at: Path, place: str) -> list[Piece]:
-    """Return the pieces of a part; the pieces of a result follow it."""
+    """Return the pieces of a part; a result is followed by its own pieces."""
     values = mapping_at(part, place)
     key, call = _field(values, "functionCall")
     if call is not None:

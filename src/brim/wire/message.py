@@ -1,4 +1,4 @@
-"""A message independent of its format: the role and the pieces.
+"""A message in a form independent of providers: its role and its pieces.
 
 A piece knows its place in the caller's object, so that an edit changes only that place.
 """
@@ -34,7 +34,9 @@ class Piece(NamedTuple):
     id: str = ""
     """The id that joins a call to its result."""
     name: str = ""
-    """The called function; the detail of an image; `sealed` for encrypted thinking or an encrypted compaction."""
+    """The name of the called function; the level of detail of an image; `sealed` for encrypted thinking or an encrypted
+    compaction.
+    """
     place: Path | None = None
     """The place to remove with the piece, if not `at`; empty for the whole message."""
 
@@ -81,7 +83,7 @@ class Message(NamedTuple):
         return any(each.kind == "result" and piece.at[: len(each.at)] == each.at for each in self.pieces)
 
     def outputs(self) -> list[list[str]]:
-        """Return the texts of each result, and each other output in a list of one."""
+        """Return the texts of each result; any other output is a list of one text."""
         owners, found = results_of(self), dict[int, list[str]]()
         for at, piece in enumerate(self.pieces):
             if piece.kind == "output":
@@ -105,7 +107,7 @@ _INSIDE = ("output", "opaque", "remainder", *MEDIA)
 
 
 def results_of(message: Message) -> dict[int, int]:
-    """Return the result that each piece of a result belongs to, both by their indexes."""
+    """Return, by index, the result that each piece of a result belongs to."""
     if not message.results:
         return {}
     places = {piece.at: at for at, piece in enumerate(message.pieces) if piece.kind == "result"}
@@ -119,8 +121,8 @@ def results_of(message: Message) -> dict[int, int]:
 
 
 def spoken(role: str, text: str) -> str:
-    """Return a text after its role, for a summariser; no part of the text can pass for another role.
+    """Return a text preceded by its role, for a summariser, so that no line of the text looks like another role.
 
-    Such texts are joined by empty lines.
+    Such texts are joined with empty lines between them.
     """
     return f"{role}: " + _OTHER_ROLE.sub("\n ", text)

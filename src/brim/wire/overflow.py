@@ -1,7 +1,7 @@
-"""Recognises errors that a prompt was too long, and the limits that they state.
+"""Recognises errors about prompts that were too long, and the limits that they state.
 
-Providers report them by a code, a phrase or a stop reason, all from real answers. A rate limit is another error, even
-if its message mentions too many tokens.
+Providers report them with a code, a phrase or a stop reason; all that are listed here come from real answers. A rate
+limit is a different error, even if its message mentions too many tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CODES = (
     "request_too_large",
     "string_above_max_length",
 )
-"""Values of a `code`, a `type`, a stop reason, or the class name of an error."""
+"""Values of `code`, `type`, stop reasons, and class names of errors."""
 
 _N = r"(?<!\d)(\d(?:[\d,_.]{0,30}\d)?)(?![,_.]?\d)"
 """A whole number, never a part of one."""
@@ -91,17 +91,19 @@ _PHRASES = tuple(
         r"maximum sequence length",
     )
 )
-"""Phrases of real answers, those with numbers first. `total` is the sum of the prompt and the requested answer."""
+"""Phrases from real answers; those with numbers come first. `total` is the sum of the prompt and the requested
+answer.
+"""
 
 _RATE = re.compile(
     r"rate.?limit|tokens per (?:min|day)|per.?minute|\b[TR]P[MD]\b|quota|throttl|too many requests|billing",
     re.IGNORECASE,
 )
-"""Phrases of rate limits, which a shorter prompt does not avoid."""
+"""Phrases of rate limits; a shorter prompt does not help against them."""
 _TOLD = ("message", "code", "type", "error_code", "detail", "status", "reason", "error", "msg")
 _BELOW = ("error", "details", "response", "body", "detail", "errors", "incomplete_details")
 _ANSWER = ("choices", "content", "output", "candidates")
-"""Fields of an answer. It repeats `metadata` and instructions of the client, so only its error is read."""
+"""Fields of an answer. An answer repeats the client's `metadata` and instructions, so only its error is read."""
 _OF_ANSWER = ("error", "incomplete_details")
 _STOPS = ("stop_reason", "finish_reason", "native_finish_reason", "stopReason", "finishReason")
 _DEEPEST = 6
@@ -112,7 +114,7 @@ _LONGEST = 4_000
 
 
 _NO_NUMBERS = 0.75
-"""The share of a rejected prompt that is sent again if the error has no numbers."""
+"""The share of a rejected prompt to send again if the error has no numbers."""
 _MARGIN = 0.95
 """The share of a stated limit that is used."""
 
@@ -122,7 +124,7 @@ class Overflow:
     """A prompt that was too long for a model."""
 
     reason: str
-    """The code or phrase that was found."""
+    """The code or phrase that identified the error."""
     limit: int | None = None
     """The context window, if the error states it."""
     sent: int | None = None
@@ -148,11 +150,11 @@ class Overflow:
         return _NO_NUMBERS if self.factor is None else self.factor * _MARGIN
 
     def beside(self, answer: int | None, counted: int | None = None) -> Overflow:
-        """Return the overflow with the requested answer, if the prompt exceeds the window only with it.
+        """Return the overflow with the requested answer, if the prompt is too long only because of the answer.
 
         Args:
             answer: the requested limit of the answer.
-            counted: our count of the rejected prompt, which shows whether a stated sum includes the answer.
+            counted: brim's count of the rejected prompt; it shows whether a stated sum includes the answer.
         """
         if answer is None or self.reply or not self.limit or not self.sent or self.accepted:
             return self
@@ -203,7 +205,7 @@ def _chain(error: object) -> Iterator[object]:
 
 
 def _said(value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of an error with their keys, without text of a model."""
+    """Yield the fields of an error with their keys, without text that a model wrote."""
     if depth > _DEEPEST or value is None:
         return
     if isinstance(value, BaseException):

@@ -1,8 +1,8 @@
-"""Counts the text in fields that the reader of a format does not know, and lists the fields that do not count.
+"""Counts the text in fields that a format does not know, and lists the fields that are not counted.
 
-An unknown field is sent too, so the prompt must fit with it. It counts as JSON and makes the count an estimate. Only
-the fields listed here do not count, each for the stated reason. Names are compared without underscores and case, since
-providers accept several spellings.
+Unknown fields are sent too, so the prompt must fit with them. They are counted as JSON, which makes the count an
+estimate. Only the fields listed here are not counted, each for the stated reason. Names are compared without
+underscores and case, since providers accept several spellings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from brim.wire.message import MEDIA, Message, Path, Piece
 from brim.wire.values import encoded, json_of, plain
 
 LABEL = 64
-"""Characters of the longest kind, id or mode. A longer text counts, even in a listed field."""
+"""Characters of the longest kind, id or mode. A longer text is counted, even in a listed field."""
 
 _KIND = "the kind of a part; counted with the framing"
 _ID = "an id; counted as text if the template of the model may show it, or if it is longer than a label"
@@ -32,7 +32,7 @@ MESSAGE_LABELS: dict[str, str] = {
     **dict.fromkeys(("status", "mode", "voice"), _CHOICE),
     **dict.fromkeys(("id", "callid", "toolcallid", "tooluseid", "fileid", "containerid"), _ID),
 }
-"""Fields anywhere in a message whose text does not count up to the length of a label."""
+"""Fields anywhere in a message whose text is counted only if it is longer than a label."""
 
 MESSAGE_FIELDS: dict[str, str] = {
     **dict.fromkeys(("signature", "thoughtsignature"), _SEALED),
@@ -67,7 +67,7 @@ BODY_LABELS: dict[str, str] = {
     **dict.fromkeys(("previousresponseid", "conversation", "prompt.id", "prompt.version", "container"), _STATE),
     **dict.fromkeys(("previousinteractionid", "thread", "diagnostics"), _STATE),
 }
-"""Fields of a body, by their path, whose texts are not counted up to the length of a label."""
+"""Fields of a body, by path, whose texts are counted only if they are longer than a label."""
 
 BODY_FIELDS: dict[str, str] = {
     **dict.fromkeys(("model", "modelid", "user", "metadata", "requestmetadata", "labels"), _RECORDS),
@@ -80,7 +80,7 @@ BODY_FIELDS: dict[str, str] = {
     "additionalmodelresponsefieldpaths": "names fields of the answer",
     "cachedcontent": _STATE,
 }
-"""Fields of a body, by their path, that are not counted, however long."""
+"""Fields of a body, by path, that are not counted, however long."""
 
 _UNSEEN = frozenset(
     (
@@ -91,10 +91,10 @@ _UNSEEN = frozenset(
 """Fields of a body with which a provider adds or drops text."""
 
 _BY_VALUE = ("thinking", "result", *MEDIA)
-"""Kinds of pieces whose place contains more than the piece counts."""
+"""Kinds of pieces whose place contains more text than the piece counts."""
 
 _EMPTY, _UNKNOWN, _KNOWN = 0, 1, 2
-"""The states of a value: without text that counts; with text that nobody has counted; partly or fully counted."""
+"""The states of a value: no text to count; only uncounted text; text that is counted at least in part."""
 
 _JSON = (str, dict, list, int, bool, float, type(None))
 
@@ -104,7 +104,7 @@ Report = Callable[[Any, Path], None]
 
 
 def folded(key: object) -> str:
-    """Return the name of a field as in the lists."""
+    """Return the name of a field in the form used in the lists."""
     return key.replace("_", "").lower() if isinstance(key, str) else ""
 
 
@@ -129,12 +129,12 @@ def with_remainder(message: Message, index: int) -> Message:
 
 
 def adds_unseen(fields: Mapping[str, Any]) -> bool:
-    """Return whether a field makes the provider show the model other text than the request contains."""
+    """Return whether a field makes the provider add or drop text that the model sees."""
     return any(value and folded(key) in _UNSEEN for key, value in fields.items())
 
 
 def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the other fields of a body that count, without the listed ones.
+    """Return the other fields of a body that are counted, without the listed ones.
 
     Raises:
         InvalidType: it is not a mapping, or nested too deep.
@@ -155,7 +155,7 @@ def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _uncounted(value: Any, at: Path, name: object, judge: Judge, report: Report) -> tuple[int, Any]:
-    """Return the state of a value, and the value without listed fields; report the unknown parts of a known value."""
+    """Return the state of a value, and the value without listed fields; report unknown parts of a known value."""
     if type(value) not in _JSON:
         value = plain(value)
     state = judge(value, at, name)
@@ -182,7 +182,7 @@ def _uncounted(value: Any, at: Path, name: object, judge: Judge, report: Report)
 
 
 def _message_judge(message: Message) -> Judge:
-    """Return the judge of the values of a message, whose pieces are known."""
+    """Return the function that judges the values of a message with known pieces."""
     counted = {piece.at for piece in message.pieces if piece.kind not in _BY_VALUE}
     media = {piece.at for piece in message.pieces if piece.kind in MEDIA}
     sealed = media | {piece.at for piece in message.pieces if piece.kind == "thinking"}
@@ -209,7 +209,7 @@ def _message_judge(message: Message) -> Judge:
 
 
 def _judge_of_body(value: Any, at: Path, name: object) -> int | None:  # noqa: ARG001
-    """Return the state of a value among the fields of a body: listed, or unknown."""
+    """Return the state of a value in the fields of a body: listed or unknown."""
     if _is_listed(at, BODY_FIELDS):
         return _EMPTY
     if not isinstance(value, str | bytes):
@@ -234,7 +234,7 @@ def _is_inside(at: Path, places: set[Path]) -> bool:
 
 
 def _is_listed(at: Path, table: Mapping[str, str]) -> bool:
-    """Return whether a table contains the path to a place, or to a field around it."""
+    """Return whether a table contains the path to a place, or to a field that contains it."""
     path = ""
     for key in at:
         if isinstance(key, str):

@@ -16,7 +16,7 @@ ROLES = {"system": "system", "developer": "system", "user": "user", "assistant":
 PART_TYPES = {"input_text", "output_text", "input_image", "input_file"}
 """Types of parts that occur only in this format."""
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
-"""Types of compaction items, the last two as Codex wrote them."""
+"""Types of compaction items; the last two come from Codex."""
 TRIGGER = "compaction_trigger"
 """The type of an item that requests a compaction; it must be the last item."""
 ITEM_TYPES = {"message", "reasoning", "item_reference", TRIGGER, *COMPACTIONS}
@@ -48,7 +48,7 @@ class Responses(Wire):
     adjacent = False
 
     def parse(self, raw: Any, index: int) -> Message:
-        """Return the message of one item, as far as the format knows its fields.
+        """Return one item as a message, without fields that the format does not know.
 
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
@@ -87,7 +87,7 @@ WIRE = Responses()
 
 
 def _compaction(values: Mapping[str, Any]) -> Piece:
-    """Return a compaction; an empty one has no meaning."""
+    """Return a compaction; an empty one is meaningless."""
     sealed = values.get("encrypted_content")
     if not isinstance(sealed, str) or not sealed:
         return Piece("unread", "", ())
@@ -95,7 +95,7 @@ def _compaction(values: Mapping[str, Any]) -> Piece:
 
 
 def _answered(values: Mapping[str, Any], kind: str, place: str) -> str:
-    """Return the id of the call of an output, or an empty text; a local shell may have it in `id`."""
+    """Return the id of the call that an output answers, or an empty string; a local shell may have it in `id`."""
     key = "id" if kind == "local_shell_call_output" and values.get("call_id") is None else "call_id"
     return text_at(values, key, place) if values.get(key) is not None else ""
 
@@ -120,7 +120,7 @@ def _texts(values: Mapping[str, Any], kind: str) -> list[Piece]:
 
 
 def _texts_at(value: Any, keys: tuple[str, ...], at: Path) -> Iterator[Piece]:
-    """Yield the text at a path of keys, in each entry of any list on the way."""
+    """Yield the texts at a path of keys; for a list on the way, those in each entry."""
     value = plain(value)
     if isinstance(value, list | tuple):
         for i, each in enumerate(value):
@@ -132,7 +132,7 @@ def _texts_at(value: Any, keys: tuple[str, ...], at: Path) -> Iterator[Piece]:
 
 
 def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an item without its type, ids and status, if these are no longer than a label."""
+    """Return the fields of an item, except a type, ids and a status no longer than a label."""
     return {key: value for key, value in values.items() if key not in _LABELS or len(str(value)) > LABEL}
 
 
@@ -170,7 +170,7 @@ def _call(values: Mapping[str, Any], call: str, place: str) -> Piece:
 
 
 def _reasoning(values: Mapping[str, Any], place: str) -> list[Piece]:
-    """Return the pieces of a reasoning item; encrypted text is about as long as the plain text."""
+    """Return the pieces of a reasoning item; encrypted text is assumed to be as long as plain text."""
     parts = [part for key in ("summary", "content") for part in _contents(values.get(key), key, "thinking", place)]
     pieces = [part._replace(at=(), place=()) for part in parts]
     sealed = values.get("encrypted_content")

@@ -71,7 +71,7 @@ def test_an_override_is_removed_and_what_stands_below_holds_again(alone):
     assert (row["value"], row["origin"], row["own"]) == (12_000, "flow", "")
     status, told = alone.post("plan", key="context_budget_chars", value=None, flow="build", step="code")
     assert status == 400
-    assert "nothing to remove" in told["problem"]
+    assert "is not set here, so it cannot be removed" in told["problem"]
 
 
 def test_a_budget_has_its_bounds_and_a_plan_tells_where_it_lands_and_what_still_overrides_it(alone):

@@ -74,7 +74,7 @@ def test_a_cache_that_a_clock_breaks(workspace, tmp_path):
 
 def test_a_client_that_trims_at_each_request_breaks_the_cache_too(workspace, tmp_path):
     (told,) = found(workspace, tmp_path, requests(trim=5), "cache")
-    assert told["title"] == "Messages were left out in 27 of 30 requests"
+    assert told["title"] == "Messages were dropped in 27 of 30 requests"
 
 
 def test_an_error_that_the_summary_lost(workspace, tmp_path):

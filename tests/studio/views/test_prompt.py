@@ -216,7 +216,7 @@ def test_messages_that_a_compaction_replaced_stand_in_their_place_with_the_reaso
         session.add(said("openai", "user", "question 13"))
         fitted = session.prompt(system="Be brief.")
     before, now = (prompt(workspace, "s", str(step))["rows"] for step in (1, 2))
-    replaced = [row for row in now if row["why"] == "A compaction replaced it before this step."]
+    replaced = [row for row in now if row["why"] == "A compaction had replaced it before this step."]
     assert replaced
     assert all((row["state"], row["sent"]) == ("left out", False) for row in replaced)
     had = [row["text"] for row in before if row["sent"]]

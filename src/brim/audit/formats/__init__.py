@@ -18,16 +18,13 @@ FORMATS: tuple[RecordingFormat, ...] = (
     langfuse.FORMAT,
     bodies.FORMAT,
 )
-"""The formats, the most distinctive first: a record is read by the first that recognizes it."""
+"""The formats, the most specific first: the first format that recognizes a record reads it."""
 _LISTS = ("data", "runs", "observations", "items", "spans", "traces", "records")
 """Keys under which a document lists its records."""
 
 
 def found(record: Any) -> Iterator[tuple[str, list[TraceItem]]]:
-    """Yield the format of a record and its items; for a document that lists records, those of each.
-
-    Nothing is yielded for a record in none of the formats.
-    """
+    """Yield the format and the items of a record, or of each record in a list; nothing if no format recognizes it."""
     for each in FORMATS:
         items = each.items(record)
         if items is not None:

@@ -32,7 +32,7 @@ _SHOWN = (
     "generationConfig",
     "additionalModelRequestFields",
 )
-"""Fields that the model is shown. Programs write fields of their own beside them, so no other ones are counted."""
+"""Fields that the model sees. Logs often contain fields of other programs, so no other fields are counted."""
 _OF_ANTHROPIC = ("anthropic_version", "stop_sequences", "top_k")
 
 
@@ -136,7 +136,7 @@ def _has_messages(values: Mapping[str, Any]) -> bool:
 
 
 def _reply(answer: Mapping[str, Any]) -> list[Any]:
-    """Return the messages of an answer as the next request has them; an unknown form has none."""
+    """Return an answer as the messages that the next request contains; empty if the format is unknown."""
     choices, candidates = rows(answer.get("choices")), rows(answer.get("candidates"))
     if choices:
         return [choices[0]["message"]] if isinstance(choices[0].get("message"), Mapping) else []

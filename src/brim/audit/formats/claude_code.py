@@ -1,8 +1,8 @@
 """Sessions of Claude Code: one event per line; the messages are in the lines with a `message`.
 
 One answer is written as several lines with the same id, one for each of its blocks, and results may come between them.
-So the blocks of an answer are joined, and what the user and the tools wrote after it is one message, as it was sent.
-The system prompt and the tools are not in the log.
+So the blocks of an answer are joined, and everything that the user and the tools wrote after it becomes one message, as
+it was sent. The system prompt and the tools are not in the log.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from brim.audit.trace import RecordingFormat, SessionLog, TraceItem, TraceStep, 
 
 _NAME = "claude-code"
 _EVENTS = ("summary", "system", "progress", "queue-operation", "file-history-snapshot", "pr-link", "permission-mode")
-"""Types of lines that are not sent to the model, also where they do not name their session."""
+"""Types of lines that are not sent to the model, even if they have no session id."""
 _MARKS = ("sessionId", "leafUuid", "messageId", "parentUuid")
 _BODIES = ("message", "messages", "input", "request", "body", "params", "response")
-"""Fields of records that hold a request: they are no events of a session."""
+"""Fields that hold a request; a record with one of them is not a session event."""
 
 
 def _items(record: Any) -> list[TraceItem] | None:
@@ -40,7 +40,7 @@ def _items(record: Any) -> list[TraceItem] | None:
 
 
 def _is_event(record: Mapping[str, Any]) -> bool:
-    """Return whether a line is an event of a session: new versions write types that are not known here."""
+    """Return whether a line is an event of a session: new versions may write unknown types."""
     if record.get("type") in _EVENTS:
         return any(key in record for key in _MARKS)
     typed = isinstance(record.get("type"), str) and "sessionId" in record
@@ -58,7 +58,7 @@ class ClaudeCodeSession(SessionLog):
         self._heard: list[Any] = []
 
     def feed(self, line: Mapping[str, Any]) -> Iterator[TraceStep]:
-        """Yield the request that a line is the first answer to."""
+        """Yield a request if the line is the first part of its answer."""
         if line.get("type") not in ("user", "assistant"):
             self.restart()
             return

@@ -1,6 +1,6 @@
 """Sessions of Codex: items of the Responses API, one per line, between lines about the turn and its usage.
 
-A request was sent wherever the model begins to answer. Its usage comes in a later line, so a request waits for that
+Each answer of the model implies a request. Its usage comes in a later line, so a request waits for that
 line until the next request.
 """
 
@@ -20,12 +20,12 @@ _IGNORED = ("ghost_snapshot", "other")
 
 
 def _items(record: Any) -> list[TraceItem] | None:
-    """Return the line. Only its file says which session it belongs to."""
+    """Return the line. It belongs to the session of its file."""
     return [TraceItem(key=_NAME, session=CodexSession, line=record)] if _claims(record) else None
 
 
 def _claims(record: Any) -> bool:
-    """Return whether a record is a line of a session, or an item without its line as in older versions."""
+    """Return whether a record is a line of a session, or a bare item, as older versions wrote them."""
     if not isinstance(record, Mapping):
         return False
     kind = record.get("type")
@@ -73,7 +73,7 @@ class CodexSession(SessionLog):
             yield from self._item(payload)
 
     def rest(self, usage: tuple[int, int] | None = None) -> Iterator[TraceStep]:
-        """Yield the request that waits for its usage."""
+        """Yield the last request, whose usage has not arrived."""
         step, self._waiting = self._waiting, None
         if step is not None:
             yield step._replace(request=replace(step.request, usage=usage))

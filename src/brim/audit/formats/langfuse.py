@@ -1,4 +1,4 @@
-"""Exports of Langfuse: a list of observations; the generations have an `input` with messages."""
+"""Exports of Langfuse: a list of observations; generations have an `input` with the messages."""
 
 from __future__ import annotations
 

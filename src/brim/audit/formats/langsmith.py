@@ -1,4 +1,4 @@
-"""Exports of LangSmith: a list of runs; those of a model have `inputs` with messages."""
+"""Exports of LangSmith: a list of runs; model runs have `inputs` with the messages."""
 
 from __future__ import annotations
 

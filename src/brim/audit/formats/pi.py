@@ -1,8 +1,7 @@
 """Sessions of pi: a header, then one entry per line; the messages are in the entries of type `message`.
 
-Entries form a tree by `parentId`; a branch that was left stays in the file. The request of an answer is the path from
-the root to it, so a branch begins again from the entry that it leaves. The system prompt and the tools are not in the
-log.
+Entries form a tree by `parentId`; abandoned branches stay in the file. The request for an answer consists of the
+entries on the path from the root to it. The system prompt and the tools are not in the log.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _EVENTS = (
 
 
 def _items(record: Any) -> list[TraceItem] | None:
-    """Return the line. Only its file says which session it belongs to."""
+    """Return the line. It belongs to the session of its file."""
     if not isinstance(record, Mapping) or "sessionId" in record:
         return None
     kind, message = record.get("type"), mapping(record.get("message"))
@@ -47,7 +46,7 @@ class PiSession(SessionLog):
         self._path: dict[str | None, int] = {}
 
     def feed(self, line: Mapping[str, Any]) -> Iterator[TraceStep]:
-        """Yield the request that a line is the answer to."""
+        """Yield a request if the line is its answer."""
         self._branch(text(line.get("parentId")))
         if line.get("type") == "compaction":
             self._compact(line)
@@ -63,7 +62,7 @@ class PiSession(SessionLog):
         self._path[text(line.get("id"))] = len(self.messages)
 
     def _branch(self, parent: str | None) -> None:
-        """Go back to the entry that a line follows, if that is not the last one."""
+        """Go back to the parent of a line, if that is not the last entry."""
         length = self._path.get(parent)
         if length is not None and length < len(self.messages):
             self.messages, self._ids = self.messages[:length], self._ids[:length]

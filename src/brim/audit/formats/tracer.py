@@ -37,7 +37,7 @@ TracedCall = tuple[RecordedRequest | None, str | None, Any]
 
 
 def traced_items(name: str, calls: Iterable[TracedCall]) -> list[TraceItem]:
-    """Return the items of a record; a call without a request is left out."""
+    """Return the items of a record; calls without a request are skipped."""
     return [
         TraceItem(
             key=f"{name} {conversation}" if conversation else "",
@@ -93,7 +93,7 @@ def _native(body: Mapping[str, Any]) -> bool:
 
 
 def chat_messages(held: Any) -> list[Any] | None:
-    """Return a tracer's messages as chat messages, or `None` if they are no messages.
+    """Return a tracer's messages as chat messages, or `None` if there are none.
 
     A text is one message of the user. A list of lists is its first list, as LangChain writes batches.
     """
@@ -141,7 +141,7 @@ def _unwrapped(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_fields(role: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message of LangChain's fields, or of OpenAI's own."""
+    """Return the chat message for fields of LangChain or of OpenAI."""
     message: dict[str, Any] = {"role": role, "content": _content(values.get("content"))}
     calls = rows(values.get("tool_calls") or mapping(values.get("additional_kwargs")).get("tool_calls"))
     if role == "assistant" and calls:
@@ -163,7 +163,7 @@ def _call(values: Mapping[str, Any], at: int) -> dict[str, Any]:
 
 
 def _of_parts(role: str, parts: list[Any]) -> list[Any]:
-    """Return the messages of OpenTelemetry's parts: all calls in one, and one for each result."""
+    """Return the chat messages for OpenTelemetry parts: one with all calls, and one for each result."""
     texts: list[Any] = []
     calls: list[Any] = []
     results: list[Any] = []

@@ -1,1 +1,1 @@
-"""What a client sends: its path, its body, and the names that it gives to its conversation."""
+"""What a client sends: a path, a body, and names for its conversation."""

@@ -1,4 +1,4 @@
-"""The JSON of requests and answers: decompressing, limiting and parsing it."""
+"""Decompresses, limits and parses the JSON of requests and answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from brim.gateway.http.problem import HttpProblem
 
 _ENCODINGS = ("gzip", "deflate")
 _SIGNS = (b",", b"[", b"{")
-"""One of these precedes each value of a JSON text, except the first of an object."""
+"""Each value of a JSON text follows one of these, except the first value of an object."""
 _STEP = 1_000_000
 """Bytes that are searched at a time."""
 
@@ -21,7 +21,7 @@ def decompressed(raw: bytes, encoding: str, most: int) -> bytes:
     """Return the content of a body, decompressed according to its Content-Encoding.
 
     Raises:
-        HttpProblem: it is longer than `most` bytes, incomplete, or compressed in an unknown way.
+        HttpProblem: it is longer than `most` bytes, incomplete, or in an unknown encoding.
     """
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
@@ -72,7 +72,7 @@ def decoded(raw: bytes) -> tuple[Any, bool]:
 def check_values(raw: bytes, most: int) -> None:
     """Check the number of values in a JSON text before it is parsed.
 
-    Commas and opening brackets are counted; only if there are too many, those inside strings are excluded.
+    It counts commas and opening brackets; strings are excluded only if the count is too high with them.
 
     Raises:
         HttpProblem: it has more than `most`.

@@ -1,4 +1,4 @@
-"""The names of the model and the conversation of a request, as they may be stored and shown."""
+"""The names of a request's model and conversation, in a form that may be stored and shown."""
 
 from __future__ import annotations
 
@@ -27,18 +27,22 @@ _SESSION_HEADERS = (
 )
 """Headers in which agents send the id of their session."""
 _SESSION_FIELDS = (("prompt_cache_key",), ("metadata", "sessionId"), ("metadata", "user_id"), ("user",))
-"""Where bodies have the session, or else the user: Codex, LiteLLM, qwen-code, Claude Code, OpenAI's clients."""
+"""Fields of a body that contain the session or else the user, for Codex, LiteLLM, qwen-code, Claude Code and OpenAI's
+clients.
+"""
 _CLAUDE_SESSION = re.compile(r'session(?:_|_id"\s*:\s*")([\w-]{8,64})')
-"""The session in Claude Code's `user_id`, which is JSON or joined by underscores."""
+"""The session in Claude Code's `user_id`, which is JSON or a string joined by underscores."""
 _AGENTS = {
     "claude-cli": "claude-code",
     "geminicli": "gemini-cli",
     "qwencode": "qwen-code",
 }
-"""Names of agents by how their `User-Agent` begins; any other is named as it begins."""
+"""Names of agents by the start of their `User-Agent`; any other agent is called by that start."""
 _AGENT = re.compile(r"codex(?=[_-])|[A-Za-z][\w.-]{0,23}(?=[/ ]|$)")
 LONGEST = 200
-"""Characters of the longest name that is kept; models have at most about 150. Longer names become fingerprints."""
+"""Characters of the longest name that is kept; names of models have up to about 150. Longer names become
+fingerprints.
+"""
 _UNUSUAL = re.compile(r"[^\x21-\x7e]")
 _SALT = "gateway-owners", "salt"
 """The kind and id of the document that holds the salt."""
@@ -55,7 +59,7 @@ def owner_salt(store: TolerantStore) -> bytes:
 
 
 def owner_tag(keys: Sequence[str], salt: bytes) -> str:
-    """Return a tag for the client that sends these keys, none of them the gateway's; empty without keys.
+    """Return a tag for the client that sends these keys, which exclude the gateway's; empty without keys.
 
     The tag is part of the names of conversations in the store. It is a salted hash, so it differs from store to store.
     """
@@ -68,9 +72,9 @@ def conversation_name(
 ) -> str | None:
     """Return the name of the conversation of a request; `None` if the request states none.
 
-    The header `x-brim-session-id` is such a name. The subagents of an agent share its session id, so a name from an
-    agent begins with a fingerprint of the owner, the session, the model and the first message after the system prompt.
-    Clients with different keys never share a conversation.
+    The header `x-brim-session-id` is such a name. Subagents share the session id of their agent, so the name begins
+    with a fingerprint of the owner, the session, the model and the first message after the system prompt. Clients with
+    different keys never share a conversation.
 
     Args:
         headers: the headers, with names in lower case.
@@ -97,7 +101,7 @@ def conversation_name(
 
 
 def model_names(model: str, keys: Sequence[str]) -> tuple[str, str]:
-    """Return the name by which a model is looked up, and the name that may be shown."""
+    """Return the name to look a model up by, and the name that may be shown."""
     if len(model) <= LONGEST and known(model) is not None:  # A public name is not a secret, whatever the keys are.
         return model, model
     shown = cleaned(model, keys)
@@ -116,7 +120,7 @@ def cleaned(text: str, keys: Sequence[str]) -> str:
 
 
 def has_key(text: str, keys: Sequence[str]) -> bool:
-    """Return whether a name contains one of the keys or looks like a key, or is too long to be searched."""
+    """Return whether a name contains one of the keys, looks like a key, or is too long to check."""
     return len(text) > LONGEST or any(each in text for each in keys if is_secret(each)) or _is_like_key(text)
 
 

@@ -1,4 +1,4 @@
-"""What the gateway reads of a client's request: messages, model, tools, the length of the answer."""
+"""What the gateway reads from a client's request: messages, model, tools, the length of the answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FILES = re.compile(
     r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"'
     r'|"(?:inlineData|inline_data|fileData|file_data|image|audio|video|document)"\s*:\s*\{'
 )
-"""Parts of messages whose tokens are not those of their JSON."""
+"""Parts of messages that are not counted as text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +59,7 @@ class Parsed:
     model: str = ""
     """The model in its path or its body; a fingerprint of a name that may be a secret."""
     label: str = ""
-    """The name of the model as it may be shown."""
+    """The name of the model that may be shown."""
     keys: Sequence[str] = field(default=(), repr=False)
     """Keys that must not be part of a name: the client's and the gateway's."""
 
@@ -81,11 +81,11 @@ class Parsed:
 
     @property
     def partial(self) -> bool:
-        """Whether a part of the conversation is stored by the provider, where it cannot be counted."""
+        """Whether the provider stores a part of the conversation, which brim therefore cannot count."""
         return is_stateful(self.values, self.format)
 
     def most_tokens(self, scale: BaseMeter) -> int | None:
-        """Return the upper bound of its JSON counted as text, which also works if no message can be read.
+        """Return an upper bound of its tokens: its JSON counted as text, even if no message can be read.
 
         `None` if it has images or files, whose tokens are not in the text.
         """
@@ -95,7 +95,7 @@ class Parsed:
     def input(
         self, *, pin: tuple[int | str, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()
     ) -> RequestInput:
-        """Return the input of the engine; without messages if they cannot be read."""
+        """Return the input of the engine; it has no messages if they cannot be read."""
         request, model = self.request, with_long_window(self.model, self.admitted.header("anthropic-beta") or "")
         if request is None:
             return RequestInput(messages=(), model=model, format=self.format, answer=self.answer, owner=owner)
@@ -116,7 +116,7 @@ class Parsed:
         )
 
     def check_keys(self) -> None:
-        """Check that no key is repeated in an object: servers differ in which of the values they use.
+        """Check that no key is repeated in an object: servers differ in which value they use.
 
         Raises:
             HttpProblem: a key is repeated.
@@ -125,7 +125,7 @@ class Parsed:
             try:
                 body_of(self.text, _PLACE, MESSAGE_KEYS)
             except SourceError as error:
-                problem = f"{error}; servers read such a body in different ways, so no limit can be kept"
+                problem = f"{error}; servers disagree on which value counts, so the size of such a request is undefined"
                 raise HttpProblem(400, problem) from error
 
     def strict(self) -> RequestBody:
@@ -181,7 +181,7 @@ def with_body(parsed: Parsed, body: bytes, settings: GatewaySettings) -> Parsed:
 
 
 def unread(admitted: Admitted, route: str, raw: bytes, problem: str = "") -> Parsed:
-    """Return a request whose body was not read."""
+    """Return a request without reading its body."""
     return Parsed(admitted=admitted, route=route, raw=raw, body=raw, problem=problem)
 
 
@@ -216,6 +216,6 @@ def _values(body: bytes, most: int) -> tuple[dict[str, Any], bool]:
 
 
 def _light(values: Mapping[str, Any]) -> JsonBody:
-    """Return a body without its text and positions, which are needed only if it is cut."""
+    """Return a body without its text and positions, which are needed only for cuts."""
     lists = [value for key in MESSAGE_KEYS if type(value := values.get(key)) is list]
     return JsonBody(path=_PLACE, text="", values=values, items=lists[0] if lists else None)

@@ -1,7 +1,8 @@
-"""Paths: their routes, the models in them, and which ones are passed on unchanged.
+"""The routes of paths, the models in them, and which paths are passed on unchanged.
 
-An upstream key gives access to more than models: the account's keys and files, and stored answers of other clients. So
-with such a key only paths that use nothing but the request itself are passed on, unless the settings list others.
+An upstream key gives access to more than models: also to the account's keys and files, and to the stored answers of
+other clients. So with such a key, only paths that depend on nothing but the request itself are passed on, unless the
+settings list others.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
 FITTED = {"/chat/completions": CHAT, "/responses": RESPONSES, "/messages": MESSAGES}
 """Paths whose requests are fitted, without the `/v1` before them."""
 COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPONSES}
-"""Paths that count a request."""
+"""Paths that count the tokens of a request."""
 PATHS = {route: f"/v1{path}" for path, route in FITTED.items()}
 """The path upstream of each route; paths that contain the model stay as they are."""
 STATUS = "/brim/status"
@@ -33,7 +34,7 @@ _MODEL_PATHS = (
 _STREAMS = (":streamGenerateContent", "/converse-stream")
 """The ends of such paths if the answer is a stream."""
 NO_PATH = (404, 405, 501)
-"""Statuses of a server without the requested path."""
+"""Statuses with which servers report an unknown path."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 """Methods that are passed on."""
 SAFE = (
@@ -58,7 +59,7 @@ SAFE = (
         )
     ),
 )
-"""Paths that may be reached with the gateway's own key, unless the settings list others."""
+"""Paths that are allowed with the gateway's own key, unless the settings list others."""
 EXPECTED = 'paths such as "/v1/files/*" or "GET /v1/batches", or "*" for all'
 _LISTED = re.compile(rf"\*|(?:(?:{'|'.join(METHODS)}) )?/[\x21-\x7e]*")
 
@@ -72,7 +73,7 @@ def model_path(path: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=256)
 def route_of(path: str) -> str:
-    """Return the route whose format the answer to a path has."""
+    """Return the route whose format applies to the answers of a path."""
     short, found = shortened(path), model_path("/" + path.strip("/"))
     return found[0] if found else FITTED.get(short) or COUNTED.get(short) or CHAT
 
@@ -88,7 +89,7 @@ def is_pattern(text: str) -> bool:
 
 
 def shortened(path: str) -> str:
-    """Return a path without its `/v1`, in lower case, to find its route."""
+    """Return a path without `/v1`, in lower case, to look up its route."""
     folded = path.lower()
     return folded[3:] if folded.startswith("/v1/") else folded
 

@@ -1,1 +1,1 @@
-"""What is sent for a request: by its rule, the window of its model, and its conversation."""
+"""Decides what to send for a request, by its rule, its model's window and its conversation."""

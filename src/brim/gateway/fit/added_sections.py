@@ -1,7 +1,7 @@
 """The sections that a rule adds to system prompts, under one budget with the messages and the tools.
 
-`fit_request` chooses them; the messages are then cut to the remaining budget, so a conversation keeps its cut. The
-system prompt of the client is only continued.
+`fit_request` chooses them; the messages are then cut to the remaining budget, so a conversation keeps its cut. The text
+is appended to the client's system prompt, which is not changed otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AddedSections:
     tokens: int
     """Tokens that they add to the request."""
     parts: tuple[Part, ...] = ()
-    """The part of each in the receipt; none if all are whole."""
+    """The part of each section in the receipt; none if all are whole."""
 
 
 def read_sections(path: str) -> Spec:
@@ -57,7 +57,7 @@ def read_sections(path: str) -> Spec:
         raise spec.source.error("the messages of a gateway come from its clients, not from a file", "messages", "file")
     for at, row in enumerate(spec.source.at("sections")):
         if row.get("page", "system") != "system":
-            raise spec.source.error("a gateway adds sections to the system prompt alone", "sections", at, "page")
+            raise spec.source.error("a gateway adds sections only to the system prompt", "sections", at, "page")
     return spec
 
 
@@ -106,7 +106,7 @@ def recounted(added: AddedSections, given: RequestInput, count: Count) -> AddedS
 
 
 def inserted(text: str, format: str, added: str) -> str:
-    """Return the body of a request with a text at the end of its system prompt; the rest keeps its bytes.
+    """Return the body of a request with a text added to its system prompt; all other bytes stay the same.
 
     Raises:
         HttpProblem: the body can be read in two ways.
@@ -132,7 +132,7 @@ def inserted(text: str, format: str, added: str) -> str:
 
 
 def _tokens(text: str, given: RequestInput, count: Count) -> int:
-    """Return the tokens that a text adds to a request; they only depend on the first message and the tools."""
+    """Return the tokens that a text adds to a request; they depend only on the first message and the tools."""
     if not text:
         return 0
     wire = FORMATS[given.format or "openai"]
@@ -143,7 +143,7 @@ def _tokens(text: str, given: RequestInput, count: Count) -> int:
 
 
 def _continued(wire: Wire, messages: Sequence[Any], text: str) -> list[Any]:
-    """Return messages whose first is the system prompt, with a text at its end."""
+    """Return messages in which a text is added to the system prompt, the first message."""
     first = plain(messages[0]) if messages else None
     if isinstance(first, dict) and first.get("role") in ("system", "developer"):
         return [wire.append(first, text), *messages[1:]]
@@ -151,7 +151,7 @@ def _continued(wire: Wire, messages: Sequence[Any], text: str) -> list[Any]:
 
 
 def _prompt(wire: Wire, system: Any, text: str) -> Any:
-    """Return a separate system prompt with a text at its end."""
+    """Return a separate system prompt with a text added at its end."""
     if not system:
         return wire.prompt(text)
     if isinstance(system, str):
@@ -174,5 +174,5 @@ class HeldChoice(NamedTuple):
     """The budget to which it was cut."""
 
     def holds(self, size: int, target: int, fits: int) -> bool:
-        """Return whether a longer request of the conversation fits with the same sections."""
+        """Return whether a later, longer request of the conversation fits with the same sections."""
         return self.target == target and self.size <= size <= self.size + fits - self.used

@@ -1,9 +1,9 @@
-"""The policy `native`: the provider compacts, and its blocks are kept for clients that drop them.
+"""The policy `native`: the provider compacts, and brim keeps its blocks for clients that drop them.
 
-A request is sent with the provider's own field, which states the tokens at which it compacts. The block of an answer is
-kept under the fingerprint of the messages that were sent. A later request that begins with these messages gets the
-block after them; the messages before a block do not count. A request that is too long is cut as with `fit`, for example
-because the provider does not compact or because its blocks save nothing.
+A request is sent with the provider's own field, which states the tokens at which it compacts. The block in an answer is
+kept under the fingerprint of the messages that were sent. In a later request that begins with these messages, it is
+inserted after them; the messages before a block are not counted. A request that is still too long, for example because
+the provider does not compact or its blocks save nothing, is cut as with `fit`.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ _LEAST = {MESSAGES: 50_000, RESPONSES: 1_000}
 _SHARE = 3 / 4
 """The share of the budget at which the provider compacts."""
 _SEALED = 3
-"""The fewest characters of a block for one token."""
+"""Minimum characters per token of a block."""
 _MOST_BLOCKS = 8
 """Blocks in one document."""
 
 
 class KeptCompactions:
-    """The compactions of answers, and when to ask for one. Safe for threads."""
+    """Keeps the compactions in answers, and decides when to request one. Threads may share it."""
 
     def __init__(self, store: TolerantStore) -> None:
         self._store = store
         self._known = LearnedValues[dict[str, Any]]()
-        """For the fingerprint of each first message, the blocks by the fingerprint of the messages before them. A block
-        that saved nothing is empty."""
+        """By the fingerprint of a first message: the blocks, by the fingerprint of the messages before them. A block
+        that saved nothing is empty.
+        """
         self._refused = LearnedValues[bool]()
         """Models that reject the field."""
 
     def fit(
         self, parsed: Parsed, scope: LearningScope, settings: GatewaySettings, fit: Callable[[Parsed], FittedBody]
     ) -> FittedBody:
-        """Return what is sent: the request with its blocks, and with the field unless it was cut.
+        """Return what to send: the request with its blocks, and with the field unless it was cut.
 
         Raises:
             HttpProblem: the parts that must stay are too long.
@@ -74,7 +75,7 @@ class KeptCompactions:
         return replace(fitted, body=text.encode(), compacts_at=line)
 
     def keep(self, fitted: FittedBody, block: Mapping[str, Any]) -> bool:
-        """Keep the block of an answer, and return whether it saves tokens; if not, no other one is requested."""
+        """Keep the block of an answer, and return whether it saves tokens; if not, brim requests no more."""
         request, planned = fitted.parsed.request, fitted.planned
         assert request is not None
         assert planned is not None
@@ -89,7 +90,7 @@ class KeptCompactions:
         return saves
 
     def refuses(self, scope: LearningScope, *, yes: bool) -> None:
-        """Note whether a model rejects the field; if so, its requests are fitted without it."""
+        """Record whether a model rejects the field; if so, its requests are fitted without it."""
         self._refused.put(scope, yes)
 
     def _load(self, scope: LearningScope, id_: str) -> tuple[int, dict[str, Any]]:
@@ -97,7 +98,7 @@ class KeptCompactions:
         return (0, self._known.get(scope, id_) or {}) if saved is None else (saved.version, dict(saved.body))
 
     def _restored(self, parsed: Parsed, scope: LearningScope, settings: GatewaySettings) -> tuple[Parsed, bool]:
-        """Return a request with the blocks that its client dropped, and whether to ask for another one."""
+        """Return a request with the blocks that its client dropped, and whether to request another."""
         messages, known, last = parsed.input().messages, dict[str, Any](), scope.id
         first, asks, sent, places = _first(messages), True, list[Any](), list[int | None]()
         for at, raw in enumerate(messages):
@@ -116,7 +117,7 @@ class KeptCompactions:
 
 
 def _own_edits(field: Any) -> list[Any] | None:
-    """Return the edits that the client itself requests; `None` if they free space, so that the request is left alone.
+    """Return the edits that the client itself requests, or `None` if they free space and brim must not interfere.
 
     Edits that only clear thinking do not count as freeing space.
     """
@@ -155,12 +156,12 @@ def _is_compaction(part: Any) -> bool:
 
 
 def _text(block: Mapping[str, Any]) -> str:
-    """Return the content of a compaction; empty if it failed, or if the client emptied it as Claude Code does."""
+    """Return the content of a compaction; empty if it failed, or if the client removed it, as Claude Code does."""
     return str(block.get("content") or block.get("encrypted_content") or "")
 
 
 def _with_block(raw: Any, block: Any, format: str) -> list[Any]:
-    """Return a message with a block before or in it; unchanged if it cannot be the answer that had the block."""
+    """Return a message with a block before or in it; unchanged if it cannot be the answer with the block."""
     if format == "responses":
         return [block, raw]
     content = raw.get("content") if isinstance(raw, Mapping) and raw.get("role") == "assistant" else None

@@ -1,4 +1,4 @@
-"""What is sent for a request: the same bytes if it fits, otherwise the body with fitted messages."""
+"""Builds what is sent for a request: the same bytes if it fits, otherwise the body with fitted messages."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from brim.sessions.learning.scope import LearnedValues
 from brim.settings.spec import Spec
 
 _FAR = 2
-"""A request that takes at most half of its budget by an exact count is sent without looking up its conversation, which
-would cost ten times the count and change nothing."""
+"""If a request takes at most a half of its budget, by an exact count, its conversation is not looked up: that would
+take ten times as long as counting, and change nothing.
+"""
 
 _NAMES = {
     "system": "system prompt",
@@ -48,7 +49,7 @@ class FittedBody:
 
     parsed: Parsed
     planned: Planned | None = None
-    """`None` if it is passed on without being counted."""
+    """`None` if the request is passed on without being counted."""
     body: bytes = field(repr=False)
     policy: str
     before: int | None = None
@@ -59,7 +60,7 @@ class FittedBody:
     edits: int = 0
     """Messages that were dropped or changed."""
     answer: int | None = None
-    """The new limit of the answer in tokens, if it was lowered."""
+    """The new limit on the answer in tokens, if it was lowered."""
     over: int = 0
     """Tokens by which it exceeds its budget, with the policy `warn`."""
     passed: str = ""
@@ -70,7 +71,7 @@ class FittedBody:
     compacts_at: int | None = None
     """Tokens at which the provider was asked to compact; `None` if it was not asked."""
     request: FittedRequest | None = field(default=None, repr=False)
-    """The request of the engine, which learns from the answer."""
+    """The engine's request, which learns from the answer."""
 
     @property
     def shrinks(self) -> bool:
@@ -85,7 +86,7 @@ def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fitter:
-    """Fits the requests of a gateway. Safe for threads."""
+    """Fits the requests of a gateway. Threads may share it."""
 
     engine: Conversations
     sections: LearnedValues[HeldChoice]
@@ -94,10 +95,10 @@ class Fitter:
     """Whether a store keeps the conversations, so that every request is looked up."""
 
     def fit(self, planned: Planned, most: int | None = None) -> FittedBody:
-        """Return what is sent; with `most`, in at most that many tokens, after a rejection.
+        """Return what to send; after a rejection, `most` is the maximum number of tokens.
 
         Raises:
-            HttpProblem: the parts that must stay are too long, or the policy is to refuse a long request.
+            HttpProblem: the parts that must stay are too long, or the policy refuses long requests.
         """
         added = None
         if planned.sections is not None:
@@ -127,10 +128,10 @@ class Fitter:
         return lambda given: self.engine.count(given, planned.engine).tokens
 
     def _whole(self, planned: Planned) -> FittedRequest | None:
-        """Return the request if it is sent unchanged; `None` if it may have to be cut.
+        """Return the request if it can be sent unchanged; `None` if it may have to be cut.
 
         Raises:
-            HttpProblem: it is too long, and the policy is to refuse it.
+            HttpProblem: it is too long, and the policy refuses it.
         """
         room = planned.room
         tokens, exact = self.count(planned)
@@ -177,7 +178,7 @@ class Fitter:
         return made, chosen
 
     def _chosen(self, planned: Planned, spec: Spec, target: int, *, stable: bool) -> AddedSections:
-        """Return the sections for a budget; in stable mode for less of it, so that the next prompts only append.
+        """Return the sections for a budget; stable mode leaves some of it free, so that the next prompts only append.
 
         Raises:
             DoesNotFit: the parts that must stay are too long.
@@ -198,7 +199,7 @@ def unchanged(planned: Planned, tokens: int, *, exact: bool) -> FittedRequest:
 
 
 def written(planned: Planned, made: FittedRequest) -> FittedBody:
-    """Return what is sent for a fitted request.
+    """Return what to send for a fitted request.
 
     Raises:
         HttpProblem: the body can be read in two ways, so it cannot be shortened.
@@ -268,7 +269,7 @@ def _why(needed: int, most: int, answer: int | None, parts: Mapping[str, int] | 
 
 
 def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | None:
-    """Return why a body may not fit unchanged; `None` if it certainly does, or need not."""
+    """Return why a body may not fit unchanged; `None` if it certainly fits, or need not fit."""
     room = planned.room
     if room is None or planned.policy == WARN:
         return None
@@ -278,9 +279,9 @@ def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | Non
     fits = room.fits
     if parsed.answer is not None and answer_counts:
         fits = min(fits, room.window - parsed.answer)
-    return f"; its body may take {most:,} tokens, and {fits:,} fit" if most > fits else None
+    return f"; it may have {most:,} tokens, and only {fits:,} fit" if most > fits else None
 
 
 def _with(planned: Planned, added: AddedSections) -> Planned:
-    """Return a request that counts added sections too."""
+    """Return a request whose count includes the added sections."""
     return replace(planned, given=replace(planned.given, extra=added.tokens, parts=added.parts))

@@ -1,4 +1,4 @@
-"""What is learned from an answer: the window of the model, and how it counts."""
+"""Learns from answers: the window of the model, and how it counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def with_usage(found: Overflow, usage: Any, asked: int | None) -> Overflow:
     """Return an overflow with numbers from the reported usage, if it states none.
 
     Some servers accept a prompt and stop in the middle of the answer because the window is full. The window is then the
-    sum of prompt and answer. `asked` is the requested limit of the answer.
+    sum of prompt and answer. `asked` is the requested limit on the answer.
     """
     if found.limit is not None or not isinstance(usage, Mapping):
         return found
@@ -49,8 +49,8 @@ def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overf
 
     Args:
         fitter: fits it.
-        first: the first form of the request.
-        refused: the rejected form: the first one, possibly with recalled texts.
+        first: the original form of the request.
+        refused: the rejected form: the original one, possibly with recalled texts.
         found: the rejection.
     """
     planned, request = first.planned, refused.request

@@ -1,4 +1,4 @@
-"""How a request is counted, its budget, and the conversation that it continues."""
+"""Decides how a request is counted, its budget, and which conversation it continues."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Planned:
         return None if named is None or not self.given.messages else self.settings.sections[named]
 
     def lowers(self, tokens: int) -> bool:
-        """Return whether the answer to a prompt of `tokens` must be limited further."""
+        """Return whether the limit on the answer must be lowered for a prompt of `tokens`."""
         room = self.room
         answer = room.answer if room is not None and room.lowers else None
         return answer is not None and room is not None and tokens + answer > room.window
@@ -70,7 +70,7 @@ class Planned:
         return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
 
     def continued(self, engine: Conversations, *, room: Room | None, most: int | None = None) -> FittedRequest:
-        """Return the next request of its conversation, cut to a budget; without one it is only counted.
+        """Return it as the next request of its conversation, cut to the budget; without a budget it is only counted.
 
         Raises:
             DoesNotFit: the parts that must stay are too long.
@@ -125,7 +125,7 @@ def rule_of(parsed: Parsed, settings: GatewaySettings) -> tuple[RequestRule, str
 
 @lru_cache(maxsize=1_024)
 def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, default: RequestRule) -> RequestRule:
-    """Return the settings for a request: each comes from the first matching rule that sets it, or the default."""
+    """Return the settings for a request, each from the first matching rule that sets it, or else from the default."""
     names = [fold(model), *map(fold, spellings(model))]
     matching = [
         rule
@@ -142,7 +142,7 @@ def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, defa
 
 
 def policy_of(rule: RequestRule, asked: str | None) -> str:
-    """Return the policy of a request: the one that the client requests, or that of its rule.
+    """Return the policy of a request: the one that the client chose, or that of its rule.
 
     Raises:
         HttpProblem: the requested policy is unknown.

@@ -1,1 +1,1 @@
-"""The server: it listens, admits requests, and answers errors in the format of their route."""
+"""The server: listens, admits requests, and reports errors in the format of each route."""

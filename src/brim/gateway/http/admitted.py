@@ -19,10 +19,10 @@ OPEN = ("/healthz", "/readyz")
 """Paths that need no key: they only report whether the process is healthy."""
 _PATH = re.compile(rb"/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*+")
 _AMBIGUOUS = re.compile(r"//|[;\\\x00-\x20\x7f]|(?:^|/)\.{1,2}(?:/|$)")
-"""Paths that servers read differently; some drop everything after a semicolon."""
+"""Paths that servers interpret differently; some drop everything after a semicolon."""
 _MOST_PATH = 4_096
 _DECODINGS = 3
-"""How often a path is decoded; at the last time nothing may be encoded any more."""
+"""How often a path is decoded; the last time must not change it."""
 ONCE = ("x-api-key", "x-goog-api-key", "content-encoding")
 """Further headers that are ambiguous if repeated."""
 KEY_HEADERS = (
@@ -36,7 +36,7 @@ KEY_FIELDS = ("key", "api_key", "api-key", "apikey", "access_token", "token", "s
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted:
-    """An admitted request; only its head was read."""
+    """An admitted request, of which only the head was read."""
 
     id: str
     method: str
@@ -87,7 +87,7 @@ class Admitted:
 
 
 def admit(scope: Scope, access: Access, keys: Secrets) -> Admitted:
-    """Return the request of a scope.
+    """Return the request of an ASGI scope.
 
     Raises:
         HttpProblem: the request is not admitted.
@@ -127,7 +127,7 @@ _ADVICE = {421: "; gateway.hosts lists further names"}
 
 @lru_cache(maxsize=256)
 def _is_plain(path: bytes) -> bool:
-    """Return whether every server reads a path in the same way, however it decodes and normalizes it."""
+    """Return whether all servers interpret a path alike, however they decode and normalize it."""
     if not _PATH.fullmatch(path):
         return False
     for _ in range(_DECODINGS):
@@ -145,12 +145,12 @@ def _is_plain(path: bytes) -> bool:
 
 
 def _is_like_ascii(letter: str) -> bool:
-    """Return whether a character is normalized to ASCII, as a full-width letter or dot is."""
+    """Return whether normalization turns a character into ASCII, like a full-width letter or dot."""
     return not letter.isascii() and any(map(str.isascii, normalize("NFKC", letter)))
 
 
 def _key_of(headers: list[tuple[str, str]], keys: Secrets) -> tuple[str, frozenset[str]]:
-    """Return the name of the gateway's key that a client sends, and all headers that contain one.
+    """Return the name of the gateway key that a client sends, and all headers that contain one.
 
     Raises:
         HttpProblem: it sends none.

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: admits and routes requests, and answers errors in the format of the route."""
+"""The gateway as an ASGI application: admits and routes requests, and reports errors in the format of the route."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from brim.observe.uncaught import log_error
 
 LOG = logging.getLogger("brim.gateway")
 _UNKNOWN = "brim-unknown"
-"""The id in the answer to a request that was not admitted."""
+"""The id in the answer to a request that is not admitted."""
 _NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
 
 
@@ -27,7 +27,7 @@ class GatewayApp:
     """One gateway."""
 
     def __init__(self, settings: GatewaySettings, worker: int | None = None, store: str | None = None) -> None:
-        """Begin.
+        """Create the application.
 
         Args:
             settings: the settings.

@@ -29,7 +29,7 @@ class ClientConnection:
         self._receive = receive
         self._send = send
         self.began = False
-        """Whether its answer has begun; after that, an error can only be the last event of a stream."""
+        """Whether its answer has begun; from then on, an error can only be sent as the last event of a stream."""
         self._ended = False
 
     async def body(self, length: str | None, most: int, seconds: float) -> bytes:
@@ -85,7 +85,7 @@ class ClientConnection:
         await self.end(body)
 
     async def during(self, job: Coroutine[Any, Any, T], keepalive: float) -> T:
-        """Return the result of a job. A client whose stream has begun gets a comment every `keepalive` seconds.
+        """Return the result of a job; meanwhile, an open stream gets a comment every `keepalive` seconds.
 
         Raises:
             Exception: whatever the job raises.

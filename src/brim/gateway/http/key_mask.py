@@ -1,7 +1,7 @@
 """Masks the gateway's upstream keys in answers.
 
-Servers repeat a rejected key in a body, a header or an event of a stream. Each byte of the key becomes a star, so no
-length changes. Only secrets are masked: local servers accept any key, and masking `test` or `EMPTY` would damage
+Servers repeat a rejected key in a body, a header or an event of a stream. Each byte of the key becomes a star, so
+lengths stay the same. Only secrets are masked: local servers accept any key, and masking `test` or `EMPTY` would damage
 ordinary text.
 """
 
@@ -25,14 +25,14 @@ def is_secret(key: str) -> bool:
 
 
 def spellings(keys: Iterable[str]) -> list[bytes]:
-    """Return each spelling of the secrets among keys, plain and in JSON, the longest first."""
+    """Return the spellings, plain and in JSON, of those keys that are secrets, the longest first."""
     secret = [key for key in keys if is_secret(key)]
     found = {spelt for key in secret for spelt in (key, json.dumps(key)[1:-1], key.replace("/", "\\/"))}
     return sorted((each.encode() for each in found), key=lambda each: (len(each), each), reverse=True)
 
 
 class KeyMask:
-    """Sends an answer with a key masked, also where two pieces of the body share the key."""
+    """Sends an answer with the keys masked, even if a key is spread over two pieces of the body."""
 
     def __init__(self, key: bytes, send: Send) -> None:
         self._key = key
@@ -51,7 +51,7 @@ class KeyMask:
         return text.replace(self._key, b"*" * len(self._key))
 
     def _passed(self, piece: bytes, *, more: bool) -> bytes:
-        """Return the bytes that can be sent; a possible start of the key waits for the next piece."""
+        """Return the bytes that can be sent; what may be the start of a key waits for the next piece."""
         text = self._masked(self._rest + piece)
         longest = min(len(text), len(self._key) - 1) if more else 0
         kept = next((size for size in range(longest, 0, -1) if self._key.startswith(text[-size:])), 0)

@@ -132,7 +132,7 @@ def overflow(route: str, needed: int, most: int, answer: int | None, why: str) -
     Args:
         route: the route.
         needed: tokens of the prompt.
-        most: the most tokens of the prompt; with `answer`, of the prompt and the answer together.
+        most: the maximum tokens of the prompt; with `answer`, of the prompt and the answer together.
         answer: the requested tokens of the answer, if the prompt alone would fit.
         why: the gateway's own sentences, after those of the provider.
     """

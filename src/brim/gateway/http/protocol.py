@@ -1,7 +1,7 @@
 """The server's HTTP protocol, with a time limit for request heads and a limit on open connections.
 
 It extends uvicorn's protocol on h11, which limits the size of a head, drops trailers, and ignores an offer of another
-protocol, such as that of Java's client. httptools does none of this, and saves 0.26 ms.
+protocol, such as that of Java's client. httptools does none of this, and is only 0.26 ms faster.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_HEAD = 131_072
-"""Bytes of a request line with its headers, of trailers, and of the headers of an answer; usual are a few thousand."""
+"""Maximum bytes of a request line with its headers, of trailers, and of the headers of an answer; a few thousand are
+usual.
+"""
 HEAD_SECONDS = 30
 """Seconds in which a head must arrive."""
 _REFUSED = b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -22,8 +24,8 @@ _REFUSED = b"HTTP/1.1 %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 class BoundedProtocol(H11Protocol):
     """The server's HTTP protocol with limits that apply before any key is checked.
 
-    Above the limit of connections, the oldest one without a request in progress is closed, so that idle connections
-    keep nobody out. If there is none, the new connection is refused.
+    Above the limit of connections, the oldest one without a request in progress is closed, so that idle connections do
+    not lock clients out. If there is none, the new connection is refused.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -33,7 +35,7 @@ class BoundedProtocol(H11Protocol):
         self._since = 0.0
         """When the connection was made."""
         self._most, self.limit_concurrency = self.limit_concurrency, None
-        """The most connections. uvicorn's own limit is only set, to 0, to refuse a connection."""
+        """The most connections. uvicorn's own limit is only set to refuse a connection: to 0."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for the first request, and make room for it."""

@@ -1,4 +1,4 @@
-"""Runs the gateway: listens, reloads the settings on SIGHUP, and lets streams finish at the end."""
+"""Runs the gateway: listens, reloads the settings on SIGHUP, and lets open streams finish on shutdown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from brim.observe.uncaught import told_without_text
 
 LOG = logging.getLogger("brim.gateway")
 _SWITCH = 0.001
-"""Seconds after which a counting thread yields to the event loop. With Python's 5 ms, the waits of an answer add up."""
+"""Seconds after which a counting thread yields to the event loop. With Python's default of 5 ms, the delays of an
+answer add up.
+"""
 
 
 def run(
@@ -35,7 +37,7 @@ def run(
     started: Callable[[str], Any],
     lines: ActivityLines | None = None,
 ) -> None:
-    """Serve until the process is terminated; open streams then have `drain` seconds to finish.
+    """Serve until the process is terminated; open streams may then take `drain` seconds to finish.
 
     Args:
         settings: the settings.
@@ -115,7 +117,7 @@ def _serve(
 
 
 def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:
-    """Return the configuration of uvicorn; its logs are off, since URLs may contain keys."""
+    """Return the configuration of uvicorn; its logs are disabled, since URLs may contain keys."""
     return uvicorn.Config(
         app,
         http=BoundedProtocol,

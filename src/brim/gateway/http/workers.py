@@ -1,6 +1,6 @@
-"""Several processes that serve one address. They share a store, so that all of them cut a conversation alike.
+"""Several processes that serve one address. They share a store, so that each cuts a conversation in the same way.
 
-The parent passes signals on and restarts workers that die. A worker whose parent is gone stops.
+The parent passes signals on and restarts workers that die. A worker stops when its parent is gone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from brim.store import open_store
 
 LOG = logging.getLogger("brim.gateway")
 _YOUNG = 5.0
-"""Seconds within which a failure counts as a failed start, after which nothing is restarted."""
+"""If a worker ends within this many seconds, its start has failed, and nothing is restarted."""
 _PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP")
 
 

@@ -1,1 +1,1 @@
-"""The tool `brim_recall`: offered to models whose prompt was cut, and answered by the gateway."""
+"""The tool `brim_recall`: the gateway offers it to models whose prompt was cut, and answers its calls."""

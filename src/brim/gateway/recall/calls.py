@@ -39,7 +39,7 @@ class ModelCall(NamedTuple):
 
 
 def calls(route: str, answer: Any) -> list[ModelCall]:
-    """Return the calls in an answer that the gateway or the client has to run."""
+    """Return the calls in an answer that the gateway or the client must run."""
     return [call for item in _items(route, _mapping(answer)) if (call := _call(route, _mapping(item))) is not None]
 
 
@@ -92,7 +92,7 @@ def _is_unanswerable(item: Mapping[str, Any]) -> bool:
 
 
 def assembled(route: str, stream: bytes) -> dict[str, Any]:
-    """Return the answer in a stream of events, without fields that recall does not need."""
+    """Return the complete answer from a stream of events, without fields that recall does not need."""
     events = [event for event in events_of(stream) if isinstance(event, dict)]
     if route == CHAT:
         return _chat(events)

@@ -1,4 +1,4 @@
-"""The request after a recall by the model: the recalled texts are at its end, and it is fitted again."""
+"""Builds the request after a recall by the model: with the recalled texts at its end, and fitted again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from brim.sessions.recall_tool import NAME, answered
 MOST_ROUNDS = 4
 """How often a request is sent again after calls of the tool."""
 _LEAST, _SHARE = 64, 4
-"""Tokens that a recall may return: a quarter of the budget, but at least 64."""
+"""A recall may return a quarter of the budget, but at least 64 tokens."""
 _LAST = "\n[This was the last recall. Continue without another one.]"
-"""Ends the results of the last round."""
+"""The end of the results in the last round."""
 _NOT_RUN = f"Not run, because {NAME} was called in the same answer. Call it again if it is still needed."
 """The result of any other call in the same answer."""
 

@@ -1,6 +1,6 @@
 """The events of a gateway, for its metrics, lines, summary and observers.
 
-An event has numbers and names. Names of models and conversations that contain a key are fingerprints by then.
+An event has numbers and names. A name of a model or conversation that contains a key is a fingerprint here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 """The bounds of histograms, in seconds."""
 OTHER = "other"
 _MOST_NAMES = 50
-"""Models outside the catalogue with labels; later ones are counted under `other`."""
+"""Models outside the catalogue that get a label; later ones are counted under `other`."""
 
 
 class GatewayMetrics:
@@ -41,20 +41,24 @@ class GatewayMetrics:
         self.tokens = histogram(
             "brim_gateway_tokens", "Tokens of requests before and after fitting.", ["route", "stage"], TOKENS
         )
-        self.cut = counter("brim_requests_cut_total", "Requests that were sent cut.", where)
-        self.cuts = counter("brim_cuts_total", "New cuts, by where the window is known from.", ["model", "reason"])
+        self.cut = counter("brim_requests_cut_total", "Requests that were cut before they were sent.", where)
+        self.cuts = counter("brim_cuts_total", "New cuts, by the source of the window size.", ["model", "reason"])
         self.saved = counter("brim_saved_tokens_total", "Tokens that were not sent.", where)
         self.edits = counter("brim_edits_total", "Messages that were dropped or changed.", where)
-        self.overhead = histogram("brim_overhead_seconds", "Seconds until a request was sent on.", ["route"], SECONDS)
+        self.overhead = histogram(
+            "brim_overhead_seconds", "Seconds until a request was sent upstream.", ["route"], SECONDS
+        )
         self.streams = self.metrics.gauge("brim_open_streams", "Open streams.")
         self.refusals = counter("brim_refusals_total", "Requests that the gateway refused.", [*where, "reason"])
-        self.faults = counter("brim_faults_total", "Errors of brim, by what was done.", ["kind", "became"])
+        self.faults = counter(
+            "brim_faults_total", "Internal errors of brim, by how the request was handled.", ["kind", "became"]
+        )
         self.retries = counter("brim_overflow_retries_total", "Requests sent again after an overflow.", ["model"])
-        self.learned = counter("brim_windows_learned_total", "Windows that became known.", ["model", "reason"])
-        self.store = counter("brim_store_faults_total", "Failures of the store.", [])
+        self.learned = counter("brim_windows_learned_total", "Window sizes that were learned.", ["model", "reason"])
+        self.store = counter("brim_store_faults_total", "Errors of the store.", [])
         self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
         self.usage = counter("brim_usage_tokens_total", "Tokens that providers reported.", [*where, "kind"])
-        self.ratio = self.metrics.gauge("brim_count_ratio", "Reported over counted tokens.", ["model"])
+        self.ratio = self.metrics.gauge("brim_count_ratio", "Ratio of reported to counted tokens.", ["model"])
         self.window = self.metrics.gauge("brim_window_tokens", "The window of the newest request.", ["model"])
         self.newest = counter("brim_newest_shortened_total", "Requests whose newest message was cut.", where)
         self.recalls = counter("brim_recalls_total", "Calls of brim_recall.", [])
@@ -75,7 +79,7 @@ class GatewayMetrics:
         self.requests.labels(route, self.label(model), outcome).inc()
 
     def sized(self, fitted: FittedBody) -> None:
-        """Count the tokens of a request, and the messages dropped from it."""
+        """Record the tokens of a request, and count the messages dropped from it."""
         before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
         self.tokens.labels(route, "before").observe(before)
         self.tokens.labels(route, "after").observe(after)
@@ -105,7 +109,7 @@ class GatewayMetrics:
             self.metrics.regret(*fitted.request.regret, self.label(fitted.parsed.label))
 
     def shrunk(self, last: FittedBody, again: FittedBody) -> None:
-        """Count what a retried request has lost since the first attempt."""
+        """Count what a retried request lost compared with the first attempt."""
         label = self.label(last.parsed.label)
         where = (last.parsed.route, label)
         self.cut.labels(*where).inc(int(not last.edits))
@@ -178,7 +182,7 @@ class Activity:
             self._tell("over", fitted, self._sizes(fitted))
 
     def overflow(self, last: FittedBody, found: Overflow, again: FittedBody | None) -> None:
-        """Record a rejection as too long, and the smaller request that is sent instead."""
+        """Record a rejection for length, and the smaller request that is sent instead."""
         if again is not None:
             self._metrics.shrunk(last, again)
             self._row(again)
@@ -220,7 +224,7 @@ class Activity:
         self._emit("fault", admitted, fields, model)
 
     def malformed(self, parsed: Parsed, *, became: str) -> None:
-        """Record a body that is not a request by the client's own mistake, and what was done with it."""
+        """Record a malformed body from a client, and what was done with it."""
         self._emit("malformed", parsed.admitted, {"route": parsed.route, "became": became}, parsed.label)
 
     def conversations(self, key: str) -> list[dict[str, Any]]:

@@ -23,22 +23,22 @@ _CLOSING = 2.0
 _LONGEST, _END = 24, 12
 """Characters of the longest name of a conversation that is printed whole, and of the end of a longer one."""
 _REFUSALS = {
-    "key": "it has no valid key of this gateway",
-    "origin": "it was sent by a page of another site",
+    "key": "its key is missing or invalid",
+    "origin": "it came from a page of another site",
     "path": "gateway.paths does not list its path",
     "method": "its path only accepts POST",
-    "encoding": "its body is compressed in an unknown way",
+    "encoding": "its content encoding is not supported",
     "upgrade": "it is a WebSocket request",
     "invalid": "it is not a valid request",
     "host": "its Host header does not name this gateway",
     "size": "its body is too large",
     "slow": "its body did not arrive in time",
-    "upstream": "upstream cannot be reached, or broke off",
+    "upstream": "upstream cannot be reached, or closed the connection",
     "timeout": "upstream did not answer in time",
     "broken": "upstream broke off its answer",
-    "fault": "brim had an error",
+    "fault": "the gateway had an internal error",
 }
-"""Reasons of refusals and errors in words; any other is printed as it is."""
+"""Explanations of the reasons for refusals and errors; other reasons are printed unchanged."""
 _UNREADABLE = ("InvalidType", "InvalidValue")
 """Errors in the client's request."""
 
@@ -52,7 +52,7 @@ class ActivityLines:
         self._waiting: queue.Queue[str | None] = queue.Queue(_MOST_WAITING)
         self._lost = 0
         self._thread: threading.Thread | None = None
-        """Writes the lines. It starts with the first line, since a fork would lose it."""
+        """Writes the lines. It is started with the first line, because it would not survive a fork."""
 
     def observe(self, event: Event) -> None:
         """Write an event, if it has a line."""
@@ -112,15 +112,15 @@ def summary_of(sums: Mapping[str, Any]) -> str:
     cut = f"{counted(sums['cuts'], 'cut')}, {counted(sums['tokens_saved'], 'token')} saved"
     parts = [
         f"{counted(sums['requests'], 'request')} of {counted(sums['conversations'], 'conversation')}",
-        f"{sums['cut']:,} sent cut ({cut})",
+        f"{sums['cut']:,} shortened ({cut})",
         f"{sums['refused']:,} refused",
-        f"{sums['overflows']:,} refused by upstream as too long ({sums['retried']:,} sent again)",
+        f"{sums['overflows']:,} rejected by upstream as too long ({sums['retried']:,} sent again)",
         f"{counted(sums['windows_learned'], 'window')} learned",
     ]
     if sums["upstream_errors"]:
-        parts.append(f"{counted(sums['upstream_errors'], 'error')} of upstream")
+        parts.append(f"{counted(sums['upstream_errors'], 'error')} from upstream")
     if sums["faults"]:
-        parts.append(f"{counted(sums['faults'], 'error')} of brim")
+        parts.append(f"{counted(sums['faults'], 'internal error')}")
     return ", ".join(parts)
 
 
@@ -145,7 +145,7 @@ def _overflow(fields: Mapping[str, Any]) -> tuple[str, str]:
     answer = f", plus {fields['answer_tokens']:,} for the answer" if fields["answer_tokens"] else ""
     refused = f"upstream rejected {size}{stated}{answer}{limit}"
     if not fields["retried"]:
-        return "overflow", f"{refused}; the client got the rejection"
+        return "overflow", f"{refused}; the error was passed to the client"
     return "retried", f"{refused}; sent again with {fields['used_tokens']:,}"
 
 
@@ -170,7 +170,7 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _compacted(fields: Mapping[str, Any]) -> tuple[str, str]:
-    said = "its block is kept" if fields["saves"] else "its block saves nothing, so no other is requested"
+    said = "its block is kept" if fields["saves"] else "its block saves nothing, so brim requests no more"
     return (
         "compact",
         f"the provider compacted {fields['used_tokens']:,} tokens (threshold {fields['limit_tokens']:,}); {said}",
@@ -180,7 +180,7 @@ def _compacted(fields: Mapping[str, Any]) -> tuple[str, str]:
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     became = "passed on unchanged" if fields["became"] == "pass" else "refused"
     error = fields["error"]
-    what = f"brim cannot read a message ({error})" if error in _UNREADABLE else f"{error} in brim"
+    what = f"brim cannot read a message ({error})" if error in _UNREADABLE else f"internal error {error}"
     return "fault", f"{what}; the request was {became}"
 
 

@@ -22,7 +22,7 @@ MOST = 200
 _INTERVAL = 1.0
 """Seconds between two writes."""
 ALIVE = 30.0
-"""Seconds after which an idle gateway writes that it still runs."""
+"""Seconds after which an idle gateway records that it is still running."""
 
 
 class Traffic:

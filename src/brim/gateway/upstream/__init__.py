@@ -1,1 +1,1 @@
-"""The model server: the request out, and its answer back."""
+"""Sends requests to the model server, and passes its answers back."""

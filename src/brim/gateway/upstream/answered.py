@@ -1,4 +1,4 @@
-"""Passes an answer back: the bytes of upstream in order, with keepalive comments while upstream is silent."""
+"""Passes an answer back: the bytes from upstream in order, with keepalive comments while upstream is silent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SIGNS = (b'"usage', b'"error"', _COMPACTION)
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Answered:
-    """A request whose answer was passed back."""
+    """The outcome of passing an answer back."""
 
     sent: Sent
     ended: str
@@ -43,7 +43,7 @@ class Answered:
     usage: Any = field(default=None, repr=False)
     """The reported usage."""
     stopped: Overflow | None = None
-    """The overflow that the answer reports after it has begun."""
+    """An overflow that the answer reported after it had begun."""
     compaction: Mapping[str, Any] | None = field(default=None, repr=False)
     """The compaction block in this answer."""
     error: str = ""
@@ -51,7 +51,7 @@ class Answered:
 
     @property
     def trouble(self) -> str:
-        """The error of upstream: its status, `broken` or `error_event`; empty if there was none."""
+        """The error from upstream: its status, `broken` or `error_event`; empty if there was none."""
         status = self.sent.status
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return str(status)
@@ -111,7 +111,7 @@ async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> A
 
     Raises:
         BrokenAnswer: upstream broke off.
-        HttpProblem: the client waits for a stream and the answer is not one.
+        HttpProblem: the client expects a stream and the answer is not one.
     """
     answer, first = sent.answer, sent.first
     if sent.is_stream:
@@ -182,7 +182,7 @@ async def send_read(client: ClientConnection, answer: UpstreamAnswer, raw: bytes
 
 
 async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: bytes = b"") -> bytes:
-    """Pass on the body of an answer whose headers were sent, and return its last bytes.
+    """Pass on the body of an answer, after its headers, and return its last bytes.
 
     Raises:
         BrokenAnswer: the connection to upstream broke; the server then closes the client's too.

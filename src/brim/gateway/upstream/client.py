@@ -1,7 +1,7 @@
 """The HTTP client of the gateway.
 
-It is aiohttp without redirects, cookies, `.netrc` and default headers. Bodies are decoded here, so that the other
-modules read text.
+It uses aiohttp without redirects, cookies, `.netrc` and default headers. Bodies are decompressed here, so that other
+modules read plain bytes.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from brim.hosts import is_loopback
 CONNECT_SECONDS = 10.0
 """Seconds for opening a connection, including name resolution and TLS."""
 _IDLE = 4.0
-"""Seconds that a free connection is kept: less than servers keep theirs, so that none is used while it closes."""
+"""Seconds that an idle connection is kept: shorter than on servers, so that none is used while the server closes it."""
 _MOST_STALE = 100
-"""Free connections that one request closes because bytes have arrived on them."""
+"""Idle connections that one request may discard because unexpected bytes arrived on them."""
 MOST_READ = 16 * 1024 * 1024
-"""Bytes of an answer that are read before it is passed on; the rest of a longer one is passed on as it arrives."""
+"""Bytes of an answer that are read before it is passed on; the rest of a longer answer is passed on as it arrives."""
 _OUR_OWN = ("accept", "accept-encoding", "content-type", "user-agent")
 """Headers that aiohttp would add."""
 _CODINGS = ("gzip", "deflate", "br", "zstd")
-"""Content codings that aiohttp decodes, the last two with another package."""
+"""Content codings that aiohttp decodes; the last two need another package."""
 _UNREADABLE = "upstream compressed its answer, which was not requested, in an unknown way"
 
 
@@ -193,7 +193,7 @@ class UpstreamClient:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Connections; one on which bytes arrived between two requests is not used again."""
+    """Opens connections, and does not reuse one on which bytes arrived between two requests."""
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
@@ -212,12 +212,12 @@ class _Connector(aiohttp.TCPConnector):
 
 
 class _Resolver(aiohttp.ThreadedResolver):
-    """The resolver of the system, without link-local addresses (cloud metadata), multicast and `0.0.0.0`."""
+    """The system's resolver, without link-local addresses (cloud metadata), multicast and `0.0.0.0`."""
 
     async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
         found = [each for each in await super().resolve(host, port, family) if _is_server(each["host"])]
         if not found:
-            raise OSError("all of its addresses are local to a link, multicast or unspecified")
+            raise OSError("all of its addresses are link-local, multicast or unspecified")
         return found
 
 
@@ -236,7 +236,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def _sendable(value: str) -> str:
-    """Return a header value, read as Latin-1, in the form in which aiohttp sends the same bytes.
+    """Return a header value, read as Latin-1, as a string for which aiohttp sends the same bytes.
 
     aiohttp sends UTF-8, so bytes that are UTF-8 stay the same; others are sent as UTF-8 of their Latin-1 characters.
     """

@@ -1,4 +1,4 @@
-"""Requests that are not fitted: they are passed on unchanged, or counted."""
+"""Handles requests that are not fitted: passes them on unchanged, or counts them."""
 
 from __future__ import annotations
 

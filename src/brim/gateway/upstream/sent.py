@@ -31,7 +31,9 @@ LOG = logging.getLogger("brim.gateway")
 _REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers reject a prompt as too long."""
 _SIGNS = (b'"error"', b"context_")
-"""Every answer with status 200 that reports such a rejection contains one of these; others are not parsed for it."""
+"""Every answer with status 200 that reports such a rejection contains one of these; other answers are not searched for
+it.
+"""
 _FRAMES = "application/vnd.amazon.eventstream"
 
 
@@ -74,7 +76,7 @@ class Sent:
         return self.answer.headers.get("content-type", "").lower()
 
     def headers(self, *, whole: bool) -> Headers:
-        """Return the headers for the client: those of the answer, and what the gateway did in numbers and names.
+        """Return the headers for the client: those of the answer, and those that describe what the gateway did.
 
         `whole` tells whether the body is passed back unchanged.
         """
@@ -118,9 +120,9 @@ async def send(
 
 
 async def started(sent: Sent, client: ClientConnection) -> Sent:
-    """Read an answer far enough to know whether the prompt was rejected as too long.
+    """Read an answer until it is known whether the prompt was rejected as too long.
 
-    The head of a stream is passed to the client first.
+    The head of a stream is passed to the client before that.
 
     Raises:
         HttpProblem: upstream broke off.

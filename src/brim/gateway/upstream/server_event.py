@@ -12,9 +12,9 @@ from brim.wire.overflow import Overflow, is_overflow
 
 _LINE = rb"(?>\r\n|\n|\r)"
 _END = re.compile(_LINE + _LINE)
-"""The blank line after an event; there are three kinds of line ends."""
+"""The blank line after an event; there are three kinds of line endings."""
 _NEAR = 3
-"""Bytes before a piece in which a blank line may have begun."""
+"""Bytes at the end of the previous piece in which a blank line may begin."""
 _LINES = re.compile(rb"\r\n|\n|\r")
 
 
@@ -49,7 +49,7 @@ class EventReader:
     """
 
     def __init__(self, most: int | None = None) -> None:
-        """Begin; an event longer than `most` bytes loses its first bytes."""
+        """Create a reader; of an event longer than `most` bytes, the first bytes are dropped."""
         self._most = most
         self._pieces: list[bytes] = []
         self._size = 0
@@ -86,7 +86,7 @@ def events_of(stream: bytes) -> Iterator[Any]:
 
 
 _PRELIMINARY = ("response.created", "response.in_progress", "response.queued", "message_start", "ping", "keepalive")
-"""Types of events that a rejection may still follow."""
+"""Types of events after which a rejection may still follow."""
 _MOST = 4 * 1024 * 1024
 """Bytes that are buffered; the first events of Responses repeat the instructions and the tools twice."""
 

@@ -90,7 +90,7 @@ def ask(plan: SummarySource) -> list[dict[str, str]]:
     room = plan.input_limit - plan.meter.count_messages(_messages(task, ""), format="openai")
     if room < 1:
         raise DoesNotFit(
-            f"the task of a summary takes {plan.input_limit - room:,} {plan.meter.unit} and the model reads "
+            f"the request for a summary takes {plan.input_limit - room:,} {plan.meter.unit} and the model reads "
             f"{plan.input_limit:,}: raise input_limit, or summarise without a model",
             needed=plan.input_limit - room,
             available=plan.input_limit,

@@ -208,7 +208,9 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
     if not isinstance(summary, str):
         raise InvalidType("summary", summary, "a string")
     if turns.generation != plan.generation:
-        raise InvalidValue("plan", plan.reason, "made again: the history has changed since")
+        raise InvalidValue(
+            "plan", plan.reason, "a plan for the current history, which has changed since the plan was made"
+        )
     text = _checked(plan, summary)
     name, index = index_of(plan.said, plan.last.index)
     messages, after = _placed(plan, mark.headed(text, plan.replaced, name))

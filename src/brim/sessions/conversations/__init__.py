@@ -1,4 +1,4 @@
-"""Requests that each bring their whole history: which conversation each continues, and what is sent."""
+"""For requests that carry their whole history: finds the conversation of each, and decides what to send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the messages of a request begin: what stays the same in the next request, apart from moving cache marks."""
+"""Compares how requests begin: what stays the same in the next request, apart from cache marks, which move."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SYSTEM = ("system", "developer")
 
 
 def leading(messages: Sequence[Any]) -> int:
-    """Return the number of leading system messages; they may differ in each request, as with a clock."""
+    """Return the number of leading system messages, which may differ in each request, for example in a time."""
     read = (plain(raw) for raw in messages)
     roles = (raw.get("role") if isinstance(raw, Mapping) else None for raw in read)
     return next((at for at, role in enumerate(roles) if role not in _SYSTEM), len(messages))
 
 
 def fingerprints(messages: Sequence[Any], format: str | None = None, before: str = "") -> list[str]:
-    """Return the fingerprint after each message; `before` is the fingerprint of the messages before them.
+    """Return the fingerprint after each message; `before` is the fingerprint of the messages that precede them.
 
     Raises:
         InvalidValue: a message is invalid.
@@ -34,7 +34,7 @@ def fingerprints(messages: Sequence[Any], format: str | None = None, before: str
 
 
 def says_same(one: Any, other: Any, format: str | None = None) -> bool:
-    """Return whether two messages say the same; logged ones are JSON, and cache marks are ignored."""
+    """Return whether two messages have the same content; logged ones are JSON, and cache marks are ignored."""
     if one == other or jsonable(one) == jsonable(other):
         return True
     return fingerprints([one], format) == fingerprints([other], format)
@@ -43,7 +43,7 @@ def says_same(one: Any, other: Any, format: str | None = None) -> bool:
 def bare(raw: Any) -> Any:
     """Return a message without cache marks.
 
-    They move from request to request, and a provider accepts only a few, so messages that brim changed have none.
+    Cache marks move from request to request, and a provider accepts only a few, so messages changed by brim have none.
     """
     if not isinstance(raw, dict):
         return raw

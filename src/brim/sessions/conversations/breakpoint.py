@@ -1,8 +1,8 @@
-"""Adds a breakpoint for the provider's cache at the end of what a cut leaves unchanged.
+"""Adds a cache breakpoint at the end of the part that a cut leaves unchanged.
 
 Anthropic stores a prompt where the client marks it, and looks it up at each mark and up to 20 blocks before. Clients
-mark the newest message, so after a cut only the system prompt would be found. The mark is set at the same place in the
-prompts before the cut, so that the part which the cut leaves is stored.
+mark the newest message, so after a cut, only the system prompt would be found. brim sets the mark at the same place in
+the prompts before the cut, so that the remaining part is stored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from brim.sessions.learning.models import MARK, block_marks, marks_of
 _MOST = 4
 """Marks that a request may have."""
 _MARKED = ("text", "tool_use", "tool_result", "image", "document")
-"""Blocks that may have one; thinking may not."""
+"""Blocks that may have a mark; thinking may not."""
 
 
 def add_breakpoint(made: FittedRequest) -> None:
-    """Mark the last message that stays, if the client marks a message after it, and another mark is allowed."""
+    """Mark the last message that stays, if the client marks a later one and another mark is allowed."""
     request, fitted = made.input, made.fitted
     if not made.changed or fitted is None or request.format != "anthropic":
         return
@@ -45,7 +45,7 @@ def add_breakpoint(made: FittedRequest) -> None:
 
 
 def _with_mark(message: Any, mark: Any) -> dict[str, Any] | None:
-    """Return a copy of a message with a mark on its last block before a note; `None` if that block cannot have one."""
+    """Return a copy of a message with a mark on its last block before a note, or `None` if none is allowed there."""
     content = message.get("content") if isinstance(message, Mapping) else None
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else _listed(content)
     end = len(blocks) - 1

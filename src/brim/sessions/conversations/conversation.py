@@ -1,6 +1,7 @@
-"""One conversation whose requests each carry the whole history: a session to which only new messages are added.
+"""One conversation whose requests carry the whole history: a session that gets only the new messages.
 
-The session logs every message and prompt, or only its cuts, so that the next prompt begins like the last one.
+The session logs every message and prompt, or only its cuts; either is enough to begin the next prompt like the last
+one.
 """
 
 from __future__ import annotations
@@ -37,25 +38,26 @@ from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
-"""The trigger of a session that began anew: the messages of a request do not continue those that it has."""
+"""The trigger for starting a session over: the messages of a request do not continue those of the session."""
 _EACH_VALUE = 150
-"""Bytes of a value of a message in addition to its text; each is counted and indexed too."""
+"""Estimated bytes of each value in a message in addition to its text."""
 _EACH_SESSION = 40_000
 """Bytes of a session without messages."""
 _TAIL = 2
 """Messages at the end that a client may have changed since its last request."""
 _MOST_CAPTURED = 4_000_000
-"""Characters of a captured prompt in a log of cuts; of a longer one only the sums are kept."""
+"""Characters of a captured prompt in a log of cuts; of a longer prompt, only the sums are kept."""
 
 
 class ConversationKey(NamedTuple):
-    """What the requests of a conversation have in common besides their first messages."""
+    """What the requests of a conversation have in common, apart from their first messages."""
 
     model: str
     format: Format | None
     owner: tuple[str, ...] = ()
-    """The owner; different owners share nothing. For a gateway: the name of the client's key, the route, and a tag of
-    any other key that the client sends."""
+    """The owner; different owners share nothing. In a gateway, it consists of the name of the client's key, the route,
+    and a tag of any other keys that the client sends.
+    """
 
 
 class Diverged(Exception):
@@ -73,7 +75,7 @@ class Conversation:
         Args:
             session: the session, new or opened again.
             key: what its requests have in common.
-            known: the messages of its requests so far, from the log of an opened session.
+            known: the messages of its requests so far, from the log if the session was opened again.
             capture: whether a log of cuts keeps the text of each prompt.
         """
         self.session = session
@@ -86,7 +88,7 @@ class Conversation:
         self.reported: ReportedSize | None = None
         """The size of its newest prompt, if the provider reported it."""
         self.auto = False
-        """Whether it has no name from the caller, and is found by its first messages."""
+        """Whether it is found by its first messages, because the caller gave it no name."""
         self.found_by = ""
         """The fingerprint by which the store finds it."""
         self._capture = capture
@@ -99,13 +101,13 @@ class Conversation:
         """The messages of its newest request."""
         self._reloads = reloads
         self._marked: tuple[int, str] = (0, "")
-        """The number of known messages with a fingerprint, and the fingerprint."""
+        """The number of messages in the fingerprint, and the fingerprint."""
         self._weighed: tuple[int, int] = (0, _EACH_SESSION)
-        """The number of known messages in the weight, and the weight."""
+        """The number of messages in the weight, and the weight."""
         self._units: tuple[BaseMeter | None, int] = (None, 0)
         """The tokens of the known messages, and the meter that counted them."""
         self._places = _paired(self.session.messages, self.known)
-        """The indexes of the known messages by their object ids."""
+        """The indexes of the known messages by object id."""
 
     @property
     def meter(self) -> BaseMeter:
@@ -132,7 +134,7 @@ class Conversation:
         return self._marked[1]
 
     def marks(self, messages: Sequence[Any]) -> list[str]:
-        """Return the fingerprints of the beginnings of messages that continue its own, perhaps without the shortest.
+        """Return the fingerprints of the prefixes of `messages`, perhaps without the shortest; they continue its own.
 
         Raises:
             InvalidValue: a message is invalid.
@@ -143,7 +145,7 @@ class Conversation:
         return fingerprints(messages[length:], self.key.format, last)
 
     def shared(self, messages: Sequence[Any]) -> int:
-        """Return the number of its messages that these begin with; the text of a leading system prompt may differ."""
+        """Return how many of its messages these begin with; the text of a leading system prompt may differ."""
         known, given = self.known, listed(messages)
         first, end = leading(known), min(len(known), len(given))
         if leading(given) != first:
@@ -157,18 +159,18 @@ class Conversation:
         return len(self.known) if self.shared(messages) == len(self.known) else None
 
     def resembles(self, messages: Sequence[Any]) -> int | None:
-        """Return the number of equal messages if only the last known ones were changed, else `None`."""
+        """Return the number of equal messages if only the last known messages differ, else `None`."""
         shared, known, first = self.shared(messages), len(self.known), leading(self.known)
         return shared if shared < known <= min(shared + _TAIL, 2 * shared - first) else None
 
     def fit(self, request: RequestInput, room: Room, scale: BaseMeter, most: int | None = None) -> FittedRequest:
-        """Add new messages to the session and return its prompt as the request that fits.
+        """Add new messages to the session, and return its prompt as the fitted request.
 
         Args:
             request: the request.
             room: how many tokens it may take.
-            scale: the meter that counts it if only cuts are logged; otherwise the session's own meter counts.
-            most: a lower limit after a refusal.
+            scale: the meter to use if only cuts are logged; otherwise the session's own meter counts.
+            most: a lower limit, after a refusal.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -223,7 +225,7 @@ class Conversation:
         return made, added
 
     def _read_log(self) -> list[Any]:
-        """Return the messages that the log has; none if the store keeps failing: then the session begins anew."""
+        """Return the messages in the log; none if the store keeps failing, so that the session starts over."""
         for _ in attempts():
             try:
                 return logged_messages(self.session.store, self.name)
@@ -232,7 +234,7 @@ class Conversation:
         return []
 
     def _add(self, step: SessionStep, request: RequestInput) -> _NewMessages:
-        """Add the new messages of a request to the session, or begin anew with all of them."""
+        """Add the new messages of a request to the session, or start over with all of them."""
         context, messages, had = step.state.context, request.messages, self.continues(request.messages)
         if not self.known and len(context.messages):
             had = None
@@ -294,10 +296,10 @@ class Conversation:
             self._log_cut(step, made)
 
     def _place(self, made: FittedRequest, sent: Sequence[Any], added: _NewMessages) -> None:
-        """Set the messages to send: the caller's own where unchanged, and those that brim made.
+        """Set the messages to send: the caller's own where they are unchanged, otherwise those that brim made.
 
-        A known message may have had another cache mark, so the newest version is sent; or a copy of it, if the caller
-        may change its own later.
+        The newest version of a message is sent, since its cache marks may have changed; it is copied if the caller may
+        change it later.
         """
         places, new = self._places if added.had else {}, {id(raw): at for at, raw in enumerate(added.new)}
         found = [places.get(key) if (at := new.get(key)) is None else added.had + at for key in map(id, sent)]
@@ -310,7 +312,7 @@ class Conversation:
             made.messages = [bare(raw) if at is None else given[at] for raw, at in pairs]
 
     def _start_change(self, state: SessionState, messages: Sequence[Any], added: _NewMessages) -> int:
-        """Return by how many tokens the leading system messages are longer than those that the session has."""
+        """Return by how many tokens the leading system messages are longer than those of the session."""
         if not added.had:
             return 0
         pairs = zip(messages[: leading(messages)], self.known, strict=False)
@@ -356,14 +358,14 @@ class Conversation:
         return 0 if self.reported is None else self.reported.correction(tokens)
 
     def report(self, request: FittedRequest, tokens: int, cleared: int) -> None:
-        """Record the tokens that the provider reported for the newest prompt, and those that it cleared before."""
+        """Record the tokens that the provider reported for the newest prompt, and those that it cleared first."""
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
         size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=self.meter)
         self.reported = size if size.plausible else None
 
     def charge(self, recalled: Sequence[int]) -> None:
-        """Count recalls that are not in the client's messages as regret of the newest cut, with the tokens of each."""
+        """Count recalls that the client's messages do not show as regret of the newest cut, with the tokens of each."""
 
         def change(step: SessionStep) -> None:
             for tokens in recalled:
@@ -379,7 +381,7 @@ class Conversation:
                 self.session.refused(overflow, retried=True)
 
     def answered(self, request: FittedRequest, usage: Any) -> bool:
-        """Record the usage of an answer; return whether the session itself learns from usage."""
+        """Record the usage of an answer, and return whether the session itself learns from it."""
         if self.logged and self._newest is request.fitted:
             with suppress(SessionPurged):
                 self.session.record_usage(usage)
@@ -405,7 +407,7 @@ def beginnings(messages: Sequence[Any], key: ConversationKey) -> list[str]:
 
 
 def logged_messages(store: Store | None, session: str) -> list[Any]:
-    """Return the messages in the requests of a conversation since it last began anew."""
+    """Return the messages of a conversation since it last started over."""
     known: list[Any] = []
     for entry in store.entries(session, kinds=["message", "compaction"]) if store is not None else ():
         if entry.kind == "message" and RESTORED not in entry.body:
@@ -416,7 +418,7 @@ def logged_messages(store: Store | None, session: str) -> list[Any]:
 
 
 def listed(messages: Sequence[Any]) -> list[Any]:
-    """Return messages as a list, without a copy if they are one."""
+    """Return messages as a list; a list is not copied."""
     return messages if type(messages) is list else list(messages)
 
 
@@ -429,7 +431,7 @@ def weight_of(value: Any) -> int:
 
 
 def _paired(raws: Sequence[Any], known: list[Any]) -> dict[int, int]:
-    """Return the index of each object among the known messages, in which it replaces its equal."""
+    """Return the index of each object in the known messages, where it replaces the equal message."""
     found, stop = {}, len(known)
     for raw in reversed(raws):
         place = next((at for at in range(stop - 1, -1, -1) if known[at] == raw), None)

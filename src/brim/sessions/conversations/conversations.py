@@ -1,4 +1,4 @@
-"""The engine for requests that each carry their whole history, as clients and frameworks send them.
+"""The engine for requests that carry their whole history, as clients and frameworks send them.
 
 It decides which conversation a request continues, which meter counts it, how many tokens it may take, which cut is
 kept, and what a refusal or reported usage teaches. `brim.wrap`, the frameworks and the gateway use it.
@@ -49,11 +49,13 @@ from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
 _ENDLESS = 1 << 62
-"""The size of an unknown window: without a log such a request is counted as the next one of its conversation."""
+"""Stands for the size of an unknown window: without a log, such a request is still counted as part of its
+conversation.
+"""
 
 
 class Conversations:
-    """The conversations of one program. Safe for threads. A `with` block closes them."""
+    """The conversations of one program. Threads may share it. A `with` block closes it."""
 
     def __init__(
         self,
@@ -73,25 +75,25 @@ class Conversations:
         lower_answer: bool = False,
         **settings: Unpack[SessionOptions],
     ) -> None:
-        """Begin with none.
+        """Start without conversations.
 
         Args:
             window: the context window and how much of it a prompt may use; by default the window of each model.
-            model: the model of requests that name none.
+            model: the model of requests that do not name one.
             meter: the meter, or its name; by default the meter of each model.
             store: where the sessions are kept, or its URL; by default memory. With a store, the next process continues
                 a conversation whose messages its request begins with.
-            summarise: makes the summary that replaces older turns; without it, they are shortened in place.
+            summarise: writes the summary that replaces older turns; without it, they are shortened in place.
             observers: receive events, in addition to the observers of the process.
             on_notice: called with a notice for the user at the first cut of each conversation, and with `summarise` at
                 every cut.
-            most: how many conversations are kept in memory, by default as many as `memory` allows; with a store,
+            most: how many conversations to keep in memory, by default as many as `memory` allows; with a store,
                 others are found there.
-            memory: bytes that these may take, approximately; by default 64 MB.
+            memory: approximate limit in bytes for these; by default 64 MB.
             log: whether each conversation is a session, with a log, summaries and a status; without it, only the cut
                 of each is kept, so that the next prompt begins like the last one.
             limits: the limits for the window of each model, if there is no `window`.
-            margin: the share of the budget that is left free if the count is an estimate.
+            margin: the share of the budget to leave free if the count is an estimate.
             lower_answer: whether the answer limit may be lowered, if the server checks it together with the prompt.
             settings: further arguments of a `Session`: see `SessionOptions`.
 
@@ -104,7 +106,7 @@ class Conversations:
         self._model, self._meter = model or "", meter
         self._store, self._owned = opened_store(store)
         self.store = TolerantStore(self._store)
-        """The store, for uses whose failure does not stop a request."""
+        """The store, for uses in which a failure must not stop a request."""
         self.windows = Windows(self.store)
         """The learned windows of models."""
         self.meters = Meters(self._store)
@@ -133,7 +135,7 @@ class Conversations:
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
 
     def close(self) -> None:
-        """Close the store that they have opened, if it was passed as a URL."""
+        """Close the store, if it was passed as a URL."""
         if self._owned is not None:
             self._owned.close()
 
@@ -147,7 +149,7 @@ class Conversations:
 
     @property
     def sessions(self) -> list[Session]:
-        """The sessions that are remembered, the one of the newest request last."""
+        """The sessions in memory; the session of the newest request is last."""
         with self._lock:
             return [each.session for each in self._known if each.logged]
 
@@ -174,10 +176,10 @@ class Conversations:
             system: a system prompt outside the messages; it is counted.
             fields: the other fields of the body, such as `response_format`; those that the model sees are counted.
             format: `openai`, `responses`, `anthropic`, `gemini` or `bedrock`; by default it is detected.
-            answer: tokens that the answer may take.
+            answer: the maximum tokens of the answer.
             session: the name of the conversation; by default the one that these messages continue.
             extra_tokens: tokens of the request that the caller has already counted.
-            changes: whether you may change the messages later; then brim keeps copies.
+            changes: whether you may change the messages later, so that brim has to copy them.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -295,7 +297,7 @@ class Conversations:
     def _fit_in(
         self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
     ) -> FittedRequest:
-        """Return a request of a conversation that fits, if necessary with less room for the answer.
+        """Return a fitted request of a conversation, if necessary with less room for the answer.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget, even by the estimate of an unknown model.
@@ -352,7 +354,7 @@ class Conversations:
             self.meters.learn(plan.scope, plan.chosen, SentPrompt(request.messages, sent.tools, *known), tokens)
 
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
-        """Learn from a refusal how many tokens the model takes, and how it counts."""
+        """Learn from a refusal how many tokens the model accepts, and how it counts."""
         overflow = plan.believed(request, overflow)
         window = request.room.window if request.room is not None else None
         if request.report is not None:
@@ -406,7 +408,7 @@ class Conversations:
     def _find(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
     ) -> Conversation:
-        """Return the conversation of a name, or the longest that the messages continue, or a new one."""
+        """Return the conversation with a name, or the longest one that the messages continue, or a new one."""
         auto = name is None
         name = name or self._continued_name(request, key)
         found = self._get(name, key, plan, room)
@@ -448,10 +450,7 @@ class Conversations:
         return self._prefixes.find(marks) or name or f"auto.{marks[-1]}"
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
-        """Return a conversation that the store has, or a new one; if the store fails, one that is not stored.
-
-        The next request opens the log of that one again.
-        """
+        """Return a conversation from the store, or a new one; if the store fails, one that is not stored."""
         for _ in attempts():
             try:
                 return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
@@ -478,7 +477,7 @@ class Conversations:
         return Conversation(session, key, capture=bool(self._settings.get("capture")))
 
     def _open_logged(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
-        """Return a conversation that the store has, or a new one."""
+        """Return a conversation from the store, or a new one."""
         store, window = self._store, self._window if self._window is not None else self._limits.window(room.window)
         first = store.entries(name, limit=1) if store is not None else []
         if not first:
@@ -512,6 +511,6 @@ class Conversations:
 
 
 def _compacting_agent(request: RequestInput) -> str:
-    """Return the agent whose last message asks for a summary of its conversation; empty if there is none."""
+    """Return the agent whose last message requests a summary of its conversation; empty if it does not."""
     last = wire(request.format or format_of(request.messages) or "openai").read(request.messages[-1], 0)
     return compacting_agent(last.said()) if last.role == "user" else ""

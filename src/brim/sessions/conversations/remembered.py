@@ -1,8 +1,8 @@
 """The conversations in memory, and which of them a request continues.
 
-The newest are kept, within limits on number and memory. They are found by their first messages, so a request is
-compared only with conversations that begin like it. Others are found in the store by the fingerprint of their newest
-request.
+The most recent ones are kept, within limits on number and memory. They are found by their first messages, so a request
+is compared only with conversations that begin in the same way. Others are looked up in the store by the fingerprint of
+their newest request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KIND = "gateway-prefix"
 LOGGED = "conversation-prefix"
 """The kind of document for conversations with a log."""
 _LOOKED = 12
-"""Beginnings that are looked up, the longest first."""
+"""Maximum number of beginnings to look up, the longest first."""
 
 
 class PrefixIndex:
@@ -36,7 +36,7 @@ class PrefixIndex:
 
         Args:
             marks: the fingerprints of the beginnings, the shortest first.
-            take: whether to remove that beginning, since the conversation is in memory from now on.
+            take: whether to remove that beginning from the store, because the conversation will be in memory.
         """
         for mark in list(reversed(marks))[:_LOOKED]:
             if (saved := self._store.load(self._kind, mark)) is not None:
@@ -53,25 +53,25 @@ class PrefixIndex:
 
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""The memory that all conversations may take, unless a setting says otherwise."""
+"""Default limit in bytes on the memory for all conversations."""
 
 _LARGEST = 1 / 2
-"""The share of it that one conversation without a log may take."""
+"""The share of this memory that one conversation without a log may take."""
 _DEPTH = 3
-"""First messages that a conversation is found by, without the system prompt, which may change."""
+"""Number of first messages by which a conversation is found; the system prompt, which may change, is not among them."""
 _CANDIDATES = 64
-"""Conversations with the same first messages that a request is compared with."""
+"""Maximum number of conversations with the same first messages to compare a request with."""
 
 
 class RememberedConversations:
-    """Conversations by name, the longest unused first."""
+    """Conversations by name, the least recently used first."""
 
     def __init__(self, most: int | None = None, memory: int | None = None) -> None:
-        """Begin with none.
+        """Start without conversations.
 
         Args:
             most: the largest number; `None` for no limit.
-            memory: the bytes that they may take, approximately.
+            memory: approximate limit in bytes.
         """
         self._most = inf if most is None else most
         self._memory = memory

@@ -1,8 +1,8 @@
 """Corrects the count of the next prompt by the size that the provider reported for the last one.
 
-Most of the next prompt was in the last one, so only its new part is as uncertain as the meter. A small excess of the
-provider's count is structure, such as tools, ids and metadata, and a cut may keep all of it. A larger one is in the
-texts.
+The next prompt mostly repeats the last one, so the meter's error matters only for the new part. If the provider counted
+slightly more, the excess is taken for structure, such as tools, ids and metadata, all of which a cut may keep. A larger
+excess is attributed to the texts.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from brim.meter import BaseMeter
 from brim.sessions.learning.request_input import RequestInput
 
 _SHORTER = 50
-"""A fiftieth of a shorter prompt is added: the reported tokens may be unevenly distributed."""
+"""For a shorter prompt, a fiftieth is added: the reported tokens may be unevenly distributed."""
 _NEW = 8
-"""An eighth of the new part is added: it may be text of another kind."""
+"""An eighth of the new part is added, since it may be text of another kind."""
 _STRUCTURE = 8
-"""An eighth of a prompt is the most that tools, ids and metadata take."""
+"""Tools, ids and metadata are assumed to take at most an eighth of a prompt."""
 PLAUSIBLE = 3
-"""The largest factor between a provider's number and our count of the same prompt."""
+"""The largest plausible factor between the provider's count and brim's count of the same prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedSize:
-    """The size of one prompt: as we counted it, and as the provider reported it."""
+    """The size of one prompt, as counted by brim and as reported by the provider."""
 
     counted: int
     reported: int
@@ -34,19 +34,19 @@ class ReportedSize:
     scale: BaseMeter
     """The meter that counted it."""
     cleared: int = 0
-    """Tokens that the provider cleared before it counted; it will clear them from the next prompt too."""
+    """Tokens that the provider cleared before it counted; it will also clear them from the next prompt."""
 
     @property
     def plausible(self) -> bool:
-        """Whether both numbers can be of the same prompt."""
+        """Whether both numbers can belong to the same prompt."""
         reported = self.reported + self.cleared
         return 0 < self.counted <= reported * PLAUSIBLE and reported <= self.counted * PLAUSIBLE
 
     @property
     def _agrees(self) -> bool:
-        """Whether no correction is needed: the meter has the model's vocabulary, and the report is not above its count.
+        """Whether no correction is needed: the meter counts exactly, and the report is not above its count.
 
-        A report below such a count omits something, as a proxy may omit cached tokens.
+        A lower report omits something; for example, a proxy may omit cached tokens.
         """
         return self.scale.exact and self.reported <= self.counted and not self.cleared
 

@@ -1,4 +1,4 @@
-"""A fitted request and its plan: how it is counted, how many tokens it may take, and what to send."""
+"""A fitted request, and its plan: how it is counted and how many tokens it may take."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class FittedRequest:
     messages: list[Any]
     """What to send. An unchanged message is the caller's own object, or a copy if the caller may change it later."""
     places: Sequence[int | None]
-    """For each message its index among the caller's; `None` for one that brim made: shortened, a summary, or a note."""
+    """For each message, its index among the caller's messages; `None` for one that brim made: shortened, a summary, or
+    a note.
+    """
     input: RequestInput = field(repr=False)
     changed: bool = False
     """Whether `messages` differs from the caller's messages."""
@@ -40,9 +42,9 @@ class FittedRequest:
     room: Room | None = None
     """How many tokens it may take; `None` if the window of the model is unknown."""
     correction: int = 0
-    """Tokens added to the meter's count of this request, by the last report of the provider."""
+    """Tokens added to the meter's count of this request, based on the provider's last report."""
     start: int = 0
-    """Tokens by which its system messages are longer than the session's."""
+    """Tokens by which its system messages are longer than those of the session."""
     exact: bool = True
     """Whether the tokens are an exact count."""
     dropped: DroppedTexts | None = field(default=None, repr=False)
@@ -52,9 +54,9 @@ class FittedRequest:
     cut: int = 0
     """The number of its new cut in the conversation, from 1; 0 if it is whole or keeps the last cut."""
     summary_of: str = ""
-    """The agent that asks for a summary of its conversation with this request; empty for other requests."""
+    """The agent that requests a summary of its conversation with this request; empty for other requests."""
     regret: tuple[int, int] = (0, 0)
-    """Its new calls that were repeated because a cut had removed their results, and the tokens of these."""
+    """The number of new calls that repeat earlier ones because a cut had removed the results, and their tokens."""
     session: Session | None = None
     """The session of the conversation, if it has one."""
     fitted: Fitted | None = field(default=None, repr=False)
@@ -71,7 +73,7 @@ class FittedRequest:
 
     @property
     def text(self) -> str:
-        """The text of the messages, for a reader."""
+        """The text of the messages, for people."""
         return transcript(self.messages)
 
     @property
@@ -100,7 +102,7 @@ class FittedRequest:
         return self.fitted.used + self.input.extra + self.start + self.correction
 
     def written(self, given: Sequence[T], make: Callable[[Any], T]) -> list[T]:
-        """Return what to send, as the caller's own type of messages.
+        """Return what to send, in the caller's own message type.
 
         Args:
             given: the caller's messages, one for each message of the request.
@@ -142,12 +144,12 @@ class RequestPlan:
 
     scale: BaseMeter
     chosen: Any
-    """The meter, or its name, that was chosen instead of the model's own."""
+    """The meter, or its name, to use instead of the model's own."""
     limits: WindowLimits
     room: Room | None
     """`None` if the window of the model is unknown."""
     scope: LearningScope
-    """The scope of what the request teaches."""
+    """The scope of what brim learns from the request."""
 
     def over(self, request: FittedRequest) -> bool:
         """Return whether a request and its longest answer together exceed the window."""
@@ -163,7 +165,7 @@ class RequestPlan:
         return left if 0 < left < asked else None
 
     def ceiling(self, request: FittedRequest, overflow: Overflow) -> int | None:
-        """Return the tokens that a refused request may take in its second attempt; `None` leaves that to its room."""
+        """Return the maximum tokens of the second attempt after a refusal; `None` if a lower answer limit suffices."""
         overflow = self.believed(request, overflow)
         if overflow.reply and not overflow.accepted and self.limits.lowers(overflow.reply, overflow.limit or 0):
             return None
@@ -171,7 +173,7 @@ class RequestPlan:
         return max(1, int(refused * overflow.retry_share))
 
     def believed(self, request: FittedRequest, overflow: Overflow) -> Overflow:
-        """Return a refusal without numbers that cannot be of the refused prompt.
+        """Return a refusal without numbers that cannot belong to the refused prompt.
 
         A server may quote text of the client, and a number may count something else, such as bytes or the answer.
         """

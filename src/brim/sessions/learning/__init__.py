@@ -1,1 +1,1 @@
-"""What a program learns while it runs: how models count, their windows, and how long they cache."""
+"""What a program learns while it runs: how models count, how large their windows are, and how long they cache."""

@@ -16,7 +16,7 @@ def learned_models(store: Store) -> list[dict[str, Any]]:
     """Return what a store has learned, a row for each model, client and server; unknown values are `None`.
 
     `window` is the size that a refusal stated, `ceiling` the limit after a refusal without a size, `answer_counts`
-    whether prompt and answer must fit together, and `at` when that was learned; it applies for an hour. `ratio` is the
+    whether prompt and answer must fit together, and `at` when this was learned; it applies for an hour. `ratio` is the
     number of tokens for each estimated one, and `answers` the number of answers that it is based on.
     """
     rows = [_row(store, id_) for id_ in _ids(store)]

@@ -1,6 +1,6 @@
 """Chooses the meter that counts the requests to a model, and corrects it by reported usage.
 
-A correction applies to all conversations of one owner with the model, in every process that shares the store.
+A correction applies to all of one owner's conversations with the model, in every process that shares the store.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RequestSize(NamedTuple):
 
 
 class Meters:
-    """The meters of models. Safe for threads."""
+    """The meters of models. Threads may share it."""
 
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class Meters:
         return self._model_meter(scope, chosen).learns
 
     def doubt(self, scope: LearningScope, chosen: Any, request: RequestInput) -> float:
-        """Return the upper bound of a request divided by its estimate, while no usage is known; else 1.
+        """Return the upper bound of a request divided by its estimate, or 1 once usage is known.
 
         Raises:
             InvalidValue: a message or a tool is invalid.
@@ -131,7 +131,7 @@ class Meters:
         return self._learned.get(scope, chosen) or plain
 
     def _load_correction(self, store: Store, scope: LearningScope, plain: ModelMeter, chosen: Any) -> None:
-        """Use the calibration in the store, if there is none here; forget one that was removed from the store."""
+        """Use the calibration in the store if there is none here; forget it if it was removed from the store."""
         self._read.put(scope, monotonic())
         with suppress(StoreError, ValueError, KeyError, TypeError):  # Another version may have written it.
             saved = load_calibration(store, scope.id)
@@ -152,6 +152,6 @@ def _uncorrected(model: str, chosen: Any) -> ModelMeter:
 
 
 def warm() -> None:
-    """Load what counting needs, so that the first request does not wait for it."""
+    """Load what counting needs, so that the first request need not wait for it."""
     for name in ("gpt-5", OTHER):
         meter(name).count("ready")

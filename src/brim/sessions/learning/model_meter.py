@@ -1,7 +1,7 @@
 """The meter of one model, corrected by reported usage.
 
-Counting everything again after each call would cost too much. So a history is counted again if that changes its count
-by a twentieth, and at once if a prompt took more tokens than were counted.
+Counting everything again after each call would be too slow. So a history is only counted again if that changes its
+count by a twentieth, or if a prompt took more tokens than were counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KIND = "calibration"
 TOKENS = ("tokens", "units")
 """Units that are comparable with a provider's tokens."""
 _WORTH = 20
-"""A twentieth: the change of a count that is worth counting everything again."""
+"""The history is counted again if its count changes by at least a twentieth."""
 
 
 class SentPrompt(NamedTuple):
@@ -40,10 +40,10 @@ class ModelMeter:
     """A meter, and what was learned about it."""
 
     def __init__(self, chosen: Any, model: str | None, calibration: Calibration | None = None) -> None:
-        """Begin with a meter.
+        """Create the meter.
 
         Args:
-            chosen: a meter or its name; `None` takes that of the model.
+            chosen: a meter or its name; `None` for the model's own.
             model: the model whose prompts it counts.
             calibration: what is known from other sessions.
 
@@ -54,7 +54,7 @@ class ModelMeter:
         self.learns = not self._plain.exact and self._plain.unit in TOKENS
         """Whether usage corrects it; an exact meter needs no correction."""
         self.estimate = _estimate(chosen, model, self._plain)
-        """The meter without its bound."""
+        """The meter's estimate, without the upper bound."""
         self.calibration = calibration or (Calibration(model=model or self.estimate.model) if self.learns else None)
         """The correction so far."""
         self.meter = self._plain
@@ -62,7 +62,7 @@ class ModelMeter:
         self.sent: SentPrompt | None = None
         """The newest prompt."""
         self.bound = Calibrated(self._plain) if self.learns else self._plain
-        """The meter with the upper bound that is used before any usage is known."""
+        """The meter whose upper bound is used before any usage is known."""
         self.recount()
 
     def recount(self) -> None:
@@ -100,7 +100,7 @@ class ModelMeter:
 
 
 def load_calibration(store: Store | None, id_: str | None) -> Calibration | None:
-    """Return the correction in a store, by the id of a scope; in a program of one owner that is the model."""
+    """Return the correction in a store, by the id of a scope, which is the model in a program with one owner."""
     saved = store.load(KIND, id_) if store is not None and id_ is not None else None
     return None if saved is None else Calibration.from_dict(saved.body)
 
@@ -121,6 +121,6 @@ def save_calibration(
 
 
 def _estimate(chosen: Meter | str | None, model: str | None, plain: BaseMeter) -> BaseMeter:
-    """Return the meter without the bound that a fit keeps to."""
+    """Return the meter that estimates, without the upper bound that a fit uses."""
     named = model if chosen is None else chosen
     return meter(named) if isinstance(named, str) else plain

@@ -1,4 +1,4 @@
-"""What the catalogue says about a model: its window, whether answers count, how long prompts are cached."""
+"""What the catalogue says about a model: its window, whether answers count in it, how long prompts are cached."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from brim.errors import BrimError
 from brim.meter.catalogue import Model, find
 
 MOST_NAMES = 1_024
-"""Model names whose lookup is kept: a client can send any."""
+"""Limit on cached lookups of model names, since a client can send any name."""
 _SUMMED = re.compile(r"claude-(?:[123]|instant|(?:opus|sonnet)-4(?:-[01])?$)")
-"""Models of Anthropic that refuse a prompt if it and the longest answer exceed the window; later ones do not."""
+"""Anthropic models that reject a prompt if the prompt and the longest answer together exceed the window; later models
+do not.
+"""
 
 
 @lru_cache(maxsize=MOST_NAMES)
@@ -27,7 +29,7 @@ def known(name: str) -> Model | None:
 
 @lru_cache(maxsize=MOST_NAMES)
 def counts_answer(name: str) -> bool | None:
-    """Return whether prompt and answer must fit the window of a model together; `None` if unknown."""
+    """Return whether prompt and answer together must fit the window of a model; `None` if unknown."""
     row = known(name)
     if row is None:
         return None
@@ -42,7 +44,7 @@ _ASKED = ("prompt_cache_options", MARK)
 _TIME = re.compile(r"(\d+)([mh])")
 _SECONDS = {"m": 60, "h": 3_600}
 _NEWEST = 4
-"""Messages at the end in which cache marks are looked for: clients mark the newest."""
+"""Number of newest messages in which brim looks for cache marks, since clients mark the newest."""
 
 
 def marks_of(messages: Iterable[Any]) -> Iterator[Any]:
@@ -65,7 +67,7 @@ def lifetime(
 ) -> int | None:
     """Return the seconds for which the provider caches a prompt; `None` if not published.
 
-    It is the longest lifetime that a mark of the request asks for, by default the provider's shortest.
+    It is the longest lifetime that a mark in the request requests, by default the provider's shortest.
     """
     row = known(model) if model else None
     if row is None or row.cache is None or not row.cache.ttl:

@@ -18,7 +18,7 @@ class RequestInput:
     messages: Sequence[Any]
     """The whole history."""
     model: str = ""
-    """The called model; empty if the request names none."""
+    """The requested model; empty if the request does not name one."""
     owner: tuple[str, ...] = ()
     """The owner; different owners share neither conversations nor what is learned."""
     tools: Tools | None = None
@@ -29,7 +29,7 @@ class RequestInput:
     format: Format | None = None
     """The format of the messages; `None` if it is to be detected."""
     answer: int | None = None
-    """The limit of the answer in tokens; `None` if the request sets none."""
+    """The limit on the answer in tokens; `None` if the request does not set one."""
     extra: int = 0
     """Tokens of the request that the caller has already counted."""
     parts: tuple[Part, ...] = ()

@@ -1,7 +1,8 @@
 """Reads the reported usage of a call in the formats of OpenAI, Anthropic, Gemini and Bedrock.
 
-OpenAI and Gemini include cached tokens in the input, the others do not; here the input is always the whole prompt. A
-provider may clear or compact a part of the prompt before the model reads it, and then says so in its answer.
+OpenAI and Gemini include cached tokens in the input, the others do not; in `ReportedUsage`, the input is always the
+whole prompt. A provider may clear or compact a part of the prompt before the model reads it, and then says so in its
+answer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _EDITS, _REASON, _COMPACTED = "context_management", "stop_reason", "compaction"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReportedUsage:
-    """Tokens of one call as its provider counted them; `None` if not reported."""
+    """Tokens of one call as counted by the provider; `None` if not reported."""
 
     input: int | None = None
     """Tokens of the whole prompt, cached ones included."""
@@ -37,11 +38,11 @@ class ReportedUsage:
     written: int | None = None
     """Tokens of the prompt that were written to the cache."""
     passes: int = 1
-    """Number of calls that it sums up; with more than one it is not the size of a prompt."""
+    """Number of calls that it adds up; for more than one, the input is not the size of a prompt."""
     first: int | None = None
     """Tokens of the first call's prompt, if the calls are listed."""
     edits: tuple[Mapping[str, Any], ...] = ()
-    """What the provider cleared of the prompt, as it lists it."""
+    """What the provider cleared from the prompt, as listed in its answer."""
     compacted: bool = False
     """Whether the provider compacted the conversation, so it did not read the prompt that was sent."""
 
@@ -90,7 +91,7 @@ def reported(
     if usage is None:
         numbers = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_tokens": cached_tokens}
         if input_tokens is None and output_tokens is None:
-            raise InvalidType("usage", usage, "the usage of an answer, or input_tokens=...")
+            raise InvalidType("usage", usage, "the usage of an answer, unless input_tokens is set")
         for name, value in numbers.items():
             if value is not None:
                 units(name, value)
@@ -118,13 +119,13 @@ def _reported(values: Mapping[str, Any]) -> ReportedUsage:
         return _gemini(values)
     if "inputTokens" in values:
         return _bedrock(values)
-    raise InvalidType("usage", values, "one with input_tokens or prompt_tokens, as answers have it")
+    raise InvalidType("usage", values, "a usage with input_tokens or prompt_tokens, as in answers")
 
 
 def usage_in(values: Any) -> Mapping[str, Any] | None:
     """Return the usage that a whole answer, or an event of a stream, reports; `None` if it reports none.
 
-    What the provider cleared or compacted is added to it, as `reported` reads it.
+    What the provider cleared or compacted is added, in the form that `reported` reads.
     """
     if not isinstance(values, Mapping):
         return None
@@ -193,7 +194,7 @@ def _bedrock(values: Mapping[str, Any]) -> ReportedUsage:
 
 
 def _values(usage: Any) -> Mapping[str, Any]:
-    """Return the fields of a usage, or of the one that a whole answer has."""
+    """Return the fields of a usage, or of the usage in a whole answer."""
     values = _fields(usage)
     inner = next((values[key] for key in (*_KEYS, "usage_metadata") if values.get(key) is not None), None)
     return _fields(inner) if inner is not None else values

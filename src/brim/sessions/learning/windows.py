@@ -1,7 +1,8 @@
-"""The window of a model: as set, as a refusal stated, as its server states, or as the catalogue lists it.
+"""The window of a model, from the settings, a refusal, the server, or the catalogue.
 
-What a refusal teaches applies to the owner of the refused request, in every process that shares the store. It can lower
-the window of the catalogue, a configured window at most by half, and never below a prompt that was accepted lately.
+What is learned from a refusal applies to the owner of the refused request, in every process that shares the store. It
+can lower the window of the catalogue, and a configured window at most by half, but never below a prompt that was
+accepted recently.
 """
 
 from __future__ import annotations
@@ -21,24 +22,26 @@ from brim.sessions.log.tolerant_store import TolerantStore
 from brim.wire.overflow import Overflow
 
 KIND = "gateway-window"
-"""The kind of document in which a store keeps what refusals taught."""
+"""The kind of document in which a store keeps what was learned from refusals."""
 _LASTS = 3_600
-"""Seconds for which a refusal applies: a server may be restarted with a larger window."""
+"""Seconds for which a refusal applies, since a server may be restarted with a larger window."""
 _SERVER_INTERVAL = 600
 """Seconds after which a server is asked again."""
 _MOST = 1_000
-"""Models that are read from the list of a server."""
+"""Maximum number of models to read from a server's list."""
 _UNSURE = 4
-"""While it is unknown whether the answer counts, at most a quarter of the window is reserved; a longer answer that
-counts is lowered. With a third, an answer of 32,000 tokens leaves less than 64,000 of 96,000."""
+"""While it is unknown whether the answer counts in the window, at most a quarter of the window is reserved for it; if
+the answer turns out to count, a longer limit is lowered. With a third, an answer of 32,000 tokens would leave less than
+64,000 of 96,000.
+"""
 LEAST_WINDOW = 256
-"""The smallest window in tokens: a shorter prompt is refused for another reason than its length."""
+"""The smallest window in tokens: if a shorter prompt is refused, its length is not the reason."""
 _LOWERED = 2
-"""No refusal lowers a configured window below its half."""
+"""A refusal lowers a configured window at most to a half."""
 _LEAST_LISTED = 1_024
-"""The smallest window of a model in the catalogue: llama.cpp divides 4,096 among four slots."""
+"""The smallest window to believe for a model in the catalogue: llama.cpp may divide 4,096 among four slots."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
-"""Where lists of models state the window of each."""
+"""Fields that state the window of a model in a server's list."""
 
 PROPERTIES = "/props"
 """The path at which a server of one model states its window."""
@@ -48,7 +51,7 @@ Fetch = Callable[[str], Awaitable[Any]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WindowLimits:
-    """The limits that a program sets for its requests; `None` is looked up or means no limit."""
+    """The limits that a program sets for its requests; `None` means that the value is looked up, or no limit."""
 
     size: int | None = None
     """The size of the context window in tokens."""
@@ -61,7 +64,7 @@ class WindowLimits:
     warn: float | str | None = None
     """The share of the window from which a session warns."""
     margin: float | str = 0
-    """The share of the budget that is left free if the count is an estimate."""
+    """The share of the budget to leave free if the count is an estimate."""
     spare: bool = True
     """Whether a request that must be cut leaves room for an answer of unknown length."""
     lower_answer: bool = False
@@ -71,7 +74,7 @@ class WindowLimits:
 
     @classmethod
     def of(cls, window: Window | None) -> WindowLimits:
-        """Return the limits of a window, which leaves no more than its reserve for an answer."""
+        """Return the limits for a window; no more than its reserve is left for an answer."""
         if window is None:
             return cls()
         return cls(size=window.size, reserve=window.reserve, cap=window.cap, limit=window.limit, spare=False)
@@ -93,15 +96,17 @@ class Room:
     window: int
     """The size of the context window in tokens."""
     fits: int
-    """A request of at most this many tokens is sent as it came."""
+    """A request of at most this many tokens is sent unchanged."""
     target: int
-    """A longer one is cut to this many, so that the answer has room."""
+    """A longer request is cut to this many tokens, to leave room for the answer."""
     most: int
-    """The parts that must stay may take this many, with less room for the answer than requested."""
+    """The maximum for the parts that must stay; it may leave less room for the answer than requested."""
     answer: int | None = None
-    """Tokens of the answer if it must fit the window with the prompt; `None` if the server checks only the prompt."""
+    """Tokens of the answer, if the window must hold it together with the prompt; `None` if the server checks only the
+    prompt.
+    """
     lowers: bool = False
-    """Whether the limit of the answer is lowered if it does not fit."""
+    """Whether the limit on the answer may be lowered to make it fit."""
 
     @classmethod
     def of(cls, tokens: int) -> Room:
@@ -116,29 +121,31 @@ class Room:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearnedWindow:
-    """The window of a model as refusals stated it."""
+    """The window of a model, as learned from refusals."""
 
     size: int | None
     """The stated size; `None` if no refusal stated one."""
     at: float
     ceiling: int | None = None
-    """Tokens, by our count, that a prompt may take after a refusal that no window explains; `None` without one."""
+    """The maximum tokens of a prompt, as counted by brim, after a refusal that no known window explains; otherwise
+    `None`.
+    """
     answer_counts: bool | None = None
-    """Whether prompt and answer must fit the window together; `None` if unknown."""
+    """Whether prompt and answer together must fit the window; `None` if unknown."""
 
 
 class AcceptedPrompt(NamedTuple):
-    """The longest prompt that a model accepted lately."""
+    """The longest prompt that a model accepted recently."""
 
     counted: int
-    """Its tokens by our count."""
+    """Its tokens as counted by brim."""
     reported: int
     """Its tokens as the provider reported them; 0 if it did not."""
     at: float
 
 
 class Windows:
-    """The windows of models. Safe for threads."""
+    """The windows of models. Threads may share it."""
 
     def __init__(self, store: TolerantStore, clock: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -177,7 +184,7 @@ class Windows:
     def _size(
         self, scope: LearningScope, limits: WindowLimits, learned: LearnedWindow | None
     ) -> tuple[int, int | None] | None:
-        """Return the window of a model, and a limit on the input if there is one."""
+        """Return the window of a model, and its limit on the input if it has one."""
         refused = learned.size if learned is not None else None
         if limits.size is not None and not limits.yields:
             return min(limits.size, max(refused or limits.size, limits.size // _LOWERED)), None
@@ -189,7 +196,7 @@ class Windows:
         return (min(sizes), most) if sizes else None
 
     def learned(self, scope: LearningScope) -> LearnedWindow | None:
-        """Return what refusals of the last hour taught about a model."""
+        """Return what was learned about a model from refusals in the last hour."""
         now = self._clock()
         if self._store.store is not None and now - (self._read.get(scope) or 0.0) > STORE_INTERVAL:
             self._read.put(scope, now)
@@ -203,12 +210,12 @@ class Windows:
         return found if found is not None and now - found.at < _LASTS else None
 
     def answer_counts(self, scope: LearningScope) -> bool | None:
-        """Return whether prompt and answer must fit the window of a model together; `None` if unknown."""
+        """Return whether prompt and answer together must fit the window of a model; `None` if unknown."""
         learned = self.learned(scope)
         return counts_answer(scope.model) if learned is None or learned.answer_counts is None else learned.answer_counts
 
     def record_accepted(self, scope: LearningScope, counted: int, reported: int = 0) -> None:
-        """Record that a model accepted a prompt, with its tokens by our count and as reported."""
+        """Record that a model accepted a prompt, with its tokens as counted by brim and as reported."""
         before = self._longest_accepted(scope)
         most = AcceptedPrompt(max(counted, before.counted), max(reported, before.reported), self._clock())
         self._accepted.put(scope, most)
@@ -218,7 +225,7 @@ class Windows:
         return found if found is not None and self._clock() - found.at < _LASTS else AcceptedPrompt(0, 0, 0.0)
 
     def learn_from_answer(self, scope: LearningScope, used: int, answer: int | None, window: int) -> None:
-        """Learn from an accepted request: if prompt and answer exceed the window, they need not fit together.
+        """Learn from an accepted request: if prompt and answer exceed the window, the answer does not count in it.
 
         Args:
             scope: the owner of the request, and the model that answered.
@@ -232,15 +239,15 @@ class Windows:
         self._write(scope, replace(before, answer_counts=False, at=self._clock()))
 
     def refused(self, scope: LearningScope, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
-        """Learn from a refusal. After one that states no window, prompts stay below the refused size.
+        """Learn from a refusal. If it does not state the window, prompts stay below the refused size from then on.
 
-        A prompt no longer than an accepted one was not refused because of the window, and a limit below an accepted
-        prompt is not the window.
+        If a prompt is no longer than an accepted one, the window is not the reason for the refusal; and a limit below
+        an accepted prompt cannot be the window.
 
         Args:
             scope: the owner of the request, and the model that refused it.
             overflow: what the refusal says, without implausible numbers.
-            used: tokens of the refused prompt by our count.
+            used: tokens of the refused prompt as counted by brim.
             window: the window that was assumed.
             learns: whether the meter itself learns from the refusal.
         """
@@ -277,7 +284,7 @@ class Windows:
     async def ask(self, source: LearningScope, fetch: Fetch) -> None:
         """Ask a server for the windows of its models, and remember when, even without an answer.
 
-        Windows that it does not state this time stay as they were.
+        Windows that the server does not state this time are kept.
         """
         self._asked.put(source, self._clock())
         found, before = stated(await fetch("models"), await fetch(PROPERTIES)), self._served.get(source) or {}
@@ -289,13 +296,13 @@ class Windows:
 
 
 def source(server: str, owner: tuple[str, ...] = ()) -> LearningScope:
-    """Return the scope of the windows of a server: the owner of the key that it is asked with, or all clients."""
+    """Return the scope of a server's windows: the owner of the key used to ask it, or all clients."""
     return LearningScope("", owner, server)
 
 
 @lru_cache(maxsize=1_024)
 def _names(model: str) -> tuple[str, ...]:
-    """Return the names under which a server may list a model; the empty name has the window of all its models."""
+    """Return the names under which a server may list a model; the empty name has the window for all its models."""
     return (model, *map(fold, spellings(model)), "")
 
 
@@ -322,7 +329,7 @@ def _room(
 
 
 def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool | None) -> tuple[int, int, int]:
-    """Return the tokens left free for the answer: by a request that fits, by one that is cut, and at the least."""
+    """Return the tokens to leave free for the answer: by a request that fits, by a cut request, and at least."""
     spare = answer_room(size) if limits.spare else 0
     if answer is None or (answer >= size and not counts):
         return limits.reserve, limits.reserve or spare, limits.reserve
@@ -363,6 +370,6 @@ def stated(models: Any, properties: Any) -> dict[str, int]:
 
 
 def _least(model: str, window: int | None) -> int:
-    """Return the smallest window that a refusal may state for a model; `window` is the assumed one."""
+    """Return the smallest window that brim believes when a refusal states it; `window` is the assumed one."""
     least = _LEAST_LISTED if known(model) is not None else LEAST_WINDOW
     return least if window is None else min(least, window // _LOWERED)

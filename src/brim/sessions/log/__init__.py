@@ -1,1 +1,1 @@
-"""What a session writes down, and how it is found again."""
+"""What a session logs, and how to find it again."""

@@ -1,7 +1,7 @@
-"""Log entries for the cuts of a session: each has only the changes from the cut before.
+"""Log entries for the cuts of a session: each has only the changes since the previous cut.
 
-A cut of a long history has thousands of shortened messages, most of them unchanged from the cut before. Written whole
-each time, they would fill most of the log. In a captured prompt, an unchanged message is only its index.
+A cut of a long history has thousands of shortened messages, most of them the same as in the previous cut. Written in
+full each time, they would fill most of the log. In a captured prompt, an unchanged message is stored as its index.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def storable(value: Any) -> Any:
 
 
 def folded(sent: Sequence[Any], history: Sequence[Any]) -> list[Any]:
-    """Return the index of each unchanged message, and any other message whole."""
+    """Return messages with each unchanged one replaced by its index."""
     places = {id(raw): at for at, raw in enumerate(history)}
     return [places[id(raw)] if id(raw) in places else jsonable(raw) for raw in sent]
 
@@ -89,7 +89,7 @@ def grown(record: Record, length: int) -> Record:
 
 
 def cut_from(record: Record | None, turns: Turns | None = None) -> HeldCut | None:
-    """Return the cut of a record; `None` if there is none, or if it was not made of these turns."""
+    """Return the cut in a record; `None` if there is none, or if it was made from other turns."""
     if record is None or (turns is not None and record["length"] > len(turns)):
         return None
     values = dict(record) if turns is None else {**record, "check": turns.fingerprint(record["length"])}

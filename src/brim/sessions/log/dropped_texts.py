@@ -1,7 +1,7 @@
 """Texts that were dropped from a prompt, found by their handle or by their words.
 
-The log has every message, so a dropped text is one that is no longer in the view: entries of kind `dropped` name those
-messages. Others may know a handle, which is a hash, so a text is returned only to the session whose log has it.
+The log has every message; entries of kind `dropped` name the messages that are no longer in the prompt. A handle is a
+hash, which others may know, so a text is returned only to a session whose log contains it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Line = tuple[str, Body]
 
 
 class MemoryLog:
-    """The log of a session without a store: what can be found there, read and searched as in a store.
+    """The log of a session without a store: it can be read and searched like a log in a store.
 
     The indexes are built when they are first needed.
     """
@@ -47,7 +47,7 @@ class MemoryLog:
         """Number of lines in the index of words."""
 
     def append(self, lines: Iterable[Line]) -> int:
-        """Add the lines that can be found, and return the number of the last one."""
+        """Add the lines that can be searched, and return the number of the last one."""
         self._lines += [line for line in lines if line[0] in (*INDEXED, DROPPED)]
         return len(self._lines)
 
@@ -57,7 +57,7 @@ class MemoryLog:
         return [LogEntry(session, number, kind, 0.0, body) for number, (kind, body) in rows if kind in kinds]
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:  # noqa: ARG002 - the log has one session
-        """Return the text of a handle, or of the start of one; `None` if there is none."""
+        """Return the text of a handle, or of the start of a handle; `None` if there is none."""
         if len(handle) < SHORTEST:
             return None
         for at in range(self._indexed, len(self._lines)):
@@ -97,7 +97,7 @@ class DroppedTexts:
         """Search a log for the texts of a session."""
         self._log, self._session = log, session
         self._read = 0
-        """The last entry of the log that was read for what was dropped."""
+        """The last log entry up to which dropped texts are known."""
         self._turns: dict[str, list[int]] = {}
         """The entries of each dropped turn, by its handle."""
         self._numbers: set[int] = set()
@@ -106,7 +106,7 @@ class DroppedTexts:
         """The handles of messages with a result that was shortened when it was added."""
 
     def text(self, handle: str) -> str:
-        """Return the text of a handle, or of the start of one; the messages of a turn as a transcript.
+        """Return the text of a handle, or of the start of a handle; the messages of a turn as a transcript.
 
         Raises:
             UnknownName: no such text was dropped from this session.
@@ -116,7 +116,7 @@ class DroppedTexts:
         return transcript(json.loads(found)) if name[:SHOWN] in self._turns else found
 
     def find(self, handle: str) -> tuple[str, str]:
-        """Return a handle by itself or its start, and its text.
+        """Look up a handle, or the start of one; return the full handle and its text.
 
         Raises:
             UnknownName: no such text was dropped from this session.
@@ -128,7 +128,7 @@ class DroppedTexts:
         return handle_of(found), found
 
     def texts(self, handles: Iterable[str]) -> dict[str, str]:
-        """Return texts by their handles, without those that the session does not have."""
+        """Return texts by handle, skipping handles that the session does not have."""
         found = (self._log.text(name, session=self._session) for name in handles)
         return {handle_of(text): text for text in found if text is not None}
 
@@ -149,7 +149,7 @@ class DroppedTexts:
             asked *= 4
 
     def includes(self, hit: SearchHit) -> bool:
-        """Return whether a hit in the store was dropped from the prompts of this session."""
+        """Return whether a search hit in the store was dropped from the prompts of this session."""
         self._refresh()
         return self._is_dropped(hit)
 

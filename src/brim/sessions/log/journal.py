@@ -20,12 +20,13 @@ _KEPT = ("turn", "text", DROPPED)
 class Journal:
     """Writes to the log of one session; without a store the log is in memory.
 
-    A write that failed may still have arrived. The journal asks the store, and if it does not answer, again before the
-    next write. So nothing is written twice, and nothing that was written counts as failed.
+    A write that raised an error may still have been stored. The journal checks this in the store, and if the store does
+    not answer, again before the next write. So nothing is written twice, and nothing that was stored is treated as
+    failed.
     """
 
     def __init__(self, store: Store | None, session: str, number: int = 0) -> None:
-        """Begin.
+        """Create the journal.
 
         Args:
             store: where the log is.
@@ -37,16 +38,17 @@ class Journal:
         self.number = number
         """The number of the last entry."""
         self.since: float | None = None
-        """When the session was created, to detect one that was purged and begun anew; `None` before that."""
+        """When the session was created, to detect that it was purged and created again; `None` before that."""
         self.on_failure: Callable[[StoreError], object] | None = None
-        """Called with each failure of the store instead of raising it. The write is repeated at once, since another
-        process may continue the session; entries that stay unwritten are written with the next."""
+        """If set, called with each failure of the store instead of raising it. The write is repeated at once, since
+        another process may continue the session; entries that are still not written are added to the next write.
+        """
         self.kinds: Collection[str] | None = None
         """The kinds of entries that are written; `None` for all."""
         self.owed: list[Line] = []
         """Entries that could not be written yet."""
         self._unsure: list[Line] = []
-        """Entries of a failed write that may have arrived."""
+        """Entries of a failed write that may have been stored."""
         self._meta: Body | None = None
         """What the list of sessions shows, as last passed to `write`."""
         self._memory = MemoryLog()
@@ -54,7 +56,7 @@ class Journal:
 
     @property
     def next(self) -> int:
-        """The number of the next entry, counting those that could not be written yet."""
+        """The number of the next entry, after those that could not be written yet."""
         return self.number + len(self.owed) + 1
 
     def write(self, lines: Lines, meta: Body | None = None) -> None:
@@ -91,7 +93,7 @@ class Journal:
         return [] if self.store is None else self.store.entries(self.session, after=self.number)
 
     def forget_owed(self) -> None:
-        """Forget unwritten entries that the caller brings again; keep those with dropped texts."""
+        """Forget unwritten entries that the caller will pass again; keep those with dropped texts."""
         self.owed = [line for line in self.owed if line[0] in _KEPT]
 
     def purged(self) -> SessionPurged:
@@ -100,7 +102,7 @@ class Journal:
         return SessionPurged(place, f"session {self.session!r} was purged: begin a new one")
 
     def _write(self, store: Store, lines: list[Line]) -> None:
-        """Write the owed lines and then these, unless they have arrived."""
+        """Write the owed lines and then these, unless they are already stored."""
         if self._has_arrived(lines):
             return
         lines = [*self.owed, *lines]
@@ -122,10 +124,10 @@ class Journal:
                 raise
 
     def _has_arrived(self, lines: list[Line]) -> bool:
-        """Find out whether the last failed write has arrived; return whether these lines are in the log already.
+        """Find out whether the last failed write was stored; return whether these lines are already in the log.
 
         Raises:
-            Conflict: it has arrived, and other lines are to be written now.
+            Conflict: it was stored, and other lines are to be written now.
             StoreError: the store cannot be read.
         """
         if not self._unsure or self.store is None:

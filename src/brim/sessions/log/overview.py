@@ -18,7 +18,7 @@ RECENT = 20
 GATEWAY = "gateway"
 """The kind of the rows that gateways write."""
 _MOST = 1_000
-"""The newest sessions, among which one is looked for."""
+"""Number of newest sessions to search."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +32,7 @@ class SessionUse:
     status: Mapping[str, Any]
     """Its status as it was last written."""
     about: Mapping[str, Any]
-    """Other facts: of a loop its goal, its iterations and whether it has ended."""
+    """Other facts; for a loop, its goal, its iterations and whether it has ended."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -61,7 +61,7 @@ class GatewayUse:
 
     @classmethod
     def of(cls, name: str, updated: float, status: Mapping[str, Any]) -> GatewayUse:
-        """Return a conversation from its status, in which fields may be missing: `regret` without repeated calls."""
+        """Return a conversation from its status; `regret` may be missing if no calls were repeated."""
         known = {slot.name: status.get(slot.name) for slot in fields(cls) if slot.name not in ("id", "updated")}
         known |= {"model": known["model"] or "", "key": known["key"] or "", "cuts": known["cuts"] or 0}
         known["regret"] = known["regret"] or {"calls": 0, "tokens": 0, "cuts": {}}
@@ -90,7 +90,7 @@ class Overview:
 
     @property
     def warned(self) -> int:
-        """Recent sessions that crossed their warning line, each counted once."""
+        """Number of recent sessions that crossed their warning line."""
         return sum(row.status["warnings"] > 0 for row in self.recent)
 
     def total(self, name: str) -> int:
@@ -151,11 +151,11 @@ def _use(row: SessionRow) -> SessionUse | GatewayUse | None:
 
 
 class ReadableSessions:
-    """The sessions with these names; without names, all sessions that no gateway wrote."""
+    """The sessions with these names; without names, all sessions that were not written by a gateway."""
 
     def __init__(self, store: Store, names: Sequence[str] = ()) -> None:
         self.store = store
-        """The store that has them."""
+        """Their store."""
         self._names = frozenset(names)
 
     def overview(self, session: str | None = None) -> Overview:

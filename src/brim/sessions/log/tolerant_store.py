@@ -1,6 +1,6 @@
 """A store whose failures are logged while requests continue without it.
 
-It improves caching and counting; no request needs it.
+The store improves caching and counting, but no request depends on it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ LOG = logging.getLogger("brim.sessions")
 T = TypeVar("T")
 
 _ATTEMPTS = 3
-"""How often a log is read or written before a request goes on without it."""
+"""Number of attempts to read or write a log before a request goes on without it."""
 _PATIENCE = 1.0
-"""Seconds after which there is no further attempt: a store that is locked has kept the request waiting already."""
+"""Seconds after which there is no further attempt, since a locked store has already delayed the request."""
 
 
 def attempts() -> Iterator[int]:
-    """Yield the number of each attempt at a log; the caller stops after one that did not fail."""
+    """Yield the number of each attempt to use a log; the caller stops after a successful one."""
     until = time.monotonic() + _PATIENCE
     for number in range(_ATTEMPTS):
         yield number
@@ -45,7 +45,7 @@ class TolerantStore:
         return self._try(lambda store: store.load(kind, name))
 
     def save(self, kind: str, name: str, body: Mapping[str, Any], version: int) -> int | None:
-        """Write a document that was at a version, and return its new version; `None` if another writer was faster."""
+        """Write a document with its last known version, and return the new one; `None` if another writer was faster."""
         try:
             return self._try(lambda store: store.save(kind, name, body, version=version))
         except Conflict:
@@ -76,7 +76,7 @@ class TolerantStore:
         LOG.warning("the store failed (%s); the request goes on without it", error)
 
     def _try(self, use: Callable[[Store], T]) -> T | None:
-        """Return what a use of the store returns; `None` without a store, or if it fails.
+        """Return the result of a store operation; `None` without a store, or if it fails.
 
         Raises:
             Conflict: another writer was faster.

@@ -1,4 +1,4 @@
-"""The texts of a loop: the first message of a context, the summary of the last one, and user messages between steps."""
+"""The texts of a loop: the first message of a context, the summary of the last one, messages between steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def handover_summary(session: Session, messages: Sequence[Any], known: Continuat
     Args:
         session: the session of the loop.
         messages: the messages of the context.
-        known: the continuation that the context began with.
+        known: the continuation with which the context began.
         limit: tokens of the whole hand-over; a summary takes at most half of it.
     """
     summarise: Any = session.summariser
@@ -52,7 +52,7 @@ def handover_summary(session: Session, messages: Sequence[Any], known: Continuat
 
 
 _RESULT = 300
-"""Characters of each result in a hand-over; the tick has whole results."""
+"""Characters of each result in a hand-over; the tick itself has the whole results."""
 _SHARE = 4
 """Results may take a quarter of a continuation's tokens."""
 
@@ -72,7 +72,7 @@ def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
 
 
 def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
-    """Return the newest results, shortened, as many as fit."""
+    """Return as many of the newest results as fit, shortened."""
     lines: list[str] = []
     room = limit - meter.load(f"Results so far: {len(results):,}, the newest {len(results):,}\n") if results else 0
     for result in reversed(results):
@@ -90,7 +90,7 @@ def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
 
 
 def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:
-    """Return the first message with the user's last words added, and the other messages that the model has not read."""
+    """Return the first message with the user's last message added, and other messages that the model has not read."""
     reader = wire(format)
     rest = list(unread)
     while rest:

@@ -1,9 +1,9 @@
 """Repeated work towards a goal, in contexts that never grow too large.
 
-The loop runs one step after the other. When the context reaches the tick's share of the window, it waits until no tool
-call is open, extracts what the next context needs, and continues in a fresh one. Iterations, cost and results are
-counted for the whole loop. Every step is durable before the next begins. If the store fails, the next run writes the
-step.
+The loop runs one step after the other. When the context reaches the tick's share of the window, the loop waits until no
+tool call is open, extracts what the next context needs, and continues in a fresh context. Iterations, cost and results
+are counted over the whole loop. Every step is durable before the next begins. If the store fails, the next run writes
+the step.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Loop:
         summarise: Summariser | None = None,
         **limits: Any,
     ) -> None:
-        """Begin a loop; `run` runs it.
+        """Create a loop; `run` runs it.
 
         Args:
             goal: the goal, which begins the first message of every context.
-            act: makes one step: it takes a `Tick` and returns a `Step`; it may be async.
+            act: performs one step: takes a `Tick` and returns a `Step`; it may be async.
             window: the window of the model; by default that of the catalogue.
             model: the model that is called.
             tick_cap: the share of the window at which a tick continues in a fresh context.
@@ -110,7 +110,7 @@ class Loop:
         self._act, self._system, self._tools = act, system, tools
         self._stopped = False
         self._made: tuple[Step, Tick, float] | None = None
-        """A step that is not written yet, with its duration in seconds."""
+        """A step that is not yet written, with its duration in seconds."""
         self._usage: Any = None
         """The usage of a step that is not recorded yet."""
         self._timer = time.monotonic if session.clock is time.time else session.clock
@@ -174,11 +174,11 @@ class Loop:
 
     @property
     def unwritten(self) -> bool:
-        """Whether the store failed while a step was written; the next run writes it without repeating it."""
+        """Whether a step could not be written because the store failed; the next run writes it, without running it."""
         return self._made is not None or self._usage is not None
 
     def close(self) -> None:
-        """Close the store that the loop has opened, if it was passed as a URL."""
+        """Close the store, if it was passed as a URL."""
         self.session.close()
 
     def __enter__(self) -> Self:
@@ -197,9 +197,9 @@ class Loop:
         """Run to the end, or for `ticks` iterations, and return the outcome; an async `act` is awaited.
 
         Raises:
-            StoreError: the store cannot be written. Run it again: the finished step is written, not repeated.
+            StoreError: the store cannot be written. Run it again: the finished step is written, but not repeated.
             Conflict: another worker runs this loop.
-            InvalidType: `act` is async and this is called inside an event loop: await `arun` there.
+            InvalidType: `act` is async and an event loop is running: use `await arun()` instead.
         """
         if _is_async(self._act):
             return _run_async(self.arun(ticks), self._act)  # type: ignore[no-any-return]
@@ -215,13 +215,13 @@ class Loop:
         raise AssertionError
 
     async def arun(self, ticks: int | None = None) -> Outcome:
-        """Run to the end, or for `ticks` iterations, inside an event loop; a thread uses the store."""
+        """Like `run`, inside an event loop; the store is used in a thread."""
         return await self._drive(ticks, _waited, _in_thread)
 
     async def _drive(
         self, ticks: int | None, settle: Callable[[Any], Awaitable[Any]], work: Callable[..., Awaitable[Any]]
     ) -> Outcome:
-        """Make the step of each tick.
+        """Perform the step of each tick.
 
         Args:
             ticks: iterations to run; `None` for all.
@@ -242,7 +242,7 @@ class Loop:
         return found  # type: ignore[no-any-return]
 
     def _steps(self, ticks: int | None) -> _Ticks:
-        """Yield each tick, receive its step, and return the outcome."""
+        """Yield each tick, receive its step, and finally return the outcome."""
         until = None if ticks is None else self.progress.iterations + ticks
         self._settle()
         if not self.session.messages:
@@ -305,7 +305,7 @@ class Loop:
         )
 
     def _full(self) -> int | None:
-        """Return the tokens of a context that has reached its share and can end now; otherwise `None`."""
+        """Return the tokens of the context if it has reached its share and can end now; otherwise `None`."""
         session = self.session
         if session.unfinished or self.progress.fresh:
             return None
@@ -313,7 +313,7 @@ class Loop:
         return used if used >= session.budget else None
 
     def _hand_over(self, used: int) -> None:
-        """Continue in a fresh context with the hand-over of the old one, and messages that the model has not read."""
+        """Continue in a fresh context with a hand-over from the old one, and messages that the model has not read."""
         session, limits, meter = self.session, self.limits, self.session.meter
         limit = max(1, int(session.budget * fraction("handoff_share", limits.handoff_share)))
         progress = self.progress.copy()
@@ -445,7 +445,7 @@ def _run_async(waiting: Any, act: object) -> Any:
     except RuntimeError:
         return asyncio.run(_waited(waiting))
     waiting.close()
-    raise InvalidType("act", act, "awaited by arun() inside a running event loop")
+    raise InvalidType("act", act, "awaited with arun() inside a running event loop")
 
 
 async def _waited(waiting: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A loop whose steps are made by another process in any language: JSON lines in both directions.
+"""A loop whose steps are performed by another process, in any language, over JSON lines.
 
 The loop writes a tick and reads its step, one after the other. Each step is durable before the next tick is written, so
 after a crash on either side the loop continues after the last written step.
@@ -26,11 +26,11 @@ class PeerSteps:
     """The `act` of a loop: it writes each tick as a line, and reads the step from the next line."""
 
     def __init__(self, lines: Iterable[str], out: TextIO) -> None:
-        """Begin.
+        """Create the function.
 
         Args:
             lines: the lines that the other process writes.
-            out: the stream that it reads.
+            out: the stream that the other process reads.
         """
         self._lines: Iterator[str] = iter(lines)
         self._out = out

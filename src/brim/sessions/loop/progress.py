@@ -1,4 +1,4 @@
-"""The goal, the limits and the progress of a loop, which are stored to resume it."""
+"""The goal, limits and progress of a loop, which are stored so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Progress:
     steps_here: int = 0
     """Steps of the current iteration."""
     fresh: bool = True
-    """Whether the context has had no step yet."""
+    """Whether there was no step in this context yet."""
     cost: float = 0.0
     seconds: float = 0.0
     ended: str | None = None
@@ -63,7 +63,7 @@ def first_event(store: Store, loop: str) -> Body | None:
 
 
 def progress_in(store: Store, loop: str, begun: Body, until: int) -> Progress:
-    """Return the progress of a loop from its log up to the entry `until`; another worker may have written since."""
+    """Return the progress of a loop from its log up to the entry `until`; another worker may have written more."""
     made = Progress()
     made.apply(_newest(store, loop, until, "event", "progress") or begun)
     if (last := _newest(store, loop, until, CONTINUATION, CONTINUATION)) is not None:
@@ -121,7 +121,7 @@ class Limits:
         check_choice("boundary", self.boundary, BOUNDARIES)
 
     def reached(self, progress: Progress) -> str | None:
-        """Return the limit on iterations, cost or time that is reached; `None` if none is."""
+        """Return which limit on iterations, cost or time is reached; `None` if none is."""
         if progress.iterations >= self.max_iterations:
             return "max_iterations"
         if self.max_cost is not None and progress.cost >= self.max_cost:
@@ -150,7 +150,7 @@ class Limits:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], changes: Mapping[str, Any]) -> Limits:
-        """Return the limits in `values` that this version knows, with changes.
+        """Return the limits in `values` that this version knows, with changes applied.
 
         Raises:
             InvalidValue: a change is unknown or invalid.

@@ -12,7 +12,7 @@ from brim.llm import Usage, cost
 from brim.sessions.learning.usage import reported
 
 ENDS = ("continue", "iteration", "goal")
-"""What a step ends: nothing, its iteration, or the loop, because the goal is reached."""
+"""What ends with a step: nothing, its iteration, or the whole loop, because the goal is reached."""
 
 ENDED = ("goal", "max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds", "stopped", "paused")
 """Why a loop ended. A loop that is paused or ended by a limit can be resumed."""
@@ -28,9 +28,9 @@ class Tick:
     iteration: int
     """Counted from 1."""
     sub_tick: int
-    """How often this iteration continued in a fresh context; 0 in its first."""
+    """How often this iteration has continued in a fresh context; 0 in its first context."""
     state: dict[str, Any]
-    """State that is kept: change it, or return another with the step."""
+    """State that is kept between steps: change it, or return another state with the step."""
     results: Sequence[Any]
     """The results of the steps so far."""
     system: Any = None
@@ -42,7 +42,7 @@ class Tick:
     continuation: Continuation | None = None
     """The hand-over of the last context."""
     emitted: bool = False
-    """Set it once a tool call was sent, so that the step is not retried."""
+    """Set this once a tool call has been sent, so that the step is not retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

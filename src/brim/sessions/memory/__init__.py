@@ -1,7 +1,7 @@
-"""Memory for prompts: lessons of attempts, advice, and an agent's own page.
+"""Memory for prompts: lessons from attempts, advice, and a page that an agent writes.
 
 An `EpisodicMemory` has one lesson per attempt, a `SemanticMemory` banned, preferred and strategic advice, and a
-`WorkingMemory` the page that an agent writes for itself. Each makes a `Section` with a limit on its size.
+`WorkingMemory` the page that an agent writes for itself. Each provides a `Section` of limited size.
 """
 
 from __future__ import annotations

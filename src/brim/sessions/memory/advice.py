@@ -1,6 +1,6 @@
 """Advice that is valid beyond one attempt: banned, preferred or strategic.
 
-Repeated advice raises a count instead of being listed twice. Pinned advice comes first.
+Repeated advice increases a count instead of being listed twice. Pinned advice comes first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AdviceKind = Literal["banned", "preferred", "strategic"]
 KINDS = get_args(AdviceKind)
 
 _MOST_CHARS = 500
-"""Characters of an entry, which is a sentence and not a document."""
+"""Maximum characters of an entry, which should be a sentence, not a document."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class SemanticMemory:
         return len(self.entries)
 
     def learned(self, kind: AdviceKind, text: str, *, pinned: bool = False) -> SemanticMemory:
-        """Return the memory with one more entry, or with a higher count of a known one; the newest wording stays.
+        """Return the memory with another entry, or with a higher count of a known one, which gets the newest wording.
 
         Raises:
             InvalidValue: the kind is unknown, or the text is empty.
@@ -80,7 +80,7 @@ class SemanticMemory:
     def section(self, kind: AdviceKind, name: str | None = None, *, most: int | None = None, **options: Any) -> Section:
         """Return the entries of a kind as a section that drops the last ones first.
 
-        Strategic entries are ordered by age, the others by count.
+        Strategic entries are ordered by age, others by count.
 
         Raises:
             InvalidValue: the kind is unknown, or an option is not one of `Section`.
@@ -95,5 +95,5 @@ class SemanticMemory:
 
 
 def _key(text: str) -> str:
-    """Return a key that is equal for wordings that differ in case, spaces and punctuation at the ends."""
+    """Return a key that ignores case, spaces, and punctuation at the ends."""
     return " ".join(text.casefold().split()).lstrip(" -*•").rstrip(" .!;,")

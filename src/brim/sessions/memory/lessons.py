@@ -1,8 +1,8 @@
-"""Lessons of earlier attempts: one sentence per attempt, taken from a reflection.
+"""Lessons from earlier attempts: one sentence per attempt, taken from a reflection.
 
 A reflection should end with `DISTILLED_LESSON: <one sentence>`. If a model omits that line, the first sentence is used,
-never the whole text. The raw approach, result and reflection are only in an event for the caller's log, so the size of
-a prompt does not depend on the number of attempts.
+never the whole text. The raw approach, result and reflection are only part of an event for the caller's log, so the
+size of the prompt does not grow with the number of attempts.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from brim.receipts.section import Section
 from brim.truncate import cut
 
 FIELD = "DISTILLED_LESSON"
-"""The field with the lesson of a reflection; `DISTILLED` is accepted too, both in any case."""
+"""The field with the lesson in a reflection; `DISTILLED` is accepted too, both in upper or lower case."""
 
 DIRECTIVE = f"{FIELD}: <one sentence: what failed, and what to do instead>"
-"""The line of a prompt that asks for it."""
+"""The line in a prompt that asks for it."""
 
 NO_LESSON = "No lesson was recorded."
 """The lesson of an empty reflection."""
@@ -30,11 +30,11 @@ NO_ATTEMPTS = "No prior attempts"
 """The text of a memory without attempts."""
 
 _MOST = 200
-"""Characters of a lesson. One sentence has about 100."""
+"""Maximum characters of a lesson; one sentence has about 100."""
 _LOOKED_AT = 20_000
 """Characters at either end of a reply that are searched for a lesson."""
 _LAST = 3
-"""Attempts whose lessons are in a prompt."""
+"""How many attempts have their lessons in a prompt."""
 
 _DECORATION = r"[ \t*_`~\"'“”>#-]*"
 _NAMED = re.compile(
@@ -60,7 +60,7 @@ class Lesson:
 
     text: str
     distilled: bool
-    """Whether it was a field of the reflection; otherwise it is the first sentence."""
+    """Whether it comes from the lesson field; otherwise it is the first sentence."""
 
     def __str__(self) -> str:
         return self.text
@@ -85,7 +85,7 @@ def distilled(reply: str) -> Lesson:
 
 
 def _in_json(reply: str) -> str | None:
-    """Return the last lesson in a reply that is a value in JSON; `None` if there is none."""
+    """Return the last lesson that is a JSON value in a reply; `None` if there is none."""
     lesson = None
     for match in _KEY.finditer(reply):
         try:
@@ -102,7 +102,7 @@ class Attempt:
     """One attempt as it is remembered."""
 
     number: int
-    """Counted from one over all attempts, including those that are no longer shown."""
+    """The number of the attempt, from 1, including attempts that are no longer shown."""
     lesson: Lesson
 
     def __str__(self) -> str:

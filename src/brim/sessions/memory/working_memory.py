@@ -1,8 +1,8 @@
 """The page that an agent writes for itself, with a limit on its lines and on each line.
 
-If the page is too long, its first shown line asks the agent to compact it. An agent may write a budget for its own
-prompt on the page; invalid values in it are ignored with a notice. The last budget on the page is used, if it leaves
-room for the page.
+If the page is too long, the first line that is shown asks the agent to compact it. An agent may write a budget for its
+own prompt on the page; invalid values are ignored with a notice. The last budget on the page is used, provided that it
+leaves room for the page.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class WorkingMemory:
 
     text: str
     lines: int = field(default=LINES, kw_only=True)
-    """The most lines that are shown of it."""
+    """The maximum number of lines that are shown."""
     line_chars: int = field(default=LINE_CHARS, kw_only=True)
-    """The most characters that are shown of a line."""
+    """The maximum characters of a line that are shown."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -74,7 +74,7 @@ class WorkingMemory:
 
     @property
     def shown(self) -> str:
-        """The page within its limits: the newest lines, after one that counts the older ones left out."""
+        """The page within its limits: the newest lines, preceded by a line that counts the omitted ones."""
         rows = self.text.splitlines()
         if len(rows) > self.lines:
             gone = len(rows) - self.lines + 1
@@ -110,7 +110,7 @@ class BudgetOverride:
     total: int | None = None
     """Tokens of the whole prompt."""
     reserve: int = 0
-    """Tokens of that total for the answer."""
+    """Tokens of that total that are reserved for the answer."""
     overflow: str | None = None
     """What happens to sections of medium and low priority that do not fit: `truncate` or `drop`."""
     show: bool | None = None
@@ -118,7 +118,7 @@ class BudgetOverride:
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Changes of `ceiling`, `priority`, `keep` and `enabled` by section."""
     warning: str = ""
-    """What is ignored in the budget on the page, and why."""
+    """Which values of the budget on the page are ignored, and why."""
 
     def applied(self, sections: Sequence[Section]) -> list[Section]:
         """Return the sections with the overrides; a required section stays as it is."""
@@ -129,7 +129,7 @@ class BudgetOverride:
         return limit if self.total is None else min(max(self.total - self.reserve, 0), limit)
 
     def refused(self, sections: Sequence[Section], limit: int, known: Collection[str]) -> str:
-        """Return which of the agent's values are not used in a prompt, in the terms of the page.
+        """Return which of the agent's values are not used in a prompt, in the page's own terms.
 
         Args:
             sections: the sections of the prompt.
@@ -166,7 +166,7 @@ def _above(floor: Amount, ceiling: Amount) -> bool:
 def _found(text: str) -> Iterator[Any]:
     """Yield the budgets in a text: in fenced blocks, or at the top of a page that is YAML or JSON.
 
-    A block that names a budget and is neither YAML nor JSON is yielded as its error.
+    For a block that names a budget but is neither YAML nor JSON, the error is yielded.
     """
     if _KEY not in text:
         return
@@ -216,9 +216,9 @@ def _checked(values: Any) -> BudgetOverride:
     made: dict[str, Any] = {}
     for key, value in values.items():
         with _noting(problems):
-            check_choice(f"{_KEY}: a key", key, _KNOWN)
+            check_choice(f"a key of {_KEY}", key, _KNOWN)
             if key == "sections" and "allocations" in values:
-                raise InvalidValue(_KEY, "sections and allocations", "written with one of them: they mean the same")
+                raise InvalidValue(_KEY, "sections and allocations", "only one of the two, which mean the same")
             if key in _SECTIONS:
                 made["sections"] = _sections(value, problems)
             elif key == "overflow_policy":
@@ -245,7 +245,7 @@ def _section(name: str, row: Any, problems: list[str]) -> dict[str, Any]:
     place, made = f"{_KEY}.sections.{name}", dict[str, Any]()
     for key, value in (row if isinstance(row, Mapping) else {"max_tokens": row}).items():
         with _noting(problems):
-            check_choice(f"{place}: a key", key, _FIELDS)
+            check_choice(f"a key of {place}", key, _FIELDS)
             changes = {"ceiling" if key == "max_tokens" else key: value}
             if key == "truncation_strategy":
                 check_choice(f"{place}.{key}", value, tuple(STRATEGIES))

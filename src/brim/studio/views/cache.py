@@ -1,7 +1,7 @@
 """The provider's cache: for each call, the tokens that it could have read, those that it read, and the reason.
 
-After a call the provider has the whole prompt. Tokens that the next prompt could have read from the cache and did not
-were paid in full. If prompts were captured, the first message that differs is shown.
+After a call, the provider has the whole prompt. Tokens that the next call could have read from the cache, but did not,
+cost the full price. If prompts were captured, the first message that differs is shown.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _MOST_CALLS = 500
 _NEAR = 256
 """Tokens by which a cache may lag behind the prompt, since it grows in steps."""
 EXCERPT = 200
-"""Characters of an excerpt; a quarter of them stand before the difference."""
+"""Characters of an excerpt, a quarter of which precede the difference."""
 _FINE = ("first", "cached", "minimum", "unknown")
-"""Reasons for which nothing is lost."""
+"""Reasons that do not mean a loss."""
 REASONS = {
     "first": "The first prompt of the session: the cache was empty.",
     "tools": "The tool definitions changed, and they precede everything else.",
@@ -167,7 +167,7 @@ def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules:
 def _first_difference(
     store: Store, session: str, before: LogEntry, after: LogEntry
 ) -> tuple[str | None, dict[str, Any] | None]:
-    """Return which part differs first, and where; `""` if the new prompt only has more, `None` if it is unknown."""
+    """Return which part differs first, and where; `""` if the new prompt is only longer, `None` if unknown."""
     if "recorded" not in before.body or "recorded" not in after.body:
         return _difference(_captured(before), _captured(after))
 
@@ -196,7 +196,7 @@ def _captured(entry: LogEntry) -> Mapping[str, Any] | None:
 def _difference(
     old: Mapping[str, Any] | None, new: Mapping[str, Any] | None
 ) -> tuple[str | None, dict[str, Any] | None]:
-    """Return which part differs first, and where; `""` if the new prompt only has more, `None` if it is unknown."""
+    """Return which part differs first, and where; `""` if the new prompt is only longer, `None` if unknown."""
     if old is None or new is None:
         return None, None
     for part in ("tools", "system"):

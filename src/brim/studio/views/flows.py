@@ -43,7 +43,7 @@ def flows(workspace: Workspace) -> dict[str, Any]:
 
 
 def settings(workspace: Workspace, profile: str | None, flow: str | None, step: str | None) -> dict[str, Any]:
-    """Return every setting that applies to a profile, a flow and a step, with its origin and what it overrides.
+    """Return every setting for a profile, a flow and a step, with its origin and the value that it overrides.
 
     Raises:
         UnknownName: there is no such profile, flow or step.
@@ -81,7 +81,7 @@ def relative_paths(values: Any, config: Config) -> Any:
 
 
 def _own_keys(config: Config, profile: str | None, flow: str | None, step: str | None) -> dict[str, str]:
-    """Return the settings of this layer, each with the key that sets it: the setting itself or the preset."""
+    """Return the settings of this layer, each with the key that sets it: its own, or the preset."""
     own: Values
     if flow is not None:
         own = config.flow(flow).settings if step is None else config.flow(flow).step(step).settings
@@ -130,7 +130,7 @@ def plan(
 
 
 def _layer(profile: str | None, flow: str | None, step: str | None) -> str:
-    """Return the layer that a change is written to."""
+    """Return the layer to which a change is written."""
     if flow is not None:
         return "flow" if step is None else "step"
     return "project" if profile is None else "profile"
@@ -147,7 +147,7 @@ def save(workspace: Workspace, plan: str) -> dict[str, Any]:
 
 
 def undo(workspace: Workspace) -> dict[str, Any]:
-    """Revert the last saved change, and return what that changed.
+    """Revert the last saved change, and return it.
 
     Raises:
         UnknownName: there is none.

@@ -11,7 +11,7 @@ from brim.studio.workspace import Workspace
 TRAFFIC = "gateway-traffic"
 """The kind of document in which a gateway records its newest requests."""
 _SILENT = 3 * 30.0
-"""Seconds without a sign after which a gateway counts as stopped; it writes one every 30 seconds."""
+"""Seconds without a write after which a gateway is shown as stopped; it writes every 30 seconds."""
 _LATE = 5.0
 """Seconds by which the clocks of a gateway and of its store may differ."""
 
@@ -40,7 +40,7 @@ def _step(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int | No
 
 
 def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
-    """Return one gateway: its address, how its requests ended, and the time that it added to the newest."""
+    """Return one gateway: its address, how its requests ended, and the delay that it added to the newest requests."""
     requests = list(body.get("requests", ()))
     overhead = sorted(row["overhead_ms"] for row in requests if row.get("overhead_ms") is not None)
     return {

@@ -1,4 +1,4 @@
-"""What a session wastes or has lost, with tokens, cost and the setting that fixes it."""
+"""What a session wastes or has lost, with the tokens, the cost, and the setting that would fix it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _LEAST = 20
 _NOTABLE = 0.01
 """The share of the window from which unused tools are reported."""
 _OFTEN = 0.2
-"""The share of requests with messages left out from which the broken cache is reported."""
+"""The broken cache is reported if messages were left out of more than this share of requests."""
 _NEAR = 24
 """Characters shown on each side of a difference."""
 _MOST = 5
 """Insights of one kind."""
 _CAUSES = {
-    "system": ("The system prompt changed", "Move what changes, such as the time, to the end of the messages."),
+    "system": ("The system prompt changed", "Move changing text, such as the time, to the end of the messages."),
     "tools": ("The tools changed", "Send the same tools in the same order with each request."),
-    "moved": ("The start of the prompt changed", "Append to the history, and change no earlier message."),
-    "compacted": ("Messages were left out", "Let brim cut the history: it keeps a cut as long as the prompt fits."),
+    "moved": ("The start of the prompt changed", "Append to the history, and leave earlier messages unchanged."),
+    "compacted": ("Messages were dropped", "Let brim cut the history: it keeps a cut as long as the prompt fits."),
     "expired": ("The cache had expired", "Use a longer cache lifetime, if the provider offers one."),
 }
 """Why the cache was not read, and what to do about it."""
@@ -53,7 +53,7 @@ class ToolResult(NamedTuple):
 
 @dataclass(slots=True)
 class _Session:
-    """What is known of a session."""
+    """What is known about a session."""
 
     workspace: Workspace
     store: Store
@@ -75,7 +75,7 @@ class _Session:
         return f"{100 * tokens / max(1, self.window):.0f} %"
 
     def each_time(self, tokens: int) -> float | None:
-        """Return the cost of tokens at the start of every prompt, at the cached price where they were cached."""
+        """Return the cost of tokens at the start of each prompt, at the cached price if they were cached."""
         spent = [cost(self.last.model, "tokens", tokens, min(tokens, call["actual"] or 0)) for call in self.calls]
         known = [each for each in spent if each is not None]
         return round(sum(known), 6) if len(known) == len(spent) else None
@@ -87,7 +87,7 @@ class _Session:
 
 
 def insights(workspace: Workspace, session: str) -> dict[str, Any]:
-    """Return what a session wastes or has lost, the most tokens first.
+    """Return what a session wastes or has lost, ordered by tokens.
 
     Raises:
         UnknownName: there is no such session, or it has no prompt.
@@ -115,7 +115,7 @@ def _read(workspace: Workspace, store: Store, session: str) -> _Session:
 
 
 def _results_in(entry: LogEntry, calls: dict[str, tuple[str, str]]) -> Iterator[ToolResult]:
-    """Yield the results of a message; its calls are added to `calls`: by their ids, the tool and the arguments."""
+    """Yield the results of a message; its calls are added to `calls`: the tool and the arguments, by id."""
     raw = entry.body.get("sent", entry.body.get("message"))
     if not isinstance(raw, dict):
         return
@@ -175,7 +175,9 @@ def _repeats(read: _Session) -> Iterator[dict[str, Any]]:
             f"The same result was read {len(times):,} times",
             f"{_call(result)} returned the same {times[0][0]:,} tokens each time",
             tokens,
-            "Keep the first result, so that it is not read again." if lost else "Tell the agent what it has read.",
+            "Keep the first result, so that the agent need not read it again."
+            if lost
+            else "Tell the agent what it has read.",
             cost_usd=cost(read.last.model, "tokens", tokens),
             step=read.last.prompts.step_after(times[-1][1]),
             **({"key": keep.KEY, "value": keep.value_with(read.workspace, phrase)} if lost else {}),
@@ -205,7 +207,7 @@ def _broken_cache(read: _Session) -> Iterator[dict[str, Any]]:
         yield read.insight(
             "cache",
             f"{title}{at} in {len(calls):,} of {len(read.calls):,} requests",
-            f"{tokens:,} tokens could have been cached and were paid in full. {_shown(sample)}",
+            f"{tokens:,} tokens could have been cached, and cost the full price. {_shown(sample)}",
             tokens,
             do,
             cost_usd=round(sum(costs), 6) if None not in costs else None,
@@ -255,7 +257,7 @@ def _large_results(read: _Session) -> Iterator[dict[str, Any]]:
             f"One result takes {read.percent(units)} of the window",
             f"{_call(result)} returned {units:,} tokens",
             units,
-            "Limit the results of tools: brim keeps the parts of a longer one that matter.",
+            "Set a limit for tool results: brim keeps the most important parts of a longer one.",
             cost_usd=cost(read.last.model, "tokens", units),
             step=read.last.prompts.step_after(number),
             key="session.tool_limit",

@@ -1,4 +1,4 @@
-"""The setting that keeps a message whole which a prompt left out or shortened."""
+"""Finds the setting that would keep a dropped or shortened message whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST = 80
 """Characters of a phrase."""
 _SHORTEST = 12
 _FEW = 2
-"""Other messages that may contain the phrase."""
+"""How many other messages may contain the phrase."""
 
 
 def keep(workspace: Workspace, session: str, step: str, at: str) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _telling(text: str) -> Iterator[str]:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines with words and without secrets, which a settings file must not contain."""
+    """Return the lines that have words and no secrets, since a settings file must not contain secrets."""
     return [line.strip() for line in text.splitlines() if any(map(str.isalnum, line)) and redact(line) == line]
 
 

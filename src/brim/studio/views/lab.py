@@ -29,16 +29,16 @@ _LARGEST = 100_000_000
 _SIZES = (("8k", 8_000), ("32k", 32_000), ("128k", 128_000), ("200k", 200_000), ("1M", 1_000_000))
 _MOST_WARNINGS = 6
 _MOST_NAMED = 40
-"""Sections that have a colour each; if there are more, they share that of their priority."""
+"""Maximum number of sections with a colour each; if there are more, sections of the same priority share a colour."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
-"""Characters of a title that the name of a file does not have."""
+"""Characters of a title that are not used in a file name."""
 _SECONDS = 0.4
-"""Time for the search of all pieces; budgets that are not exact by then are upper bounds."""
+"""Seconds for searching all pieces; budgets that are not exact by then are upper bounds."""
 
 
 def sources(workspace: Workspace) -> dict[str, Any]:
-    """Return what can be opened, and named budgets: one for each model in use, and the common sizes."""
+    """Return what can be opened, and named budgets: one for each model in use, and common sizes."""
     sizes = [{"name": name, "budget": size, "about": f"{size:,}"} for name, size in _SIZES]
     return {"sources": lab_source.listed(workspace), "presets": [*_models(workspace), *sizes]}
 
@@ -170,10 +170,10 @@ def _sums(opened: LabSource, receipt: Receipt) -> dict[str, Any]:
 
 
 def shared_prefix(before: Receipt, now: Receipt) -> int | None:
-    """Return the size of the leading pieces that are the same in both prompts, which a cache would still have.
+    """Return the size of the leading pieces that both prompts share, which a cache would still have.
 
-    Only whole pieces count, so the common bytes may be a few more. `None` for a prompt with a template or with its own
-    budget in it, whose start is not a piece.
+    Only whole pieces count, so the common bytes may be a few more. `None` for a prompt with a template or a budget
+    section, which does not start with a piece.
     """
     options = getattr(now.capture, "options", {})
     if options.get("template") or options.get("show_budget"):
@@ -210,7 +210,7 @@ def _warnings(receipt: Receipt) -> list[str]:
 
 
 def returns(workspace: Workspace, source: str, budget: object, name: str | None = None) -> dict[str, Any]:
-    """Return the smallest budget found at which each dropped piece, or the named one, returns.
+    """Return the smallest budget found that brings back each dropped piece, or only the given one.
 
     Each of these budgets was fitted and keeps the piece. The second value is whether one token less drops it.
 

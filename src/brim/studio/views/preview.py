@@ -47,7 +47,7 @@ def preview(workspace: Workspace, plan: str, profile: str | None, flow: str | No
     change = workspace.planned(plan)
     now = workspace.settings()
     if change.path not in now.files:
-        raise SourceError(change.path, "this file does not exist yet: its effect can be previewed once it is saved")
+        raise SourceError(change.path, "this file does not exist yet: save it to preview its effect")
     then = workspace.settings({change.path: change.after or ""})
     before, after = (config.resolve(profile, flow, step) for config in (now, then))
     store = workspace.find_store()

@@ -1,6 +1,6 @@
 """One prompt: what was sent at a step, what was left out of it, and why, with tokens that add up.
 
-Only a session with capture=True keeps the texts that it sent; a file that was opened has its own.
+Only sessions with capture=True keep the texts that they sent; opened files contain theirs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _PATHS = {
 _IN_PATH = ("gemini", "bedrock")
 """Formats whose model is part of the path."""
 _ANSWER = 1_024
-"""Tokens of the answer in the command to copy, where the format requires a number."""
+"""The answer limit in the command to copy, if the format requires one."""
 _AFTER = 40
-"""Log entries after a prompt that may hold its answer."""
+"""Number of log entries after a prompt that may contain its answer."""
 _STATES = {"cut": "shortened", "form": "shortened", "dropped": "left out"}
 
 
@@ -137,7 +137,7 @@ def _window(source: PromptSource) -> int | None:
 
 
 def _answer_and_marks(store: Store, source: PromptSource) -> tuple[dict[str, Any] | None, list[Any]]:
-    """Return the answer to a prompt, and the events at it."""
+    """Return the answer to a prompt, and its events."""
     rows, number = source.prompts.rows, source.entry.number
     until = rows[source.step]["number"] if source.step < len(rows) else number + _AFTER
     before = rows[source.step - 2]["number"] if source.step > 1 else 0

@@ -1,4 +1,4 @@
-"""Two prompts compared: which parts are in one of them alone, and which lines of a part differ."""
+"""Compares two prompts: which parts only one of them has, and which lines of a part differ."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from brim.studio.prompt_source import opened_prompt
 from brim.studio.workspace import Workspace
 
 _NEAR = 0.3
-"""How much of two texts must be alike for one to be shown as a change of the other."""
+"""The similarity from which one text is shown as a change of the other."""
 _MOST = 20_000
-"""Characters of a text by which that is measured."""
+"""Characters of each text that are compared for this."""
 
 
 def prompt_diff(workspace: Workspace, session: str, step: str, other: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def prompt_diff(workspace: Workspace, session: str, step: str, other: str) -> di
 
 
 def _paired(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the changes of a run of parts; a part that is like one of the same role there is a change of it."""
+    """Return the changes in a run of parts; a part similar to one of the same role is shown as its change."""
     found: list[dict[str, Any]] = []
     at = 0
     for row in new:

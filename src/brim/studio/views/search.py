@@ -1,7 +1,7 @@
-"""Search over all texts: those that were sent, and those that were left out, each with the step of its prompt.
+"""Searches all texts, sent or left out, and shows each with the step of its prompt.
 
-Left out texts are found by the index of the store. Messages are read session by session, the newest first, up to a
-time limit; the answer says how many sessions were read.
+Texts that were left out are found with the index of the store. Messages are read session by session, the newest first,
+up to a time limit; the answer says how many sessions were read.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _AROUND = 90
 
 
 def search(workspace: Workspace, query: str | None, session: str | None) -> dict[str, Any]:
-    """Return the texts with all words of a query: those left out by how well they match, then the messages.
+    """Return the texts with all words of a query: first those left out, ranked by match, then the messages.
 
     Args:
         workspace: where to look.
         query: the words.
-        session: the only session to look in.
+        session: restricts the search to one session.
     """
     words = (query or "").casefold().split()
     if not words:
@@ -62,7 +62,7 @@ def _left_out(store: Store, query: str, session: str | None) -> list[SearchHit]:
 
 
 def _step_of(workspace: Workspace, store: Store, hit: SearchHit) -> int | None:
-    """Return the step whose prompt left a text out: the entry that names it follows that prompt."""
+    """Return the step whose prompt left a text out, from the log entry after it that lists the text."""
     prompts = workspace.prompts(hit.session)
     for entry in store.entries(hit.session, kinds=[DROPPED]):
         numbers = [number for turn in entry.body.get("turns", {}).values() for number in turn]

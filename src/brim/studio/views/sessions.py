@@ -16,7 +16,7 @@ from brim.wire import format_of, wire
 _PAGE = 200
 """Sessions in one answer, and in the totals of the recent ones."""
 _SPARKS = 60
-"""Prompts of a session that its small chart shows, the newest."""
+"""Number of newest prompts that a session's small chart shows."""
 
 
 def sessions(
@@ -74,7 +74,7 @@ def _totals(recent: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
-    """Return the fill of the last prompts of some sessions in percent of their budget, and what all of them cost.
+    """Return the size of the last prompts of some sessions, in percent of their budget, and the total cost of each.
 
     Args:
         workspace: where they are.
