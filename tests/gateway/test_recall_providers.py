@@ -205,7 +205,12 @@ def test_the_tool_stands_first_and_every_other_value_stays(format, draw):
         assert {**found, "tools": found["tools"][1:]} == {**had, "tools": had.get("tools") or []}
 
 
-def test_a_part_of_gemini_without_a_text_is_followed_by_one():
-    pieces = [{"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in (None, "one ", "word")]
+def test_the_pieces_of_a_text_of_gemini_are_one_part_and_a_thought_or_a_call_is_another():
+    call = {"functionCall": {"name": "read", "args": {}}}
+    thought = [{"text": "hm", "thought": True}, {"text": "m", "thought": True}]
+    parts = [*thought, {"text": None}, {"text": "one "}, {"text": ""}, {"text": "word"}, call, {"text": "two"}]
+    pieces = [{"candidates": [{"content": {"parts": [part]}}]} for part in parts]
     (candidate,) = assembled("gemini", b"".join(sse(piece) for piece in pieces))["candidates"]
-    assert candidate["content"]["parts"] == [{"text": "one word"}]
+    assert candidate["content"]["parts"] == [
+        {"text": "hmm", "thought": True}, {"text": "one word"}, call, {"text": "two"}
+    ]  # fmt: skip

@@ -115,7 +115,11 @@ def test_a_receipt_opens_as_a_prompt_with_what_was_taken_out(workspace, tmp_path
     fitted = brim.fit(sections, budget=400, model="gpt-5", capture=True)
     path = tmp_path / "receipt.json"
     path.write_text(fitted.receipt.to_json())
-    told = prompt.prompt(workspace, opened(workspace, path).sessions[0])
+    file = opened(workspace, path)
+    told, listed = prompt.prompt(workspace, file.sessions[0]), sessions.sessions(workspace)["sessions"][0]
+    assert file.prompts == listed["prompts"] == 1
+    assert [listed[key] for key in ("peak", "budget", "window")] == [fitted.receipt.used, 400, 400]
+    assert [listed[key] for key in ("warnings", "compactions", "overflows", "problems")] == [0, 0, 0, []]
     assert sum(row["units"] for row in told["rows"] if row["sent"]) == fitted.receipt.used == told["used"]
     states = {row["role"]: row["state"] for row in told["rows"]}
     assert states == {"plan": "whole", "docs": "shortened", "gone": "left out"}
