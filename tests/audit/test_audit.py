@@ -109,7 +109,7 @@ def test_the_cache_share_is_that_of_the_prompts_themselves(tmp_path):
 
 
 def test_what_is_a_problem_is_marked_so_and_rare_ones_are_only_told_where_there_are_some():
-    counts = {key: 1 for key in ("conversations", "requests", "units", "longest")}
+    counts = dict.fromkeys(("conversations", "requests", "units", "longest"), 1)
     faults = dict.fromkeys(("overflows", "refused_by_provider", "illegal"), 2)
     rare = ("partial", "unreadable", "unknown_window")
     assert {(count, problem) for _, count, problem in summary({**counts, **faults, **dict.fromkeys(rare, 0)})} == {
