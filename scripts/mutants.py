@@ -5,16 +5,20 @@
 
 An expression in the body of a function is changed: a comparison, a condition, a sum, a number, a result, a call whose
 result is not used. First all tests run once on a copy in which each place says which test runs it; then each mutant is
-judged by the tests that run its place, the most particular first. A mutant that no test runs, or that all of its tests
-pass, survives. Unlike the faults of scripts/faults.txt, nobody chose these.
+judged by those tests of its place that passed there, the most particular first, and the first that fails is named. A
+mutant that no test runs, or that all of its tests pass, survives. Unlike the faults of scripts/faults.txt, nobody chose
+these.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import os
 import random
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,7 +34,7 @@ else:
     from faults import ROOT, Copy
 
 _SECONDS = 300
-"""What the tests of one mutant may take; one that they have not caught by then survives."""
+"""What the tests of one mutant may take; one that they have not caught by then hangs, which is caught as well."""
 _SWAPS: dict[type[ast.AST], Any] = dict(
     [
         *[(ast.Lt, ast.LtE), (ast.LtE, ast.Lt), (ast.Gt, ast.GtE), (ast.GtE, ast.Gt), (ast.Eq, ast.NotEq)],
@@ -41,14 +45,23 @@ _SWAPS: dict[type[ast.AST], Any] = dict(
 )
 _PROBE = """
 import os
-_seen = set()
+_seen, _hits = set(), %r
 def hit(place):
     key = (place, os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0])
     if key not in _seen:
         _seen.add(key)
-        with open(os.path.join(os.environ["BRIM_HITS"], str(os.getpid())), "a") as file:
-            file.write("%d\\t%s\\n" % key)
+        with open(os.path.join(_hits, str(os.getpid())), "a") as file:
+            file.write("{}\\t{}\\n".format(*key))
 """
+_FAILURES = """
+def pytest_runtest_logreport(report):
+    if report.failed:
+        with open(%r, "a") as file:
+            file.write(report.nodeid + "\\n")
+"""
+"""For the conftest of that copy: a test that fails in any copy cannot judge a mutant."""
+_TIMES = itertools.count(1_000_000_000)
+"""The time of each file that is written, since a compiled file is used for a source of the same time and size."""
 
 
 class Mutant(NamedTuple):
@@ -130,46 +143,67 @@ def _write(folder: Path, chosen: Sequence[tuple[Mutant, str]]) -> None:
         source = (ROOT / file).read_bytes()
         for one, new in sorted((each for each in chosen if each[0].file == file), reverse=True):
             source = source[: one.start] + f"({new})".encode() + source[one.end :]
-        (folder / file).write_bytes(source)
+        _place(folder / file, source)
+
+
+def _place(path: Path, source: bytes) -> None:
+    path.write_bytes(source)
+    now = next(_TIMES)
+    os.utime(path, (now, now))
 
 
 def coverage(drawn: Sequence[Mutant], folder: Path) -> dict[int, list[str]]:
-    """Return the tests that run the place of each mutant, those that run the fewest places first."""
+    """Return the tests that run the place of each mutant and pass, those that run the fewest places first."""
     hits = folder / "hits"
     hits.mkdir()
-    (folder / "brim_probe.py").write_text(_PROBE)
+    (hits / "failed").touch()
+    (folder / "brim_probe.py").write_text(_PROBE % str(hits))
+    with (folder / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
+        conftest.write(_FAILURES % str(hits / "failed"))
     probe = "__import__('brim_probe').hit({}) or ({})"
     _write(folder, [(one, probe.format(i, one.old)) for i, one in enumerate(drawn)])
-    _pytest(folder, ["-n", "2", "-q"], hits, 7_200)
+    _pytest(folder, ["-n", "2"], 7_200)
+    failed = {"", *(hits / "failed").read_text().splitlines()}
     tests: dict[int, set[str]] = defaultdict(set)
-    for path in hits.iterdir():
+    for path in hits.glob("[0-9]*"):
         for row in path.read_text().splitlines():
             place, _, test = row.partition("\t")
             tests[int(place)].add(test)
     places = Counter(test for found in tests.values() for test in found)
-    return {i: sorted(found - {""}, key=lambda test: (places[test], test)) for i, found in tests.items()}
+    print(f"{len(failed) - 1} tests fail in a copy, and judge nothing", flush=True)
+    return {i: sorted(found - failed, key=lambda test: (places[test], test)) for i, found in tests.items()}
 
 
-def _pytest(folder: Path, arguments: Sequence[str], hits: Path | None, seconds: int) -> bool:
-    """Return whether the tests of a copy pass; `False` also for tests that hang."""
+def _pytest(folder: Path, arguments: Sequence[str], seconds: int) -> str:
+    """Return the first failure of the tests of a copy; nothing when they pass."""
     paths = os.pathsep.join((str(folder / "src"), str(folder / "tests"), str(folder)))
-    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "BRIM_HITS": str(hits)}
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env |= {"PYTHONPATH": paths}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    try:
-        ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    return ran.returncode == 0
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=folder, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as ran:
+        try:
+            output, errors = ran.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(ran.pid, signal.SIGKILL)
+            return f"hangs for {seconds} s"
+    failed = re.search(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", output, re.MULTILINE)
+    if ran.returncode == 0 or failed:
+        return failed[1] if failed else ""
+    return f"ends with {ran.returncode}: {(errors or output).strip().rpartition(chr(10))[2]}"
 
 
-def judge(one: Mutant, tests: Sequence[str], folder: Path) -> bool:
-    """Return whether the tests catch a mutant."""
+def judge(one: Mutant, tests: Sequence[str], folder: Path) -> str:
+    """Return the first test that catches a mutant; nothing when it survives."""
     _write(folder, [(one, one.new)])
     try:
         groups = filter(None, (tests[:40], tests[40:400]))
-        return not all(_pytest(folder, ["-x", "-q", "-p", "no:xdist", *group], None, _SECONDS) for group in groups)
+        failures = (_pytest(folder, ["-x", "-rfE", "-p", "no:xdist", *group], _SECONDS) for group in groups)
+        return next(filter(None, failures), "")
     finally:
-        (folder / one.file).write_bytes((ROOT / one.file).read_bytes())
+        _place(folder / one.file, (ROOT / one.file).read_bytes())
 
 
 def main() -> int:
@@ -188,9 +222,9 @@ def main() -> int:
             caught = 0
             for one, found in jobs[half]:
                 verdict = judge(one, found, copies[half])
-                caught += verdict
+                caught += bool(verdict)
                 state = "caught" if verdict else "SURVIVES" if found else "NOT RUN"
-                print(f"{state} {one} ({len(found)} tests)", flush=True)
+                print(f"{state} {one} ({verdict or f'{len(found)} tests'})", flush=True)
             return caught
 
         caught = sum(pool.map(work, (0, 1)))

@@ -124,6 +124,14 @@ def test_an_answer_that_was_cut_off_says_so(server, api, answer):
     assert reply.usage == Usage(input=None, output=None)
 
 
+@pytest.mark.parametrize("count", [0, 1, -1, True, "7", 1.5, None])
+def test_usage_that_is_no_count_is_unknown(server, count):
+    usage = {"prompt_tokens": count, "completion_tokens": count}
+    server.answer = lambda handler: _send(handler, 200, {**OPENAI, "usage": usage})
+    known = count if count in (0, 1) and count is not True else None
+    assert LLM(server.url, "m").complete("Hi").usage == Usage(input=known, output=known)
+
+
 def test_the_event_loop_is_not_held(server):
     llm = LLM(server.url, "m")
 

@@ -9,6 +9,7 @@ import pytest
 import brim
 from audit import traces
 from brim.audit import Policy, audit
+from brim.audit.report import summary
 from brim.errors import SourceError
 from brim.meter import catalogue
 
@@ -105,6 +106,17 @@ def test_the_cache_share_is_that_of_the_prompts_themselves(tmp_path):
     assert report.values["recorded"]["cache_units"] == shared(requests) > 0
     assert report.policy("lean")["cache_units"] == shared(lean)
     assert report.policy("held")["cache_units"] == shared(kept) > shared(lean)
+
+
+def test_what_is_a_problem_is_marked_so_and_rare_ones_are_only_told_where_there_are_some():
+    counts = dict.fromkeys(("conversations", "requests", "units", "longest"), 1)
+    faults = dict.fromkeys(("overflows", "refused_by_provider", "illegal"), 2)
+    rare = ("partial", "unreadable", "unknown_window")
+    assert {(count, problem) for _, count, problem in summary({**counts, **faults, **dict.fromkeys(rare, 0)})} == {
+        (1, False), (2, True)
+    }  # fmt: skip
+    rows = summary({**counts, **faults, **dict.fromkeys(rare, 3)})
+    assert [(count, problem) for _, count, problem in rows[7:]] == [(3, True)] * 3
 
 
 def test_the_cost_is_that_of_the_catalogue(tmp_path):

@@ -35,6 +35,21 @@ def test_a_directory_is_drawn_as_a_tree(brim):
 
 
 @pytest.mark.usefixtures("docs")
+@pytest.mark.parametrize(
+    ("threshold", "lines"),
+    [
+        (5, ["docs", "├── a.md", "└── deep/", "    ├── b.md", "    └── c.md"]),
+        (25, ["docs", "├── a.md", "└── deep/"]),
+        (26, ["docs", "├── a.md", "└── … 2 more"]),
+        (101, ["docs", "└── … 3 more"]),
+    ],
+)
+def test_what_is_below_the_threshold_is_grouped_where_something_beside_it_is_not(brim, threshold, lines):
+    drawn = brim("count", ".", "--meter", "chars", "--threshold", str(threshold)).out.split("\n\n")[0].splitlines()[2:]
+    assert [line[16:] for line in drawn] == lines
+
+
+@pytest.mark.usefixtures("docs")
 def test_an_estimate_says_so(brim):
     told = brim("count", "docs/a.md", "--model", "claude-sonnet-4-5").out
     assert told.startswith("about ")

@@ -36,6 +36,17 @@ def test_sections_join_the_body_of_a_request(way, files, brim):
     assert meter("gpt-4o").count_messages(body["messages"]) <= 700
 
 
+@pytest.mark.parametrize("system", ["Speak French.", "", [{"type": "text", "text": "Speak French."}]])
+def test_a_system_prompt_of_the_body_comes_before_the_sections_if_it_is_a_string(system, files, brim, tmp_path):
+    model = "claude-sonnet-4-5"
+    (tmp_path / "body.json").write_text(json.dumps({**files, "model": model, "max_tokens": 9, "system": system}))
+    told = brim("fit", "body.json", "--sections", "spec.yaml", "--budget", "900")
+    if isinstance(system, str):
+        assert json.loads(told.out)["system"] == "\n\n".join(filter(None, [system, "Be brief."]))
+    else:
+        assert "system must be a string, to be joined by sections" in told.err
+
+
 def test_a_file_may_name_its_messages(files, brim, tmp_path):
     (tmp_path / "spec.yaml").write_text(SPEC.replace("priority: high,", "file: body.json,"))
     body = json.loads(brim("fit", "spec.yaml", "--budget", "700").out)

@@ -495,3 +495,12 @@ def test_a_history_with_calls_is_an_estimate_for_a_model():
     assert brim.fit_messages(said, 5_000, model="gpt-4o").receipt.exact
     assert not brim.fit_messages(agent_run(2), 5_000, model="gpt-4o").receipt.exact
     assert brim.fit_messages(agent_run(2), 5_000, meter="o200k_base").receipt.exact
+
+
+def test_a_history_whose_other_turns_do_not_fit_is_granted_what_those_that_stay_take():
+    said = [("user", "w " * 10), ("assistant", "a " * 30)] * 2 + [("user", "now")]
+    messages = [{"role": role, "content": text} for role, text in said]
+    given = {"system": "Be brief.", "messages": messages, "model": "gpt-5", "note": False}
+    history = brim.fit_request(budget=40, **given).receipt.history
+    assert history["context_truncation"]["steps_included"] == 2, "the task and the last question"
+    assert history["granted"] == history["context_truncation"]["tokens_used"] - 3, "the start of the answer is apart"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.errors import DoesNotFit, InvalidValue, ModelError
+from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError
 from brim.flows.curator import Curator
 from brim.flows.pack import Pack
 from brim.flows.step_record import StepRecord
@@ -383,6 +383,14 @@ def test_where_there_is_nothing_to_choose_from_nobody_is_asked(tmp_path):
 def test_steps_and_histories_that_cannot_be_are_refused(tmp_path, step, history, told):
     with pytest.raises(InvalidValue, match=told):
         Curator(config(tmp_path)).prepare(step, history)
+
+
+def test_the_settings_are_those_of_the_current_directory_unless_others_are_named(tmp_path, monkeypatch):
+    given = config(tmp_path, budgets(10_000))
+    monkeypatch.chdir(tmp_path)
+    assert Curator().prepare(STEP, steps(40)).text == Curator(given).prepare(STEP, steps(40)).text
+    with pytest.raises(InvalidType, match="config must be the result of load_config, or the path of a file, not 7"):
+        Curator(7)
 
 
 def test_threads_may_share_a_curator(tmp_path, root):

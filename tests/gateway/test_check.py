@@ -78,7 +78,7 @@ def found(tmp_path, monkeypatch, capsys):
             (200, b'{"data": [{"id": "a", "max_model_len": 9}, {"id": "b"}]}'),
             0,
             "ok",
-            "2 models, 1 with a known window",
+            "2 models, 1 of them with their window",
         ),
         ((404, b"no"), 0, "no_list", "has no list of models (404 at /v1/models); if the URL is right"),
         ((200, b"<html>"), 0, "no_list", "an unexpected answer at /v1/models"),

@@ -130,6 +130,7 @@ def test_a_refusal_of_the_gateway_is_in_the_words_of_the_provider(started, route
     if route == "gemini":
         assert json.loads(raw)["error"]["status"] == "INVALID_ARGUMENT"
     else:
+        assert json.loads(raw)["message"].startswith("The model returned the following errors: prompt is too long: ")
         assert headers["x-amzn-errortype"] == "ValidationException"
 
 

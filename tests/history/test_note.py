@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import brim
 from brim.errors import InvalidValue
 from brim.history.note import NOTE_MARK, note, truncation
 
@@ -54,6 +55,17 @@ def test_a_step_that_was_cut_makes_the_budget_binding_too():
 def test_numbers_that_cannot_be_are_refused(told, numbers, problem):
     with pytest.raises(InvalidValue, match=problem):
         told(*numbers, *(["chars"] if told is note else []))
+
+
+def test_a_note_that_came_between_a_call_and_its_result_is_no_step_and_hides_no_later_one():
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    asked, result = {"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c"}
+    said = [{"role": "user", "content": f"Question {i}. " + "word " * 60} for i in range(40)]
+    earlier = [{"role": "user", "content": note(3, 9, 100, 200, "tokens")}]
+    for between in ([], earlier):
+        messages = [{"role": "user", "content": "Task"}, asked, *between, {**result, "content": "ok"}, *said]
+        receipt = brim.fit_messages(messages, budget=1_500, model="gpt-5").receipt
+        assert receipt.history["context_truncation"]["steps_total"] == 42
 
 
 def test_a_class_that_is_none_is_refused():

@@ -88,6 +88,12 @@ def test_a_header_tells_width_and_height(build, width, height):
     assert size_of_bytes(build(width, height)) == (width, height)
 
 
+@pytest.mark.parametrize(("build", "needed"), [(png, 24), (gif, 10), (lossy, 30), (extended, 30)])
+def test_a_header_without_anything_after_it_tells_width_and_height(build, needed):
+    whole = build(1234, 567)
+    assert [size_of_bytes(whole[:length]) for length in (needed - 1, needed)] == [None, (1234, 567)]
+
+
 @pytest.mark.parametrize("build", FORMATS)
 def test_a_header_that_ends_too_soon_tells_nothing_and_never_something_wrong(build):
     whole = build(1234, 567)

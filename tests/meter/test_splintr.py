@@ -177,5 +177,6 @@ def test_a_text_without_boundaries_is_counted_in_parts_and_never_too_low(name, t
         patch.setattr(engine(name), "_longest", longest)
         blocks = list(opened._blocks(text, opened._BOUNDARIES[name], longest))
         assert max(len(block) for block, _ in blocks) <= longest
+        assert {len(block) for block, extra in blocks if extra} <= {longest}
         assert "".join(block for block, _ in blocks) == text
         assert whole <= count(name, text) <= whole + 8 * len(blocks)

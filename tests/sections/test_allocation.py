@@ -188,11 +188,19 @@ def test_the_rules_one_by_one(budget, claims, options, expected):
         pytest.param(
             [claim(100), claim(100)], {1: 0}, {"fill": "fair"}, [100, 0], id="from a useless share to the others"
         ),
+        pytest.param(
+            [claim(100)] * 3,
+            {1: range(40, 101), 2: range(40, 101)},
+            {"fill": "fair"},
+            [50, 50, 0],
+            id="from the last useless share to the others first",
+        ),
     ],
 )
 def test_what_a_claim_does_not_take_goes_to_the_others(claims, takes, options, expected):
     def spend(index, offer):
-        return min(takes.get(index, offer), offer)
+        taken = takes.get(index, offer)
+        return offer * (offer in taken) if isinstance(taken, range) else min(taken, offer)
 
     assert solver.allocate(claims, 100, spend=spend, **options) == expected
 

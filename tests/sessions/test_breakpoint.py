@@ -94,6 +94,14 @@ def test_the_mark_lasts_as_long_as_the_one_that_follows_it():
     assert json.dumps(made.messages).count('"1h"') == 2
 
 
+def test_the_mark_stands_on_the_task_where_the_task_itself_is_cut():
+    engine = Conversations(6_000, model="claude-sonnet-4-5", log=False)
+    task = {"role": "user", "content": "Find the fault in the log. " * 3_000}
+    for more in ([{"role": "user", "content": [{"type": "text", "text": "Be brief."}]}], said(3)[1:]):
+        made = engine.request(marked([task, *more]), format="anthropic")
+        assert places(made.messages) == [0, len(more)]
+
+
 @pytest.mark.parametrize(
     ("messages", "given"),
     [

@@ -16,15 +16,18 @@ from brim.errors import InvalidValue
 from brim.sessions.loop.peer_steps import step_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
 BRIM = [sys.executable, "-m", "brim"]
+
+
+def environment(**more):
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8", **more}
 
 
 def started(tmp_path, *more, goal="Explore the shop."):
     command = [*BRIM, "loop", "--id", "L", "--store", f"sqlite:///{tmp_path}/loop.db", "--window", "8000"]
     command += ["--goal", goal, "--max-sub-ticks", "99", *more]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, **pipes, env=ENV, cwd=tmp_path, text=True, encoding="utf-8")
+    return subprocess.Popen(command, **pipes, env=environment(), cwd=tmp_path, text=True, encoding="utf-8")
 
 
 def step(number, last):
@@ -144,7 +147,7 @@ def test_a_loop_in_typescript_of_200_steps_is_the_same_with_a_kill_in_the_middle
     command = script(tmp_path)
 
     def run(name, **more):
-        env = {**ENV, "BRIM": " ".join(BRIM), "STORE": f"sqlite:///{tmp_path}/{name}.db", **more}
+        env = environment(BRIM=" ".join(BRIM), STORE=f"sqlite:///{tmp_path}/{name}.db", **more)
         return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)
 
     whole = json.loads(run("plain").stdout)
@@ -160,5 +163,5 @@ def test_a_loop_in_typescript_of_200_steps_is_the_same_with_a_kill_in_the_middle
     ]
     assert handed[0] == handed[1]
     status = [*BRIM, "status", "--store", f"sqlite:///{tmp_path}/killed.db", "--json"]
-    told = subprocess.run(status, env=ENV, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(status, env=environment(), capture_output=True, text=True, check=True).stdout
     assert f'"sub_ticks": {whole["sub_ticks"]}' in told

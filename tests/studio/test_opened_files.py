@@ -106,6 +106,26 @@ def test_what_a_program_left_out_of_a_request_is_shown_in_its_place(workspace, t
     assert call["difference"]["index"] == 9
 
 
+@pytest.mark.parametrize(
+    ("after", "kinds"),
+    [
+        ("a" * 280 + "c" * 200, ["changed"]),
+        ("a" * 279 + "c" * 201, ["added", "removed"]),
+        ("short", ["added", "removed"]),
+    ],
+)
+def test_a_text_of_one_line_is_changed_where_seven_tenths_of_its_start_are_the_same(workspace, tmp_path, after, kinds):
+    start = [{"role": "user", "content": f"Go on with part {i}. " + "word " * 60} for i in range(8)]
+    last = {"role": "user", "content": "And now?"}
+    bodies = [
+        {"model": "gpt-4o", "messages": [*start, {"role": "assistant", "content": text}, last][: 8 + until]}
+        for text, until in (("a" * 280 + "b" * 200, 2), (after, 3))
+    ]
+    session = opened(workspace, traces.write(tmp_path / "log.jsonl", bodies)).sessions[0]
+    changes = prompt_diff.prompt_diff(workspace, session, "2", "1")["changes"]
+    assert sorted(each["kind"] for each in changes if each.get("category") == "assistant") == kinds
+
+
 def test_a_receipt_opens_as_a_prompt_with_what_was_taken_out(workspace, tmp_path):
     sections = [
         brim.Section("plan", "Do it now. " * 20, priority="high"),
@@ -115,7 +135,11 @@ def test_a_receipt_opens_as_a_prompt_with_what_was_taken_out(workspace, tmp_path
     fitted = brim.fit(sections, budget=400, model="gpt-5", capture=True)
     path = tmp_path / "receipt.json"
     path.write_text(fitted.receipt.to_json())
-    told = prompt.prompt(workspace, opened(workspace, path).sessions[0])
+    file = opened(workspace, path)
+    told, listed = prompt.prompt(workspace, file.sessions[0]), sessions.sessions(workspace)["sessions"][0]
+    assert file.prompts == listed["prompts"] == 1
+    assert [listed[key] for key in ("peak", "budget", "window")] == [fitted.receipt.used, 400, 400]
+    assert [listed[key] for key in ("warnings", "compactions", "overflows", "problems")] == [0, 0, 0, []]
     assert sum(row["units"] for row in told["rows"] if row["sent"]) == fitted.receipt.used == told["used"]
     states = {row["role"]: row["state"] for row in told["rows"]}
     assert states == {"plan": "whole", "docs": "shortened", "gone": "left out"}

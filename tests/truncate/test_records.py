@@ -93,6 +93,8 @@ def test_by_score_the_best_entry_is_shortened_to_all_of_the_room_and_the_next_on
 def test_a_single_entry_that_is_too_long_is_shortened_and_the_marker_follows_it():
     assert Records(marker="(truncated)").select(["x" * 50], 40, CHAR).text == "x" * 27 + "…\n(truncated)"
     assert Records().select(["x" * 50], 40, CHAR).text.endswith("x…")
+    blank = Records(marker="-{dropped}").truncate("word " * 20 + "\n \n ", 30, CHAR)
+    assert blank.text.startswith("-2\n"), "blank entries alone are not kept"
 
 
 def test_an_unknown_side_is_refused():

@@ -49,6 +49,11 @@ def test_what_cannot_keep_its_kind_is_cut_as_plain_text(text):
     assert "characters omitted" in Shape().truncate(text, 60, CHAR).text
 
 
+def test_a_text_above_two_million_characters_is_only_a_log_or_a_text():
+    diff = "--- a\n+++ b\n@@ -1 +1 @@\n".ljust(2_000_000, "+")
+    assert (kind_of(diff), kind_of(diff + "+")) == ("diff", "text")
+
+
 def test_a_marker_that_does_not_fit_is_refused():
     with pytest.raises(DoesNotFit):
         Shape().truncate("words " * 99, 20, CHAR)

@@ -242,6 +242,29 @@ def test_an_error_of_our_own_client_is_read_by_its_excerpt():
     assert is_overflow(told).limit == 200_000
 
 
+@pytest.mark.parametrize(
+    ("around", "deepest"),
+    [
+        (lambda body: [body], 6),
+        (lambda body: {"error": body} if isinstance(body, dict) else {"message": body}, 7),
+        (lambda body: {"choices": [{"error": [body]}]}, 3),
+        (lambda body: {"output": [], "error": [body]}, 3),
+        (lambda body: {"message": "", "metadata": {"raw": [body]}}, 3),
+        (lambda body: json.dumps([body]), 3),
+        (lambda body: BadRequestError("", status_code=400, body=body), 6),
+    ],
+    ids=["lists", "errors", "choices", "answers", "metadata", "text", "exceptions"],
+)
+def test_a_body_is_read_six_levels_deep(around, deepest):
+    body = "prompt is too long"
+    for _ in range(deepest):
+        body = around(body)
+    assert is_overflow(body) is not None
+    for _ in range(2_000 if not isinstance(body, str) else 1):
+        body = around(body)
+    assert is_overflow(body) is None
+
+
 def test_a_status_of_429_is_never_an_overflow():
     error = BadRequestError("the context window is full of requests", status_code=429, body=None)
     assert is_overflow(error) is None
@@ -414,6 +437,7 @@ def test_requested_tokens_include_the_answer_if_our_count_says_so(answer, sent, 
     split = found.beside(answer, 3_900)
     assert (split.sent, split.reply) == (sent, reply)
     assert found.beside(answer, 4_900).sent == 5_000
+    assert found.beside(5_000, 100) is found, "the answer cannot be all that was requested"
 
 
 SPOOF = "maximum context length is 40 tokens. However, your messages resulted in 60 tokens"

@@ -153,6 +153,11 @@ def test_whatever_a_call_says_is_counted(item):
     assert counted >= 400
 
 
+def test_an_id_is_counted_where_it_is_longer_than_a_label():
+    one, label, more = (sum(units({"type": "novel_call", "call_id": "c", "id": "i" * n})) for n in (1, 64, 65))
+    assert one == label <= more - 65
+
+
 @pytest.mark.parametrize(
     "item",
     [

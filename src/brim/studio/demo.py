@@ -16,7 +16,7 @@ from shutil import copytree
 from typing import Any, Literal
 
 from brim.flows.run import run_flow
-from brim.meter import catalogue, meter
+from brim.meter import meter
 from brim.meter.window import Window
 from brim.sessions import Session
 from brim.sessions.loop import Loop, Step
@@ -28,8 +28,8 @@ from brim.testing import Scripted
 _START = 1_790_000_000.0
 """The start of the demo, in seconds since 1970."""
 _MODEL = "gpt-5"
-_STEP = 128
-"""Tokens by which the simulated cache grows."""
+_MINIMUM, _STEP = 1_024, 128
+"""Tokens from which the simulated cache holds a prompt, and by which it grows."""
 _CACHED = 8
 """Prompts in the simulated cache."""
 _TEXTS = json.loads(files("brim.studio").joinpath("demo_texts.json").read_text("utf-8"))
@@ -61,23 +61,20 @@ def workspace(folder: str) -> Workspace:
 class _Provider:
     """A simulated provider: it reports the tokens of a prompt, and how many of them were cached.
 
-    The cache contains the beginnings of the last prompts in whole messages, if they reach the model's minimum in the
-    catalogue.
+    The cache contains the beginnings of the last prompts in whole messages.
     """
 
     def __init__(self, model: str, tools: list[dict[str, Any]] | None = None) -> None:
         self._meter = meter(model)
         self._tools = tools
         self._seen: list[list[Any]] = []
-        rules = catalogue.find(model).cache
-        self._minimum = rules.minimum if rules is not None and rules.minimum is not None else _STEP
 
     def usage(self, messages: list[Any], answer: str) -> dict[str, Any]:
         """Return the usage of a prompt, and cache it."""
         same = max((_same(messages, seen) for seen in self._seen[-_CACHED:]), default=0)
         self._seen.append(messages)
         found = self._meter.count_messages(messages[:same], tools=self._tools) if same else 0
-        cached = found // _STEP * _STEP if found >= self._minimum else 0
+        cached = found // _STEP * _STEP if found >= _MINIMUM else 0
         return {
             "input_tokens": self._meter.count_messages(messages, tools=self._tools),
             "input_tokens_details": {"cached_tokens": cached},
@@ -188,7 +185,7 @@ def _flows(folder: str) -> None:
     clock = _clock()
     base = os.path.join(folder, "runs")
     run_flow(load_config(folder), "build", Scripted(answers), run_base=base, clock=clock)
-    run_flow(load_config(folder), "deploy", Scripted(answers[:2]), run_base=base, clock=clock)
+    run_flow(load_config(folder), "deploy", Scripted(answers), run_base=base, clock=clock)
 
 
 def _answers() -> Iterator[str]:

@@ -210,3 +210,13 @@ def test_a_limit_needs_its_meter():
 
 def test_the_same_context_hands_over_the_same():
     assert handed().text(METER, 300) == handed().text(METER, 300)
+
+
+def test_a_process_or_port_is_told_until_it_ends():
+    said = ["server: pid 4242\nweb on port 8080\nworker: process id 77", "killed 4242", "port 8080 is no longer in use"]
+    messages = [user("Go.")]
+    for at, line in enumerate(said):
+        messages += [calling(f"c{at}"), result(f"c{at}", line)]
+    assert handed(messages[:3]).texts("running") == tuple(said[0].split("\n"))
+    assert handed(messages).texts("running") == ("worker: process id 77",)
+    assert handed(messages[3:], previous=handed(messages[:3])).texts("running") == ("worker: process id 77",)

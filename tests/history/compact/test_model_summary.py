@@ -78,6 +78,16 @@ def test_facts_that_the_answer_forgot_are_added():
     assert FACTS[0] in str(apply(made, summary).messages[1])
 
 
+def test_calls_results_and_questions_that_the_answer_left_out_are_not_added():
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path": "lib/walk.py"}'}}
+    result = {"role": "tool", "tool_call_id": "c", "content": "ORD-90001: error: the lock in lib/lock.py is held"}
+    asked = [{**model(""), "tool_calls": [call]}, result, model("Shall I paint docs/plan.md too?")]
+    made = plan([user("Move the shop."), *asked, *history()[1:]], meter=METER, room=3_000)
+    summary = take(made, "The gate squeaks.")
+    assert FACTS[0] in summary
+    assert not [name for name in ("lib/walk.py", "ORD-90001", "docs/plan.md") if name in summary]
+
+
 def test_facts_that_it_kept_are_not_said_twice():
     summary = take(planned(), f"The fault is in {FACTS[0]}, for {FACTS[1]}.")
     assert summary.count(FACTS[0]) == 1

@@ -196,6 +196,9 @@ def test_fewer_turns_stay_where_they_leave_no_room_for_a_summary():
     done = plan(messages, meter=METER, room=1_800, keep_turns=8)
     assert len(done.kept) == 2 + 2
     assert "newest 1 turns" in done.reason
+    for room in range(700, 1_700, 10):
+        made = plan(chat(10, 200), meter=METER, room=room, keep_turns=8)
+        assert "newest 1 turns" in made.reason or apply(made, "All went well.").after <= room
 
 
 def test_what_is_pinned_stays_in_its_place():

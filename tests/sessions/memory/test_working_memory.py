@@ -108,7 +108,7 @@ def test_a_budget_on_the_agents_own_page_wins(page):
         ("context_budget: {sections: {a: {truncation_strategy: both}}}", "one of end, start, middle"),
         ("context_budget: {overflow_policy: ignore}", "one of truncate_low_priority, drop_low_priority"),
         ("context_budget: {output_reserve: -4}", "at least 0, not -4"),
-        ("context_budget: {enabled: false}", "a key must be one of total_tokens"),
+        ("context_budget: {enabled: false}", "must be one of total_tokens"),
         ("context_budget: {sections: {a: {enabled: maybe}}}", "true or false"),
         ("context_budget: !!python/object:os.system {}", "the tag"),
     ],

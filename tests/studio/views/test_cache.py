@@ -47,6 +47,18 @@ def test_cached_tokens_are_as_expected(told):
     assert (last["lost"], last["lost_usd"]) == (0, 0)
 
 
+def test_a_prompt_that_only_grew_is_cached_although_its_estimate_was_corrected(alone):
+    store = brim.open_store(f"sqlite:///{alone.folder}/brim.db")
+    session = brim.Session(60_000, model="claude-sonnet-4-5", store=store, id="e", capture=True, compact_at="never")
+    for _ in range(3):
+        session.add({"role": "user", "content": WORDS * 100})
+        used = session.prompt(system="Be brief.").used
+        session.record_usage(input_tokens=used + 1_500, output_tokens=5, cached_tokens=used - 500)
+        session.add({"role": "assistant", "content": "ok"})
+    calls = alone.get("cache", workspace="mine", session="e")[1]["calls"]
+    assert [call["why"] for call in calls] == ["cached", "cached", "first"]
+
+
 def test_tokens_that_were_not_cached_cost_what_they_would_have_saved(told):
     told.call(0)
     told.call(900)

@@ -92,6 +92,20 @@ def test_a_shortened_message_is_distinct_from_a_dropped_one(tmp_path):
     workspace.close()
 
 
+def test_a_shortened_result_comes_from_the_result_of_its_own_call(workspace, tmp_path):
+    ends = "the start of a file, the same in each of them\n" * 5, "the end of a file, the same in each of them\n" * 5
+    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
+        session = brim.Session(window=2_000, model="gpt-4o", store=store, id="s", capture=True, compact_at="never")
+        calls = [{"id": f"c{i}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for i in range(2)]
+        session.add([{"role": "user", "content": "look"}, {"role": "assistant", "content": "", "tool_calls": calls}])
+        for i in range(2):
+            text = "".join(f"row {k} of file {i}\n" for k in range(400))
+            session.add({"role": "tool", "tool_call_id": f"c{i}", "content": text.join(ends)})
+        session.prompt()
+    rows = [row for row in prompt(workspace, "s")["rows"] if row["role"] == "tool"]
+    assert [(row["from"], row["state"]) for row in rows] == [(2, "shortened"), (3, "shortened")]
+
+
 def test_rulers_stand_at_cache_marks_and_where_the_last_prompt_ends(workspace, tmp_path):
     url = f"sqlite:///{tmp_path}/brim.db"
     with brim.open_store(url) as store:
