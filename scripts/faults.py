@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 _SECONDS = 600
 """A run that takes longer hangs; without a fault, the tests of one file take at most a tenth of it."""
+WITH_SLOW = ("-m", "not services and not ui and not integrations and not hostile")
+"""Selects the tests of `make test` and of `make test-slow`."""
 _NO_SHRINKING = """
 from hypothesis import Phase
 settings.register_profile("faults", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate))
@@ -217,7 +219,7 @@ def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
 
 
 def _tests(paths: Sequence[str]) -> list[str]:
-    return ["-m", "pytest", "-x", "-q", "-p", "no:xdist", *paths]
+    return ["-m", "pytest", *WITH_SLOW, "-x", "-q", "-p", "no:xdist", *paths]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Draws mutants of the product at random, and tells which of them the tests of `make test` catch.
+"""Draws mutants of the product at random, and tells which of them the tests of `make test` and `make test-slow` catch.
 
     python scripts/mutants.py                      200 mutants; some hours on two cores
     python scripts/mutants.py --draw 20 --seed 3   another draw
@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from scripts.faults import ROOT, Copy
+    from scripts.faults import ROOT, WITH_SLOW, Copy
 else:
-    from faults import ROOT, Copy
+    from faults import ROOT, WITH_SLOW, Copy
 
 _SECONDS = 300
 """What the tests of one mutant may take; one that they have not caught by then survives."""
@@ -154,7 +154,7 @@ def _pytest(folder: Path, arguments: Sequence[str], hits: Path | None, seconds: 
     """Return whether the tests of a copy pass; `False` also for tests that hang."""
     paths = os.pathsep.join((str(folder / "src"), str(folder / "tests"), str(folder)))
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "BRIM_HITS": str(hits)}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *WITH_SLOW, *arguments]
     try:
         ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

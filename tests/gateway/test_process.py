@@ -62,6 +62,7 @@ def places(canaries):
     ]
 
 
+@pytest.mark.slow
 def test_no_field_header_or_query_chooses_where_a_request_goes(watched, canaries):
     for path, headers, body in pointers(90, places(canaries), conversation(1)):
         status, _, answer = post(watched.url, json.dumps(body).encode(), path, **headers)
@@ -75,6 +76,7 @@ def test_no_field_header_or_query_chooses_where_a_request_goes(watched, canaries
     assert len(watched.model.bodies) > 60
 
 
+@pytest.mark.slow
 def test_no_redirect_is_followed_wherever_it_leads(watched, canaries):
     for number, place in enumerate(
         [*places(canaries), "/v1/stolen", "http://{}:{}/v1/stolen".format(*watched.upstream)]
@@ -155,11 +157,13 @@ def driven(watched):
     return *left_by(watched, FEW), watched.model
 
 
+@pytest.mark.slow
 def test_no_key_stands_in_anything_that_is_written_or_shown(driven):
     sinks, _, _ = driven
     assert not [(key, name) for key in FEW for name, said in sinks.items() if key.encode() in said]
 
 
+@pytest.mark.slow
 def test_the_sinks_that_were_searched_hold_something(driven):
     sinks, names, model = driven
     assert b"Fatal Python error: Aborted" in sinks["stderr"]

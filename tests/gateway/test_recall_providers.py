@@ -97,6 +97,7 @@ def test_a_recall_is_answered_by_the_gateway(started, route, way):
     assert upstream.models == [upstream.models[0]] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", SHAPES, ids=", ".join)
 @pytest.mark.parametrize(("route", "way"), WAYS)
 def test_calls_of_the_client_beside_a_recall_are_answered_as_not_run(started, route, way, kinds):

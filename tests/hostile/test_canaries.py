@@ -32,6 +32,8 @@ from model_server import running
 from store_file import readable
 from studio.serving import Served
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "Zk8qW2vX9t"
 SHAPES = (*KEY_SHAPES, "sk_live_51HqX2vKd8Rw1Zp6Hc3Jf0", "glpat-9aZ7xT2bV8nR5mK1wL6y", f"https://ann:{PASSWORD}@host/x")
 """Twelve have a form that is known, and three (a hash and two passwords) have none."""

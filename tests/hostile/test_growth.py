@@ -16,6 +16,8 @@ from hostile import growth, seeds
 from hostile.growth import FULL, LIMIT, QUICK, Bounds, settled
 from hostile.readers import BOUNDED, READERS, fitted, patterns, reading, shapes
 
+pytestmark = pytest.mark.slow
+
 LEAST = 60
 """Seeds of each reader."""
 _INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}
@@ -124,7 +126,9 @@ def test_a_reader_that_takes_another_way_from_some_size_on_passes(taken, monkeyp
 
 
 def test_an_expression_that_backtracks_is_found():
-    assert settled(re.compile("a*b").search, seeds.Seed("", "a"), Bounds(1 << 12, 0.1, 0.001)).exponent > LIMIT
+    """In one of a few trials: what else runs on the machine may hide a power, and makes none of a line five times."""
+    read, bounds = re.compile("a*b").search, Bounds(1 << 12, 0.1, 0.001)
+    assert any(settled(read, seeds.Seed("", "a"), bounds).exponent > LIMIT for _ in range(5))
 
 
 # --- how it grows

@@ -65,6 +65,7 @@ def conversed(engine, rng, model):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [False, True], ids=["memory", "store"])
 def test_what_one_client_teaches_changes_no_byte_of_another(stored):
     for seed in range(PAIRS // 2):
@@ -76,6 +77,7 @@ def test_what_one_client_teaches_changes_no_byte_of_another(stored):
         assert conversed(both, random.Random(seed), model) == expected, seed
 
 
+@pytest.mark.slow
 def test_a_client_that_names_many_models_makes_nobody_forget():
     engine = Conversations(log=False)
     made, plan = sent(engine, history(30), "mystery-1", ("b",))

@@ -13,6 +13,7 @@ def crash(*options):
     return subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="kills processes as POSIX has them")
 def test_killed_writers_lose_nothing_that_they_acknowledged():
     ended = crash("--kills", "5")
@@ -20,6 +21,7 @@ def test_killed_writers_lose_nothing_that_they_acknowledged():
     assert "nothing lost, nothing torn" in ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="kills processes as POSIX has them")
 def test_a_writer_that_acknowledges_too_early_is_found_out():
     ended = crash("--only", "lies", "--kills", "3")

@@ -135,6 +135,7 @@ def test_any_text_gives_known_kinds_in_a_settled_order(said):
     assert len({line.key for line in made()}) == len(made())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["a", "a/", "a.", "1", "1,", "a_", "a-1", "`", "a ", "/", "\\", "@", ".1", "=1 ", "a=", "不", "{", "a {"]
 )

@@ -185,6 +185,7 @@ def test_a_random_value_under_a_telling_name_goes(value, form):
     assert value not in redact(form.format(value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "a1", "token", "password=", "A-", "://a:", "eyJ", "x.", "_-", "'", '="'])
 def test_a_long_run_of_anything_costs_little(unit):
     text = unit * (200_000 // len(unit))
