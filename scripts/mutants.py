@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import argparse
 import ast
-import os
 import random
 import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from scripts.faults import ROOT, WITH_SLOW, Copy
+    from scripts.faults import ROOT, WITH_SLOW, Copy, tests_of
 else:
-    from faults import ROOT, WITH_SLOW, Copy
+    from faults import ROOT, WITH_SLOW, Copy, tests_of
 
 _SECONDS = 300
 """What the tests of one mutant may take; one that they have not caught by then survives."""
@@ -133,14 +131,14 @@ def _write(folder: Path, chosen: Sequence[tuple[Mutant, str]]) -> None:
         (folder / file).write_bytes(source)
 
 
-def coverage(drawn: Sequence[Mutant], folder: Path) -> dict[int, list[str]]:
+def coverage(drawn: Sequence[Mutant], copy: Copy) -> dict[int, list[str]]:
     """Return the tests that run the place of each mutant, those that run the fewest places first."""
-    hits = folder / "hits"
+    hits = copy.folder / "hits"
     hits.mkdir()
-    (folder / "brim_probe.py").write_text(_PROBE)
+    (copy.folder / "brim_probe.py").write_text(_PROBE)
     probe = "__import__('brim_probe').hit({}) or ({})"
-    _write(folder, [(one, probe.format(i, one.old)) for i, one in enumerate(drawn)])
-    _pytest(folder, ["-n", "2", "-q"], hits, 7_200)
+    _write(copy.folder, [(one, probe.format(i, one.old)) for i, one in enumerate(drawn)])
+    copy.run(["-m", "pytest", *WITH_SLOW, "-n", "2", "-q"], 7_200, BRIM_HITS=str(hits))
     tests: dict[int, set[str]] = defaultdict(set)
     for path in hits.iterdir():
         for row in path.read_text().splitlines():
@@ -150,26 +148,16 @@ def coverage(drawn: Sequence[Mutant], folder: Path) -> dict[int, list[str]]:
     return {i: sorted(found - {""}, key=lambda test: (places[test], test)) for i, found in tests.items()}
 
 
-def _pytest(folder: Path, arguments: Sequence[str], hits: Path | None, seconds: int) -> bool:
-    """Return whether the tests of a copy pass; `False` also for tests that hang."""
-    paths = os.pathsep.join((str(folder / "src"), str(folder / "tests"), str(folder)))
-    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "BRIM_HITS": str(hits)}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *WITH_SLOW, *arguments]
-    try:
-        ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return False
-    return ran.returncode == 0
-
-
-def judge(one: Mutant, tests: Sequence[str], folder: Path) -> bool:
-    """Return whether the tests catch a mutant."""
-    _write(folder, [(one, one.new)])
+def judge(one: Mutant, tests: Sequence[str], copy: Copy) -> bool:
+    """Return whether the tests catch a mutant: they fail, or hang."""
+    _write(copy.folder, [(one, one.new)])
     try:
         groups = filter(None, (tests[:40], tests[40:400]))
-        return not all(_pytest(folder, ["-x", "-q", "-p", "no:xdist", *group], None, _SECONDS) for group in groups)
+        return any(copy.run(tests_of(group), _SECONDS).returncode for group in groups)
+    except subprocess.TimeoutExpired:
+        return True
     finally:
-        (folder / one.file).write_bytes((ROOT / one.file).read_bytes())
+        (copy.folder / one.file).write_bytes((ROOT / one.file).read_bytes())
 
 
 def main() -> int:
@@ -180,7 +168,7 @@ def main() -> int:
     given = parser.parse_args()
     drawn = draw(given.draw, given.seed)
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
-        copies = [Copy(Path(name) / each).folder for each in ("a", "b", "probed")]
+        copies = [Copy(Path(name) / each) for each in ("a", "b", "probed")]
         tests = coverage(drawn, copies.pop())
         jobs = [[(one, tests.get(i, [])) for i, one in enumerate(drawn)][half::2] for half in (0, 1)]
 

@@ -89,7 +89,7 @@ def requests_on(page):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
 def test_a_conversation_is_cut_as_one_process_would_cut_it_and_each_tells_its_own_sums(tmp_path):
     one, (alone,), _ = prompts(tmp_path, 1)
-    store, port = f"sqlite:///{tmp_path}/brim.db", free_port()
+    store, port = f"sqlite:///{tmp_path}/brim.db", free_port(2)
     (tmp_path / "brim.yaml").write_text(f"gateway: {{worker_port: {port}}}\n")
     both, told, counted = prompts(tmp_path, 2, "--store", store, own=(port, port + 1))
     assert one == both
