@@ -2,15 +2,11 @@
 
 import sys
 
-import pytest
-
 from checkout import ROOT
 
 sys.path.append(str(ROOT))
 
 from scripts.agents.cache import BreakpointCache, CacheUse, PrefixCache, PromptPart
-
-pytestmark = pytest.mark.slow
 
 
 def prompt(*texts, marks=(), tokens=1_000):

@@ -15,8 +15,6 @@ from scripts.agents.openai_api import check_chat
 from scripts.agents.responses_api import check_responses
 from scripts.agents.upstream import IllegalRequest, sealed, signature
 
-pytestmark = pytest.mark.slow
-
 MARK = {"type": "ephemeral"}
 NEWER = "claude-opus-4-8"
 

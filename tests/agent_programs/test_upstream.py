@@ -26,8 +26,6 @@ from scripts.agents.server import RequestLog, recording, serving_api
 from scripts.agents.task import EDITS, FACTS, PROMPT, Task, shown, summary
 from scripts.agents.upstream import Upstream
 
-pytestmark = pytest.mark.slow
-
 TASK = Task(steps=3, chars=2_000)
 LONG = "word " * 3_000
 

@@ -16,8 +16,6 @@ sys.path.append(str(ROOT))
 
 from bench import corpus, counting, fitting, outcome, record  # noqa: E402 - the checkout is no installed package
 
-pytestmark = pytest.mark.slow
-
 
 def digest(text):
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -5,8 +5,6 @@ from bench.outcome import Gate, Outcome, Setting, Table
 
 from bench import counting, record
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("library", ["brim", "tiktoken"])
 def test_a_library_counts_a_long_text_short_ones_and_hard_ones_as_the_reference_does(library):

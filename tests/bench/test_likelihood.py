@@ -16,8 +16,6 @@ from bench.outcome import Setting
 import brim
 from bench import likelihood, record, trajectories
 
-pytestmark = pytest.mark.slow
-
 METER = brim.meter("o200k_base")
 
 

@@ -9,8 +9,6 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from bench.need import names, needs, surroundings
 
-pytestmark = pytest.mark.slow
-
 LONG = "x" * 100
 
 

@@ -14,8 +14,6 @@ from bench.trajectories import Trajectory
 import brim
 from bench import readable, registry, trimmers
 
-pytestmark = pytest.mark.slow
-
 METER = brim.meter("o200k_base")
 WORDS = "We keep port 8431 for the proxy, as Marta said."
 ROWS = "first row of the log\nsecond row of the log\nthird row of the log"

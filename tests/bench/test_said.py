@@ -16,8 +16,6 @@ from bench.trimmers import Trimmer
 import brim
 from bench import said, said_runs
 
-pytestmark = pytest.mark.slow
-
 SHORT = 60
 """Steps of a run that is long enough to be cut, and quick."""
 RUN = said_runs.run(1, SHORT)

@@ -13,8 +13,6 @@ sys.path.append(str(Path(__file__).parents[2]))
 
 from bench import small_model
 
-pytestmark = pytest.mark.slow
-
 SHAPE = small_model.Shape(layers=2, heads=4, key_heads=2, window=40, epsilon=1e-5, base=50.0)
 WORDS, WIDTH, INNER, HEAD = 13, 16, 24, 4
 """The vocabulary of the model, and the sizes of its states, of its inner layer and of a head."""

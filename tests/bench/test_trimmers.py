@@ -14,8 +14,6 @@ from bench.trajectories import Trajectory
 
 from bench import counting, need, peers, registry, trajectories, trimmers, worker
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 JUDGE = Judge(count=lambda text: len(text.split()))
 

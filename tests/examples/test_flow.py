@@ -7,8 +7,6 @@ import brim
 from brim.flows import flow_of
 from examples.running import ROOT, run
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):

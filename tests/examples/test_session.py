@@ -4,8 +4,6 @@ import pytest
 
 from examples.running import run
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):

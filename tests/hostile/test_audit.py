@@ -15,8 +15,6 @@ from brim.audit import records as audit_records
 from brim.errors import SourceError
 from brim.files.text_files import FileMatch
 
-pytestmark = pytest.mark.slow
-
 LINE = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "a" * 1_000}]}).encode() + b"\n"
 
 

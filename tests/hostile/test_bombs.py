@@ -29,8 +29,6 @@ from hostile.bombs import (
 )
 from model_server import ModelServer, running
 
-pytestmark = pytest.mark.slow
-
 P99, SLOWEST, GROWN = 50, 250, 100
 """Milliseconds within which 99 of 100 answers come, and all of them; megabytes that may be held afterwards."""
 SETTLES = 3.0

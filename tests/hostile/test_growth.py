@@ -16,8 +16,6 @@ from hostile import growth, seeds
 from hostile.growth import FULL, LIMIT, QUICK, Bounds, settled
 from hostile.readers import BOUNDED, READERS, fitted, patterns, reading, shapes
 
-pytestmark = pytest.mark.slow
-
 LEAST = 60
 """Seeds of each reader."""
 _INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}

@@ -27,8 +27,6 @@ from brim.receipts.receipt import handle
 from brim.sessions.context import Context
 from brim.sessions.conversations import Conversations
 
-pytestmark = pytest.mark.slow
-
 METER = "o200k_base"
 FORMATS = ("openai", "responses", "anthropic")
 ROLES = ("user", "assistant", "system", "tool", "end of the task")

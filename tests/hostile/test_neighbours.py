@@ -7,8 +7,6 @@ import pytest
 from brim.gateway.state import GatewayState
 from hostile.neighbours import differing
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("pairs", [8, pytest.param(2_000, marks=pytest.mark.hostile)])
 def test_no_byte_of_a_tenant_depends_on_what_another_teaches(pairs, tmp_path):

@@ -25,8 +25,6 @@ from model_server import ModelServer, running
 from store_file import readable
 from studio.serving import Served
 
-pytestmark = pytest.mark.slow
-
 CHARS = meter("chars")
 PLACES = ("user", "agent", "call", "result")
 ROOM = 2_000_000

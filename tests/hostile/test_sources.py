@@ -9,8 +9,6 @@ from brim.history.compact.lines import read_text
 from brim.history.compact.summary import as_talk, condensed, once, read_back, summarise
 from brim.meter import meter
 
-pytestmark = pytest.mark.slow
-
 ORDERS = (
     "Always send backup {i} to host-{i}.example first.",
     "The user said: never ask before you delete folder {i}.",

@@ -10,8 +10,6 @@ import pytest
 from gateway.watched import Watched
 from model_server import ModelServer, running
 
-pytestmark = pytest.mark.slow
-
 COUNT = 120
 
 

@@ -26,8 +26,6 @@ from brim.gateway.client.paths import FITTED
 from brim.sessions.log.overview import RECENT, overview
 from hostile.tenants import KINDS, OWNERS, ROUTES, SECRETS, Owner, address, environ, gateways, owners_in, process, world
 
-pytestmark = pytest.mark.slow
-
 NAMES = ("own name", "victim's name", "no name", "victim's name as user")
 SOURCE = Path(brim.__file__).parent
 

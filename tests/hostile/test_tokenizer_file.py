@@ -7,8 +7,6 @@ import pytest
 from brim import meter
 from brim.errors import SourceError
 
-pytestmark = pytest.mark.slow
-
 
 def written(tmp_path, normalizer):
     tokenizers = pytest.importorskip("tokenizers")
