@@ -10,17 +10,21 @@ QUIET  := -W ignore::pytest.PytestUnraisableExceptionWarning -W ignore::Resource
 # The tests start hundreds of processes; each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo studio test-ui chromium docs check-docs pages test test-services test-hostile test-integrations crash check prove prove-mixed test-agents faults bench try dist sbom weight clean
+.PHONY: demo studio test-ui chromium docs check-docs pages test test-slow test-services test-hostile test-integrations crash check prove prove-mixed test-agents faults bench try dist sbom weight clean
 
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
 
+# The core, in two minutes; the rest of the tests is `test-slow`, and both run in CI.
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n 2
 
+test-slow: $(VENV)/.test
+	@$(BIN)/python -m pytest -n 2 -m "slow and not hostile"
+
 # Hostile input: growth of every reader, bombs against real processes, tenants, secrets, forged marks. Prints its figures.
 test-hostile: $(VENV)/.test
-	$(BIN)/python -m pytest -m 'hostile or not hostile' -rP --show-capture=stdout tests/hostile
+	$(BIN)/python -m pytest -m '' -rP --show-capture=stdout tests/hostile
 
 # Against real servers: PostgreSQL must be installed, and is started in a folder of its own.
 test-services: $(VENV)/.services

@@ -30,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 _SECONDS = 600
 """A run that takes longer hangs; without a fault, the tests of one file take at most a tenth of it."""
+WITH_SLOW = ("-m", "not services and not ui and not integrations and not hostile")
+"""Selects the tests of `make test` and of `make test-slow`."""
 _NO_SHRINKING = """
 from hypothesis import Phase
 settings.register_profile("faults", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate))
@@ -154,7 +156,7 @@ class Copy:
         shutil.copy(ROOT / "pyproject.toml", folder)
         with (folder / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
             conftest.write(_NO_SHRINKING)
-        told = self._run(["-c", "import brim; print(brim.__file__)"]).stdout.strip()
+        told = self.run(["-c", "import brim; print(brim.__file__)"]).stdout.strip()
         if Path(told) != self.package / "__init__.py":
             raise RuntimeError(f"the tests of {folder} import {told!r}")
 
@@ -173,7 +175,7 @@ class Copy:
     def _failure(self, arguments: Sequence[str]) -> str:
         """Return the first failure of a run of Python, or an empty text."""
         try:
-            ran = self._run(arguments)
+            ran = self.run(arguments)
         except subprocess.TimeoutExpired:
             return f"hangs: not finished in {_SECONDS} s"
         if ran.returncode == 0:
@@ -183,13 +185,18 @@ class Copy:
             return failed[1]
         return (ran.stderr or ran.stdout).strip().rpartition("\n")[2] or f"ended with {ran.returncode}"
 
-    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def run(self, arguments: Sequence[str], seconds: int = _SECONDS, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run Python on the copy.
+
+        Raises:
+            subprocess.TimeoutExpired: it takes longer.
+        """
         # Sources change within a second and may keep their size: no run may leave what it compiled to the next.
-        paths = os.pathsep.join((str(self.folder / "src"), str(self.folder / "tests")))
-        env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = os.pathsep.join(str(self.folder / name) for name in ("src", "tests", "."))
+        env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", **more}
         return subprocess.run(
             [sys.executable, *arguments],
-            cwd=self.folder, env=env, capture_output=True, text=True, timeout=_SECONDS, check=False,
+            cwd=self.folder, env=env, capture_output=True, text=True, timeout=seconds, check=False,
         )  # fmt: skip
 
 
@@ -209,15 +216,16 @@ def verdicts(faults: Sequence[Fault]) -> Iterator[Verdict]:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         for number in range(2):
             copies.put(Copy(Path(folder) / str(number)))
-        untouched = [generated, *(_tests(half) for half in (own[::2], own[1::2]) if half)]
+        untouched = [generated, *(tests_of(half) for half in (own[::2], own[1::2]) if half)]
         jobs = [pool.submit(judge, None, step) for step in untouched]
-        jobs += [pool.submit(judge, fault, _tests(fault.tests), generated) for fault in faults]
+        jobs += [pool.submit(judge, fault, tests_of(fault.tests), generated) for fault in faults]
         for job in jobs:
             yield job.result()
 
 
-def _tests(paths: Sequence[str]) -> list[str]:
-    return ["-m", "pytest", "-x", "-q", "-p", "no:xdist", *paths]
+def tests_of(paths: Sequence[str]) -> list[str]:
+    """Return the arguments of Python that run some tests, up to the first that fails."""
+    return ["-m", "pytest", *WITH_SLOW, "-x", "-q", "-p", "no:xdist", *paths]
 
 
 def main() -> int:

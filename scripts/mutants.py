@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from scripts.faults import ROOT, Copy
+    from scripts.faults import ROOT, WITH_SLOW, Copy
 else:
-    from faults import ROOT, Copy
+    from faults import ROOT, WITH_SLOW, Copy
 
 _SECONDS = 300
 """What the tests of one mutant may take; one that they have not caught by then hangs, which is caught as well."""
@@ -179,7 +179,7 @@ def _pytest(folder: Path, arguments: Sequence[str], seconds: int) -> str:
     paths = os.pathsep.join((str(folder / "src"), str(folder / "tests"), str(folder)))
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env |= {"PYTHONPATH": paths}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    command = [sys.executable, "-m", "pytest", *WITH_SLOW, "-p", "no:cacheprovider", *arguments]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, cwd=folder, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True

@@ -21,6 +21,16 @@ os.environ["BRIM_TRUST"] = os.pathsep.join([tempfile.gettempdir(), os.path.dirna
 pytest_plugins = ["projects"]
 
 
+SLOW = ("agent_programs", "bench", "examples", "hostile")
+"""Folders whose tests are all slow: the workshop, whole programs, and what only an attacker sends."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent.name in SLOW:
+            item.add_marker("slow")
+
+
 def pytest_collection_finish():
     """Leave what was collected out of every search for cycles: 8,000 tests are many objects, and they stay."""
     gc.collect()

@@ -5,4 +5,4 @@ from hypothesis import settings
 
 def examples(count):
     """Return the settings of a property that is tried `count` times where the profile allows 100."""
-    return settings(max_examples=max(10, count * settings.default.max_examples // 100))
+    return settings(max_examples=max(5, count * settings.default.max_examples // 100))

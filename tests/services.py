@@ -8,17 +8,22 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _USER = "postgres"
 
 
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+def free_port(count: int = 1) -> int:
+    """Return a port of this machine that nobody listens on, nor on those that follow it, `count` in all."""
+    while True:
+        with ExitStack() as stack, suppress(OSError):
+            sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+            sockets[0].bind(("127.0.0.1", 0))
+            first = int(sockets[0].getsockname()[1])
+            for i, each in enumerate(sockets[1:], start=1):
+                each.bind(("127.0.0.1", first + i))
+            return first
 
 
 def postgres_programs() -> Path | None:

@@ -82,10 +82,6 @@ def test_counting_and_fitting_use_no_network_and_start_no_process():
     assert told.stdout.strip() == "[]"
 
 
-def test_the_package_is_laid_out_as_the_floors_say():
-    assert script("floors").faults() == []
-
-
 @pytest.mark.parametrize(
     ("files", "told"),
     [
@@ -151,6 +147,7 @@ def _pages():
             yield pytest.param(blocks, id=str(path.relative_to(ROOT)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", list(_pages()))
 def test_examples_in_the_docs_run_one_after_the_other(blocks, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

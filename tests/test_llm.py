@@ -164,6 +164,7 @@ def test_a_redirect_is_not_followed_with_the_key(server, monkeypatch):
     assert len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_drips_is_ended_when_the_time_is_up(server):
     def drip(handler):
         handler.send_response(200)

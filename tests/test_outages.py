@@ -19,6 +19,7 @@ def using():
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_ends_as_if_nothing_had_failed(using, name, caplog):
     expected, world = using.run(PROGRAMS[name], Outage())
@@ -41,6 +42,7 @@ def test_a_difference_is_found(using, monkeypatch):
     assert using.differences(PROGRAMS["sessions"], Outage(store=((last, AFTER),)), expected)
 
 
+@pytest.mark.slow
 def test_a_cut_that_the_store_lost_is_found(using, monkeypatch):
     """A second gateway cuts anew then, though what the first one sent is the same."""
     expected, _ = using.run(PROGRAMS["gateway"], Outage())

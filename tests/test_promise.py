@@ -4,8 +4,8 @@ import pytest
 
 import promise
 
-_FITS = 400
-_BLOCKS = 8
+_FITS = 240
+_BLOCKS = 4
 
 
 @pytest.mark.parametrize("block", range(_BLOCKS))

@@ -4,7 +4,7 @@ import pytest
 
 import traffic
 
-_HISTORIES, _GROWING, _BLOCKS = 160, 60, 5
+_HISTORIES, _GROWING, _BLOCKS = 60, 60, 2
 _NEW = 32
 """Histories of Gemini and Bedrock, of which each fourth grows too."""
 
@@ -34,6 +34,7 @@ def test_generated_histories_keep_the_promise(block):
             raise AssertionError(f"run scripts/prove.py --only histories --seed {seed}") from error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(_BLOCKS))
 def test_histories_that_grow_keep_their_prefix(block):
     for seed in range(block * _GROWING // _BLOCKS, (block + 1) * _GROWING // _BLOCKS):
@@ -57,6 +58,7 @@ def test_a_cut_whose_line_leaves_no_room_for_turns_is_made_anew(seed):
     assert traffic.check_stable(seed) == "held"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_generated_histories_of_gemini_and_bedrock_keep_the_promise(block):
     for seed in range(block * _NEW // 4, (block + 1) * _NEW // 4):
@@ -70,6 +72,7 @@ def test_generated_histories_of_gemini_and_bedrock_keep_the_promise(block):
             ) from error
 
 
+@pytest.mark.slow
 def test_the_generator_provokes_cuts_refusals_repairs_and_every_shape():
     """A property is worth what its inputs can provoke."""
     ends, formats, actions, states, fates = set(), set(), set(), set(), set()

@@ -256,6 +256,7 @@ def test_a_sample_depends_on_the_conversations_alone(tmp_path):
     assert audit([traces.write(tmp_path / "b", mixed)], limit=2).values["recorded"]["units"] == forward["units"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [700, 4_096, 10**7])
 def test_the_split_of_the_work_changes_no_byte(size, tmp_path, monkeypatch):
     path = traces.write(tmp_path / "log", [*interleaved(), *traces.claude_code_session(), *traces.codex_session()])
@@ -266,6 +267,7 @@ def test_the_split_of_the_work_changes_no_byte(size, tmp_path, monkeypatch):
     assert audit([path], policies, window=1_000).to_json() == whole
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_gives(tmp_path):
     path = traces.write(tmp_path / "log", interleaved())
     policies = [Policy(name="held", budget=600, stable=True)]

@@ -144,6 +144,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.dictionaries(st.sampled_from(WORDS), VALUES, max_size=8), max_size=8))
 def test_no_record_ends_the_audit_whatever_it_holds(tmp_path, records):

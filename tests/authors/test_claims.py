@@ -8,6 +8,8 @@ import logging
 import subprocess
 import sys
 
+import pytest
+
 import brim
 
 
@@ -189,6 +191,7 @@ print(prompt.receipt.part("rag_memories").ceiling, prompt.receipt.budget, prompt
 """
 
 
+@pytest.mark.slow
 def test_ecology_the_agents_budget_survives_a_restart_with_its_artifact_in_a_store(tmp_path):
     """Three processes and one SQLite file: what one wrote on its page, the next has as its budget."""
     (tmp_path / "brim.yaml").write_text(

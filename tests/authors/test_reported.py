@@ -107,6 +107,7 @@ def counting(asked, dies_at=None, raises=None):
     return Scripted(answer)
 
 
+@pytest.mark.slow
 def test_a_flow_of_40_steps_killed_at_25_resumes_at_26_and_its_report_says_so(tmp_path):
     """ "No resume after a kill: three receipts hold outputs and all is run again; `flow report` does not say incomplete"."""
     config, name = flow_project(tmp_path)

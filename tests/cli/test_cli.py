@@ -19,6 +19,7 @@ def brim_process(*arguments, stdin=b"", **options):
     return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60, **options)
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_the_command():
     command = [sys.executable, "-m", "brim", "fit", "nothing.yaml"]
     told = subprocess.run(command, capture_output=True, check=False, timeout=60)
@@ -151,6 +152,7 @@ def test_standard_input_that_is_no_text_is_refused():
     assert told.stderr == b"brim: standard input:1: not UTF-8 text: invalid continuation byte at byte 3\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("models",), ("fit", "spec.yaml")], ids=" ".join)
 def test_a_reader_that_went_away_ends_the_command_quietly(files, arguments):
     command = [str(Path(sys.executable).with_name("brim")), *arguments]
@@ -168,6 +170,7 @@ def test_ctrl_c_ends_the_command_with_130(brim, monkeypatch):
     assert brim("count", "a.md") == Outcome(130, "", "")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported(files):
     if not os.path.exists("/dev/full"):
         pytest.skip("no device that is always full")
@@ -178,6 +181,7 @@ def test_a_full_disk_is_reported(files):
     assert told.stderr == b"brim: output: no space left on device\n"
 
 
+@pytest.mark.slow
 def test_a_terminal_of_ascii_is_enough():
     ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "COLUMNS": "80"}
     told = brim_process("demo", env={**os.environ, **ascii_only})

@@ -20,6 +20,7 @@ def stored(*, capture):
     return made.receipt.to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("capture", "budget"), [(False, 500), (True, None)])
 def test_a_receipt_with_any_value_wrong_is_refused_or_replayed(capture, budget):
     for values in corrupted(stored(capture=capture)):

@@ -101,6 +101,7 @@ def test_teaching_notes_are_never_cut_and_refused_with_numbers_where_they_alone_
     assert "use a model with a bigger window, or shorten them by 1," in str(refused.value)
 
 
+@pytest.mark.slow
 def test_the_room_for_the_note_is_that_of_the_widest(tmp_path):
     """Of 30 steps 14 were omitted, and the note was one digit wider than the room that was left for it."""
     curator = Curator(config(tmp_path, budgets(10_400, 8_000, 2_000, "history: {selection: recency}\n")))

@@ -24,6 +24,7 @@ def test_only_the_signs_outside_of_strings_count(text, most):
         assert counted(text) <= most or len(raw) <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raw",
     [b"[" + b"[]," * 9_000_000 + b"[]]", b"[" + b'"",' * 9_000_000 + b'""]', b'["' + b'\\",[' * 7_000_000 + b'"]'],
@@ -59,6 +60,7 @@ def test_a_line_of_4_mb_costs_its_length(size):
     assert stream.between
 
 
+@pytest.mark.slow
 def test_an_endless_line_takes_little_memory_and_what_follows_is_read():
     stream = EventStream()
     for _ in range(200):

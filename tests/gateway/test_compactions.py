@@ -195,7 +195,14 @@ def native(gateway):
 
 @pytest.mark.parametrize(
     ("route", "stream", "keeps"),
-    [("messages", False, True), ("messages", True, False), ("responses", False, False), ("responses", True, True)],
+    [
+        ("messages", True, False),
+        ("responses", False, True),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [("messages", False, True), ("responses", True, False)]
+        ),
+    ],
 )
 def test_the_provider_compacts_and_the_block_stays(native, route, stream, keeps):
     server = CompactingServer(WINDOWS[route])
@@ -221,6 +228,7 @@ def test_the_provider_compacts_and_the_block_stays(native, route, stream, keeps)
     assert theirs[: len(mine)] == mine[: len(theirs)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps", [False, "empty"])
 def test_the_block_stands_before_the_answer_that_brought_it(native, keeps):
     server = CompactingServer(WINDOWS["messages"])
@@ -290,6 +298,7 @@ def test_a_client_that_makes_room_by_a_field_of_its_own_is_left_alone(native, ro
     assert "anthropic-beta" not in server.headers[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edits", [[{"type": "clear_thinking_20251015", "keep": "all"}], []], ids=["thinking", "none"])
 def test_a_client_that_says_what_to_keep_of_thinking_is_helped_as_claude_code_is(native, edits):
     server = CompactingServer(WINDOWS["messages"])
@@ -317,6 +326,7 @@ def test_a_request_that_jumps_over_the_window_is_fitted(native):
     assert "context_management" not in server.requests[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["some-model", "another-model"])
 def test_another_process_finds_the_block_in_the_store_for_the_same_model_alone(native, tmp_path, model):
     server = CompactingServer(WINDOWS["responses"])

@@ -73,6 +73,7 @@ def test_requests_with_offers_that_come_at_once_are_answered_in_order(gateway, u
     assert found[0][1] == found[2][1] == {"status": "ok"}
 
 
+@pytest.mark.slow
 def test_a_body_that_does_not_arrive_is_refused_on_a_used_connection_too(gateway, upstream):
     url, _ = gateway(timeout=0.2)
     whole = HEAD + LENGTH + BODY

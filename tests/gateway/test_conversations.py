@@ -54,6 +54,7 @@ def test_conversations_that_begin_alike_and_then_part_are_two(gateway, upstream)
         assert sum(same == whole for same, whole in shared(side)) >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False])
 def test_two_gateways_on_one_store_cut_alike(gateway, upstream, tmp_path, named):
     store = f"sqlite:///{tmp_path}/brim.db"

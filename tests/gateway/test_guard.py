@@ -48,6 +48,7 @@ def test_a_request_is_admitted_only_with_a_key(locked, upstream):
     assert upstream.headers[-1]["authorization"] == f"Bearer {SECRET}"
 
 
+@pytest.mark.slow
 def test_no_spelling_of_a_path_or_a_host_bypasses_the_key(locked, upstream):
     url, app = locked
     opened = 0
@@ -60,6 +61,7 @@ def test_no_spelling_of_a_path_or_a_host_bypasses_the_key(locked, upstream):
     assert opened  # Some of them ask for an open path.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [b"GET /", b"GET /healthz HTTP/1.1\r\nX-A: ", b"POST /v1/x HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                          b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-A: "], ids=["path", "header", "trailer"])  # fmt: skip
 @pytest.mark.parametrize("filling", [b"a" * 1_000, b"a\r\nX-A: b"], ids=["long", "many"])
@@ -83,6 +85,7 @@ def test_long_headers_of_an_honest_client_are_accepted(gateway, upstream):
     assert len(upstream.headers[-1]["x-long"]) == 50_000
 
 
+@pytest.mark.slow
 def test_a_client_that_never_ends_its_headers_is_disconnected(gateway, upstream, monkeypatch):
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.1)
     url, _ = gateway()
@@ -122,6 +125,7 @@ def test_connections_on_which_nothing_is_answered_give_way_to_others(gateway, up
         link.close()
 
 
+@pytest.mark.slow
 def test_a_request_above_the_limit_of_connections_is_refused_while_all_others_are_answered(gateway, upstream):
     url, _ = gateway(most_connections=3)
     upstream.pause = 0.2
@@ -242,6 +246,7 @@ def every_bomb():
     return list(bombs())
 
 
+@pytest.mark.slow
 def test_bombs_are_refused_quickly(gateway, upstream, every_bomb):
     url, _ = gateway()
     for name, body, encoding, expected in every_bomb:

@@ -89,6 +89,7 @@ def test_what_only_the_bound_of_an_unknown_vocabulary_forbids_is_sent_so_that_it
         assert upstream.size("chat", json.loads(body)) > 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "beta", "cut"),
     [

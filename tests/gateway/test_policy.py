@@ -139,6 +139,7 @@ def test_an_invalid_or_impossible_pin_is_refused(gateway, upstream):
     assert upstream.bodies == [short]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [{"policy": "fit", "window": None}, {"policy": "warn"}, {"policy": "refuse"}])
 def test_a_request_that_stays_whole_is_counted_as_the_next_one_of_its_conversation(gateway, upstream, rule):
     upstream.window = 40_000

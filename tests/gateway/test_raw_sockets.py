@@ -103,6 +103,7 @@ def test_what_is_no_answer_is_a_502_that_says_why_and_the_gateway_goes_on(served
     assert post(url, BODY)[0] == 200
 
 
+@pytest.mark.slow
 def test_a_silent_server_is_a_504_with_its_seconds(served):
     url, _ = served([5.0], timeout=0.3)
     status, _, said = post(url, BODY)
@@ -156,6 +157,7 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused(served, head):
     assert server.requests == []
 
 
+@pytest.mark.slow
 def test_a_slow_reader_holds_back_the_server_and_loses_nothing(served):
     pieces = [b"data: " + b"x" * 100_000 + b"\n\n"] * 200
     head = f"HTTP/1.1 200 OK\r\n{SSE}\r\nContent-Length: {sum(map(len, pieces))}\r\n\r\n".encode()

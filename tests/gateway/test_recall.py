@@ -184,6 +184,7 @@ def test_a_request_that_fits_is_offered_nothing(gateway, upstream):
     assert upstream.bodies == [body]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", FORMATS)
 def test_a_stream_that_is_held_back_shows_signs_of_life(gateway, upstream, route):
     url, app = gateway(recall=True, keepalive=0.05)

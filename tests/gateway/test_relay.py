@@ -28,6 +28,7 @@ def settled(look, seconds=30.0):
     return look()
 
 
+@pytest.mark.slow
 def test_a_silent_stream_gets_keepalive_comments(gateway, upstream):
     url, _ = gateway(keepalive=0.03)
     upstream.pause, upstream.pieces = 0.1, 3
@@ -74,6 +75,7 @@ async def halting(scope, receive, send):
     await send({"type": "http.response.body", "body": b""})
 
 
+@pytest.mark.slow
 def test_no_comment_is_sent_in_the_middle_of_an_event(gateway, upstream):
     with running(halting) as url:
         before, _ = gateway(upstream=url + "/v1", keepalive=0.03)

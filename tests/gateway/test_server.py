@@ -62,6 +62,7 @@ def get(url, path):
         link.close()
 
 
+@pytest.mark.slow
 def test_it_starts_reloads_its_settings_and_drains(served, upstream, tmp_path):
     (tmp_path / "brim.yaml").write_text("gateway: {policy: fit}\n")
     url, process = served("--window", "1000")

@@ -52,6 +52,7 @@ def refusal(route):
     return sse({"type": "response.failed", "sequence_number": 2, "response": failed}, "response.failed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", PATHS)
 @pytest.mark.parametrize("size", [7, 64, 10_000])
 def test_a_refusal_that_is_split_over_segments_is_retried_like_a_whole_one(gateway, upstream, route, size):
@@ -63,6 +64,7 @@ def test_a_refusal_that_is_split_over_segments_is_retried_like_a_whole_one(gatew
     assert second < first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", PATHS)
 def test_a_refusal_after_pauses_is_retried_though_the_head_was_sent(gateway, upstream, route):
     heard = threading.Event()

@@ -31,6 +31,7 @@ def until(url, seen, seconds=5.0):
     raise AssertionError("the document was never written")
 
 
+@pytest.mark.slow
 def test_each_request_is_stored_with_its_numbers_and_without_its_text(gateway, chat, upstream, tmp_path):
     url = f"sqlite:///{tmp_path}/brim.db"
     base, _ = gateway(store=url, window=400)

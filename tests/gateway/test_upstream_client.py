@@ -209,6 +209,7 @@ def test_a_path_goes_out_as_it_came(run, monkeypatch, url):
     assert run(ask()).rstrip("?") == url.removeprefix("http://model").rstrip("?")
 
 
+@pytest.mark.slow
 def test_a_compressed_bomb_takes_little_memory(run):
     packed = gzip.compress(bytes(200_000_000))
 

@@ -85,10 +85,11 @@ def requests_on(page):
     return sum(float(line.split()[-1]) for line in page.splitlines() if line.startswith("brim_requests_total"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
 def test_a_conversation_is_cut_as_one_process_would_cut_it_and_each_tells_its_own_sums(tmp_path):
     one, (alone,), _ = prompts(tmp_path, 1)
-    store, port = f"sqlite:///{tmp_path}/brim.db", free_port()
+    store, port = f"sqlite:///{tmp_path}/brim.db", free_port(2)
     (tmp_path / "brim.yaml").write_text(f"gateway: {{worker_port: {port}}}\n")
     both, told, counted = prompts(tmp_path, 2, "--store", store, own=(port, port + 1))
     assert one == both
@@ -103,6 +104,7 @@ def test_a_conversation_is_cut_as_one_process_would_cut_it_and_each_tells_its_ow
         assert len(opened.ids(KIND)) == 2
 
 
+@pytest.mark.slow
 def test_workers_print_their_events_and_a_summary_each(tmp_path):
     run = [
         sys.executable,
@@ -135,6 +137,7 @@ def test_workers_print_their_events_and_a_summary_each(tmp_path):
     assert sorted(each["worker"] for each in told if each["event"] == "summary") == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the workers are found in /proc")
 def test_a_worker_that_dies_is_started_again_and_all_end_with_their_parent(tmp_path):
     with running(ModelServer()) as upstream, gateway(tmp_path, upstream, 2) as (process, url):

@@ -56,8 +56,9 @@ def steps(count, shape):
     return messages
 
 
-@pytest.mark.parametrize("window", [36_000, 60_000, 100_000])
-@pytest.mark.parametrize("shape", [in_text, in_block, beside, as_system])
+@pytest.mark.parametrize(
+    ("shape", "window"), [(in_text, 36_000), (in_block, 60_000), (beside, 100_000), (as_system, 36_000)]
+)
 def test_what_came_by_the_way_is_in_every_later_prompt(shape, window):
     """Claude Code: "What a person types while it works comes inside a `tool_result` ... All gone at the first cut"."""
     conversations = brim.Conversations(brim.Window(window, reserve=8_000), model="claude-sonnet-4-5")

@@ -162,7 +162,7 @@ def test_the_same_words_with_another_picture_are_not_the_same():
         says(text("so")),
         user("end"),
     ]
-    for fitted in every_fit(messages, step=5):
+    for fitted in every_fit(messages, step=23):
         assert TWIN not in json.dumps(fitted.messages)
 
 
@@ -177,7 +177,7 @@ def test_a_reference_stands_for_the_result_that_is_the_same_and_for_none_beside_
         says(text("so")),
         user("end"),
     ]
-    for fitted in every_fit(messages, step=5):
+    for fitted in every_fit(messages, step=23):
         for message in fitted.messages:
             if message["role"] == "user" and isinstance(message["content"], list):
                 assert [b["content"] for b in message["content"] if b.get("tool_use_id") == "b"] != [TWIN]
@@ -326,7 +326,7 @@ def like(old, new):
 def test_an_item_that_is_changed_is_still_an_item_of_its_kind(call, output, newest):
     messages = [user(), call, output, *([] if newest else [user("go on"), user("end")])]
     sent = 0
-    for fitted in every_fit(messages, step=9, format="responses"):
+    for fitted in every_fit(messages, step=29, format="responses"):
         for item in fitted.messages:
             old = {call["type"]: call, output["type"]: output}.get(item.get("type"))
             if old is not None:

@@ -216,6 +216,7 @@ def fate(messages, budget, meter):
     return {"dropped": "gone", "whole": "whole"}[task.state]
 
 
+@pytest.mark.slow
 @examples(12)
 @given(
     meter=st.sampled_from([PIECES, CHARS]),

@@ -127,6 +127,7 @@ def test_an_index_that_grew_between_queries_ranks_as_one_made_at_once(texts, mor
     assert grown.rank("boat school donation") == index(texts + more).rank("boat school donation")
 
 
+@pytest.mark.slow
 def test_the_order_does_not_depend_on_the_hash_seed():
     code = (
         "from brim.history.relevance import Relevance; made = Relevance(); names = [f'name{i}' for i in range(60)]\n"

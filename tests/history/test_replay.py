@@ -283,6 +283,7 @@ def test_what_is_nested_deep_is_neither_written_nor_read():
 SMALL = fit([system(), user("task"), calling("a"), result("a", "r" * 90), user("end")], 110, capture=True, stable=True)
 
 
+@pytest.mark.slow
 def test_a_transcript_with_any_value_wrong_is_refused_or_replayed():
     for values in corrupted(SMALL.receipt.to_dict()["capture"]):
         with suppress(BrimError):

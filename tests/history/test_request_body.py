@@ -373,6 +373,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", SMALL.values(), ids=list(SMALL))
 def test_a_body_with_any_value_wrong_is_refused_or_fitted(read, body):
     for values in corrupted(body):

@@ -184,6 +184,7 @@ def test_the_receipt_counts_thinking_that_went():
 # --- the thinking of the last call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [None, "claude-sonnet-4-5", "kimi-k3"])
 @pytest.mark.parametrize("seal", [False, True], ids=["open", "sealed"])
 def test_a_last_call_keeps_its_thinking_however_small_the_budget(model, seal):

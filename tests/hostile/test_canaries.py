@@ -25,7 +25,7 @@ from brim.cli import main
 from brim.settings.keys import SETTINGS
 from brim.studio import api
 from brim.studio.workspace import Workspace
-from gateway.attacks import KEY_SHAPES
+from gateway.attacks import KEY_SHAPES, answers
 from gateway.conftest import call, conversation, get, post
 from gateway.watched import Leading, Watched
 from model_server import running
@@ -114,10 +114,15 @@ def drive(url, shape, *, every):
             post(url, body_with(field, f"by {shape}.", words), path, **other)
             tried += 2
         post(url, body, path, x_brim_session_id=shape, **other)
-        post(url, body, path, x_repeat="401", **shown)
+        for status in ("401", "500"):
+            post(url, body, path, x_repeat=status, **shown)
         post(url, body[:-5] + shape.encode(), path, **shown)
-        tried += 3
-    return tried
+        tried += 4
+    get(url, "/v1/models", x_repeat="403", **shown)
+    host = url.removeprefix("http://")
+    for line in (f"GET http://user:{quote(shape)}@{host}/v1/models", f"GET /v1/{shape}\x00", f"{shape} / "):
+        answers(url, f"{line} HTTP/1.1\r\nHost: {host}\r\nX-Api-Key: {shape}\r\nConnection: close\r\n\r\n".encode())
+    return tried + 4
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +204,7 @@ def test_nothing_that_a_gateway_leaves_holds_a_secret(left):
     assert found == []
     assert b"Fatal Python error: Aborted" in sinks["stderr"]
     assert b"brim_requests_total" in sinks["metrics"]
+    assert b"brim.prompt_assembled" in sinks["otel"]
     assert len(names) > 5
     assert sinks["log"].count(b"brim.gateway") > 20
 

@@ -124,7 +124,9 @@ def test_a_reader_that_takes_another_way_from_some_size_on_passes(taken, monkeyp
 
 
 def test_an_expression_that_backtracks_is_found():
-    assert settled(re.compile("a*b").search, seeds.Seed("", "a"), Bounds(1 << 12, 0.1, 0.001)).exponent > LIMIT
+    """In one of a few trials: what else runs on the machine may hide a power, and makes none of a line five times."""
+    read, bounds = re.compile("a*b").search, Bounds(1 << 12, 0.1, 0.001)
+    assert any(settled(read, seeds.Seed("", "a"), bounds).exponent > LIMIT for _ in range(5))
 
 
 # --- how it grows

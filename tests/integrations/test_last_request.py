@@ -89,10 +89,12 @@ def test_it_is_what_the_server_received(route, server):
     assert run(Watched(route, server), LOOPS[route]()) == "Well done."
 
 
+@pytest.mark.slow
 def test_it_is_what_the_server_received_if_the_answer_streams(route, server):
     assert run(Watched(route, server), LOOPS[route](), lambda loop, client: drained(loop, client)[1]) == "Well done."
 
 
+@pytest.mark.slow
 def test_it_is_what_the_async_client_sent(route, server):
     async def main():
         watched, loop = Watched(route, server), LOOPS[route]()
@@ -108,6 +110,7 @@ def test_it_is_what_the_async_client_sent(route, server):
     assert asyncio.run(main()) >= 2
 
 
+@pytest.mark.slow
 def test_a_system_prompt_that_changes_counts_as_it_was_sent(server):
     watched, loop = Watched("chat", server), Chat()
     for number in range(CALLS + 1):
@@ -126,6 +129,7 @@ def test_marks_of_the_cache_stand_where_they_were_sent(server):
     assert json.dumps(watched.client.brim.last.messages).count("cache_control") == marks[-1]
 
 
+@pytest.mark.slow
 def test_pinned_and_restored_texts_are_in_it(route, server):
     watched, loop = Watched(route, server), LOOPS[route]()
     for number in range(CALLS + 1):
@@ -143,6 +147,7 @@ def test_pinned_and_restored_texts_are_in_it(route, server):
     assert "Restored from earlier" in body
 
 
+@pytest.mark.slow
 def test_after_a_refusal_it_is_what_was_sent_again(route, server):
     # This provider's refusal has the answer in its number.
     watched, loop = Watched(route, server, 4 * WINDOW, corrected=route == "messages"), LOOPS[route]()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import pytest
 
 import brim
 from integrations.test_litellm import ANSWER, CALLS, SYSTEM, TASK, WINDOW, Loop, well
+from services import free_port
 
 _STARTS = 240
 """Seconds within which the proxy is up; on two busy cores it takes one minute."""
@@ -30,12 +30,6 @@ litellm_settings:
 """
 KEY = "sk-" + "5f2c1e9b7a3d4086" * 2
 """The proxy starts with no weaker one."""
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @contextmanager

@@ -67,6 +67,7 @@ def one(name, **arguments):
     return ask(server(), (name, arguments))[0]
 
 
+@pytest.mark.slow
 def test_the_tools_answer_over_a_real_transport(store, tmp_path):
     target = over_stdio(tmp_path, "--store", store)
     counted, fitted, status, found = ask(

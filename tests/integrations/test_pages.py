@@ -39,6 +39,7 @@ def _pages():
             yield pytest.param(page, id=page.stem, marks=marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", list(_pages()))
 def test_a_page_runs(page, tmp_path, upstream):
     blocks = blocks_of(page)

@@ -464,6 +464,7 @@ def test_the_store_of_the_settings_is_taken(upstream, tmp_path, capsys, monkeypa
     assert len(sessions_in(url, capsys)) == 1
 
 
+@pytest.mark.slow
 def test_a_conversation_of_a_name_goes_on_in_another_process(upstream, tmp_path, capsys):
     server = upstream(WINDOW, calls=32)
     url, loop = f"sqlite:///{tmp_path}/brim.db", Chat()

@@ -63,6 +63,7 @@ def learned(truth, kind, calls, inner=QUARTERS):
     return known, said, rng
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S3.3", "X4")
 @pytest.mark.parametrize(
     ("inner", "vocabulary"), [("chars/4", "gemma3"), ("chars/4", "o200k_base"), ("qwen3", "llama2")]

@@ -223,6 +223,7 @@ def test_a_script_has_its_class(chars, kind):
     assert counts[getattr(engines, f"_{kind}")] == sum(counts) == len(chars)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("char", ["a", " ", "\n", "中", "\u0301", "\u202e", "\ud800", "\x00", "😀"])
 def test_a_million_of_one_character_is_estimated(char):
     assert 0 < meter("claude-5").count(char * 1_000_000) <= 5_000_000

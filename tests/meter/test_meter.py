@@ -36,6 +36,7 @@ def test_names_of_models_vocabularies_and_units(name, told, exact):
     assert found.upper("some text") >= found.count("some text") > 0 or name == "chars"
 
 
+@pytest.mark.slow
 def test_every_model_of_the_catalogue_can_be_counted():
     counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models({})}
     assert len(counts) > 250

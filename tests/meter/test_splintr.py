@@ -101,6 +101,7 @@ def test_gemma3_counts_what_the_library_counts_for_it(text):
     assert count("gemma3", plain) == len(original("gemma3").encode_ordinary(plain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_WORD_PATTERNS)
 @examples(25)
 @given(text=spaced)
@@ -110,6 +111,7 @@ def test_counts_add_up_between_a_character_and_a_space(name, text):
         assert count(name, text[:boundary]) + count(name, text[boundary:]) == count(name, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 @examples(30)
 @given(text=st.lists(st.one_of(texts, st.sampled_from(["▁", " ▁ ", "> </b>", "\n\n x"])), max_size=8).map(" ".join))
@@ -131,6 +133,7 @@ def test_a_long_text_is_split_wherever_that_does_not_change_its_count(name):
     assert count(name, text) == len(library(name).encode_ordinary(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemma2", "gemma3", "llama2", "mistral_v3"])
 @pytest.mark.parametrize("unit", [" \n", "\n", "\t", " ", "a", "中", "\u200d", "<|"])
 def test_a_long_run_of_anything_is_counted_in_time_that_grows_with_it(name, unit):

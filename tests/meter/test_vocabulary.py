@@ -52,6 +52,7 @@ def test_it_counts_exactly_and_says_so(name):
     assert meter.count("") == 0
 
 
+@pytest.mark.slow
 @examples(70)
 @given(name=names, text=strategies.texts)
 def test_all_text_is_ordinary_text_and_counts_what_the_library_counts(name, text):
@@ -135,6 +136,7 @@ def test_big_limits_are_kept_and_nearly_used_up(text, limit):
         assert used >= limit - 8 or len(cut) == len(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "char", ["a", " ", "!", "\n", "漢", "\u200d", "\u0301", "1", "😀", "-\n//", "\x00", "\ud800", "\u202e"]
 )
@@ -255,6 +257,7 @@ print((resident() - before) // 2**20)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_vocabularies_that_take_turns_do_not_grow_without_end():
     """toktok allocates anew at every call where three vocabularies take turns in one thread: 50 MB a round."""
@@ -280,6 +283,7 @@ print(held() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_long_text_that_was_counted_leaves_no_working_memory_behind():
     """A server counts in a few threads that never end: 96 MB stayed in each of them."""

@@ -241,6 +241,7 @@ def test_the_profile_leaves_the_budgets_of_the_project_alone(tmp_path):
     assert (found.value, found.origin) == (300_000, "project")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S2.4", "S2.21", "S2.33")
 def test_a_hundred_steps_from_yaml_run_from_the_command_line_within_their_budgets(tmp_path, monkeypatch, capsys):
     from brim.cli import main

@@ -386,6 +386,7 @@ print(hashlib.sha256((p.text + p.receipt.to_json()).encode()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_the_bytes_are_the_same_under_any_hash_seed():
     told = {
         subprocess.run(

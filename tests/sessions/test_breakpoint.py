@@ -59,6 +59,7 @@ def requests(engine: Conversations, steps: range, **given: Any):
     return [engine.request(marked(said(at)), format="anthropic", system=system, **given) for at in steps]
 
 
+@pytest.mark.slow
 @LOGS
 def test_what_a_cut_leaves_is_read_from_the_cache(log):
     engine, cache, last = Conversations(15_000, model="claude-sonnet-4-5", log=log), BreakpointCache(), list[str]()
@@ -76,6 +77,7 @@ def test_what_a_cut_leaves_is_read_from_the_cache(log):
     assert sum(shared > 2_000 for _, shared in cuts) >= 3, "these cuts leave more than the rules and the task"
 
 
+@pytest.mark.slow
 def test_the_mark_moves_on_after_a_cut_and_stays_until_the_next():
     engine = Conversations(15_000, model="claude-sonnet-4-5", log=False)
     made = [each for each in requests(engine, range(24, 64)) if each.changed]

@@ -81,6 +81,7 @@ def test_it_warns_first_and_then_compacts():
     assert 400 < talk.status().used < 1_200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at", "line"), [("cap", 2_001), ("warning", 1_200), (0.75, 1_500), ("75%", 1_500)])
 def test_where_compaction_begins_can_be_set(at, line):
     seen = Seen()

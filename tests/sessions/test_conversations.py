@@ -361,6 +361,7 @@ def test_a_request_goes_on_without_its_log_while_that_cannot_be_opened(tmp_path)
     assert logged(store, "nightly") == history(31)
 
 
+@pytest.mark.slow
 def test_processes_that_take_turns_in_one_conversation_add_each_message_once(tmp_path):
     url = f"sqlite:///{tmp_path}/brim.db"
     workers = [Conversations(1_500, model="gpt-4o", store=url) for _ in range(3)]

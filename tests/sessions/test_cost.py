@@ -20,6 +20,7 @@ class Counting:
         return len(text)
 
 
+@pytest.mark.slow
 def test_the_characters_counted_for_a_turn_do_not_grow():
     meter = Counting()
     talk = brim.Session(window=window(24_000), meter=meter)
@@ -81,6 +82,7 @@ def short_memory(monkeypatch):
     monkeypatch.setattr("brim.sessions.session_step._HELD", 9_000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_memory")
 def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
     sizes, turns = [], 60
@@ -95,6 +97,7 @@ def test_with_a_store_what_a_session_holds_in_memory_does_not_grow():
     assert max(sizes[-6:]) <= 1.2 * max(sizes[:-6])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_memory")
 def test_the_messages_of_a_long_session_are_bounded():
     talk = brim.Session(window=window(2_000), meter="o200k_base", store=MemoryStore())
@@ -107,6 +110,7 @@ def test_the_messages_of_a_long_session_are_bounded():
     assert talk.status().messages == 480
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_memory")
 def test_opening_a_session_reads_its_last_compaction_once(monkeypatch):
     """It holds the history as it was then, and is the longest entry of a log."""

@@ -78,6 +78,7 @@ def test_turns_that_a_late_result_joins_are_dropped_as_one():
         assert all(store.text(name, session="run") for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("summarise", [None, "extract"], ids=["excerpts", "summaries"])
 @pytest.mark.parametrize("stored", [True, False], ids=["in a store", "in memory"])
 def test_all_that_a_search_finds_and_all_that_receipts_name_can_be_recalled(stored, summarise):

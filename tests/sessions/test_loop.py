@@ -199,6 +199,7 @@ class Killed(BaseException):
     """Ends a loop at once, as a dead process does."""
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X9")
 def test_one_that_is_killed_again_and_again_makes_the_same_prompts_and_no_step_twice(store):
     whole = Worker()
@@ -438,6 +439,7 @@ def test_a_goal_alone_that_is_too_long_is_cut_and_no_context_is_begun_for_nothin
     assert all("goal goal" in str(tick.messages[0]["content"]) for tick in act.ticks)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("S0.22")
 def test_a_run_of_many_calls_is_never_refused_by_a_server_that_counts():
     limit, refused, calls = 2_000, [], []

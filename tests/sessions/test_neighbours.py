@@ -1,7 +1,4 @@
-"""Two clients of one program: whatever one of them teaches, the requests of the other are those of a run alone."""
-
-import json
-import random
+"""What a client teaches a program, and what it cannot. `tests/hostile/test_neighbours.py` has pairs of clients over HTTP."""
 
 import pytest
 
@@ -11,23 +8,8 @@ from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.usage import reported
 from brim.sessions.learning.windows import WindowLimits
-from brim.testing import MemoryStore
 from brim.wire.overflow import is_overflow
 from sessions.test_conversations import history
-
-PAIRS = 60
-"""2,000 were run once, which takes three minutes."""
-MODELS = ("mystery-1", "claude-sonnet-4-5", "gpt-4o")
-REFUSALS = (
-    "This model's maximum context length is 40 tokens. However, your messages resulted in 60 tokens.",
-    "This model's maximum context length is 1100 tokens. However, you requested 200000 tokens (900 in the messages,"
-    " 199100 in the completion).",
-    "'max_tokens' is too large: 131072. This model's maximum context length is 1500 tokens and your request has 900"
-    " input tokens (131072 > 1500 - 900).",
-    "prompt is too long: 90000 tokens > 1300 maximum",
-    "too long",
-    "Input is too long for requested model.",
-)
 
 
 def sent(engine, messages, model, owner, **more):
@@ -36,46 +18,7 @@ def sent(engine, messages, model, owner, **more):
     return engine.fit(given, plan), plan
 
 
-def misbehave(engine, rng, model):
-    """Teach everything that can be taught, as wrongly as it can be."""
-    for _ in range(3):
-        made, plan = sent(engine, history(rng.randrange(2, 12)), model, ("a", "chat"), answer=rng.choice([None, 900]))
-        what = rng.randrange(4)
-        if what == 0:
-            error = {"error": {"message": rng.choice(REFUSALS), "code": "context_length_exceeded"}}
-            made.before = made.before or 900
-            engine.refused(made, is_overflow(error), plan)
-        elif what == 1:
-            engine.learn(made, plan, reported(input_tokens=rng.choice([1, 40, 150_000, 2_000_000])))
-        elif what == 2:
-            made.refused({"error": {"message": rng.choice(REFUSALS), "code": "context_length_exceeded"}})
-        else:
-            for i in range(80):
-                engine.windows.record_accepted(LearningScope(f"m{i}", ("a", "chat"), "http://upstream"), 10**9, 10**9)
-
-
-def conversed(engine, rng, model):
-    """Return the bytes of the requests of an honest client."""
-    found = []
-    for turns in (4, 8, 12):
-        made, plan = sent(engine, history(turns + rng.randrange(3)), model, ("b", "chat"))
-        found.append(json.dumps(made.messages))
-        made.before = made.before or 1_000
-        engine.learn(made, plan, reported(input_tokens=int((made.used or 1_000) * 0.93)))
-    return found
-
-
-@pytest.mark.parametrize("stored", [False, True], ids=["memory", "store"])
-def test_what_one_client_teaches_changes_no_byte_of_another(stored):
-    for seed in range(PAIRS // 2):
-        model = MODELS[seed % len(MODELS)]
-        alone = Conversations(store=MemoryStore() if stored else None, log=False)
-        expected = conversed(alone, random.Random(seed), model)
-        both = Conversations(store=MemoryStore() if stored else None, log=False)
-        misbehave(both, random.Random(f"a{seed}"), model)
-        assert conversed(both, random.Random(seed), model) == expected, seed
-
-
+@pytest.mark.slow
 def test_a_client_that_names_many_models_makes_nobody_forget():
     engine = Conversations(log=False)
     made, plan = sent(engine, history(30), "mystery-1", ("b",))

@@ -127,6 +127,7 @@ for i in range(140):
 """
 
 
+@pytest.mark.slow
 def test_settings_open_as_many_sessions_as_a_program_wants(tmp_path, url):
     """ "it cannot be opened: does the folder exist, and may you write there?" after 104 of them."""
     path = tmp_path / "brim.yaml"
@@ -201,6 +202,7 @@ def test_a_purged_conversation_begins_anew_with_what_its_next_request_brings(url
         assert len(store.entries("c", kinds=["message"])) == 12
 
 
+@pytest.mark.slow
 def test_a_locked_store_holds_no_request_longer_than_it_waits_for_the_lock(tmp_path, url, monkeypatch):
     """Every thread waited for all those before it, each three times as long as a lock is waited for."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 1.0)

@@ -60,6 +60,7 @@ def answered(process, *, last, die_at=None, seen=None):
     return None
 
 
+@pytest.mark.slow
 def test_a_loop_whose_process_is_killed_ends_as_one_that_was_not(tmp_path):
     plain, killed = tmp_path / "plain", tmp_path / "killed"
     for each in (plain, killed):
@@ -78,6 +79,7 @@ def test_a_loop_whose_process_is_killed_ends_as_one_that_was_not(tmp_path):
     assert all(tick["used"] <= tick["budget"] == 1_200 for tick in (*first, *second))
 
 
+@pytest.mark.slow
 def test_an_overflow_of_the_provider_is_answered_with_a_smaller_prompt(tmp_path):
     with started(tmp_path) as process:
         overflowed(process)
@@ -100,6 +102,7 @@ def overflowed(process):
     assert "run the same command to continue" in process.stderr.read()
 
 
+@pytest.mark.slow
 def test_a_line_that_is_not_a_step_ends_the_loop(tmp_path):
     with started(tmp_path) as process:
         process.stdout.readline()
@@ -142,6 +145,7 @@ def script(tmp_path):
     return [node, str(made)]
 
 
+@pytest.mark.slow
 def test_a_loop_in_typescript_of_200_steps_is_the_same_with_a_kill_in_the_middle(tmp_path):
     """ "The author writes TypeScript: sub-ticks, continuation and status must be reachable without Python"."""
     command = script(tmp_path)

@@ -15,6 +15,7 @@ RUNS = 5
 """Runs of a language: each makes forty of its points, eight in each of five contexts."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_all_points_are_there_after_five_contexts_and_no_open_one_is_done(language):
     """ "Findings in Japanese 0 of 8, Chinese 3, Korean 5, Russian 7"; "not done yet" stood under Done."""

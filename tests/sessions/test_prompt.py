@@ -25,8 +25,7 @@ def test_the_cap_and_the_warning_are_shares_of_the_window():
 
 
 @pytest.mark.requirement("S3.2", "S3.3")
-@pytest.mark.parametrize("format", TURNS)
-@pytest.mark.parametrize("stable", [True, False])
+@pytest.mark.parametrize(("format", "stable"), [*zip(TURNS, (True, False, True), strict=True)])
 def test_every_prompt_fits_and_counts_system_conversation_memory_and_tool_output(format, stable):
     talk = session(stable=stable, format=format)
     tools = TOOLS if format == "openai" else None

@@ -77,6 +77,7 @@ def tokens_of(messages, tools):
     return int(meter.count_messages(messages) * 1.1 + meter.count(str(tools)) * 0.8)
 
 
+@pytest.mark.slow
 @LOGS
 @pytest.mark.parametrize("model", ["mystery", "claude-sonnet-4-5", "gpt-4o"])
 def test_after_a_few_answers_the_count_is_near_what_is_reported_tools_included(model, log):
@@ -92,6 +93,7 @@ def test_after_a_few_answers_the_count_is_near_what_is_reported_tools_included(m
     assert max(off[10:]) < 0.05
 
 
+@pytest.mark.slow
 @LOGS
 def test_a_meter_that_learns_does_not_cut_anew(log):
     engine = Conversations(model="mystery", log=log, compact_at="never")

@@ -22,6 +22,7 @@ def asked(**more):
     return {"window": window(), "meter": "o200k_base", **more}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("X9")
 @pytest.mark.parametrize(
     ("more", "format"),

@@ -183,6 +183,7 @@ def test_what_a_server_states_to_one_client_is_nothing_to_another_and_the_operat
     assert [of.served(LearningScope("m", (who, "chat"), "http://a")) for who in ("ann", "eve")] == [9_000, 5_000]
 
 
+@pytest.mark.slow
 def test_many_clients_whom_a_server_tells_nothing_make_it_forget_no_window():
     of = windows()
     asyncio.run(

@@ -155,6 +155,7 @@ def hostile(folder, host):
     (folder / "prompt.yaml").write_text("model: gpt-5\nbudget: 100\nsections:\n- {name: a, content: b}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("commands", [COMMANDS, pytest.param(MORE, marks=pytest.mark.hostile)], ids=["some", "others"])
 def test_no_byte_leaves_a_hostile_clone_before_trust(clone, attacker, commands, monkeypatch, capfd):
     host, heard = attacker

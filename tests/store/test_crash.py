@@ -1,4 +1,4 @@
-"""A few kills of every writer; `make crash` does three hundred."""
+"""`make crash` kills every writer; here it finds one that acknowledges too early."""
 
 import subprocess
 import sys
@@ -13,13 +13,7 @@ def crash(*options):
     return subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, check=False, timeout=120)
 
 
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="kills processes as POSIX has them")
-def test_killed_writers_lose_nothing_that_they_acknowledged():
-    ended = crash("--kills", "5")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "nothing lost, nothing torn" in ended.stdout
-
-
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="kills processes as POSIX has them")
 def test_a_writer_that_acknowledges_too_early_is_found_out():
     ended = crash("--only", "lies", "--kills", "3")

@@ -58,6 +58,7 @@ def by_python(path, view, query):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [by_shell, by_python])
 def test_the_queries_of_the_page_answer_what_they_ask(said, tmp_path, run):
     if run is by_shell and shutil.which("sqlite3") is None:

@@ -104,6 +104,7 @@ def test_a_writer_that_waits_too_long_is_told_who_is_in_the_way(url, path, monke
         assert store.append("a", [("note", {})]) == 1
 
 
+@pytest.mark.slow
 def test_calls_do_not_wait_one_after_the_other_for_a_database_that_stays_locked(url, path, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.5)
     with open_store(url) as store:

@@ -81,6 +81,7 @@ def test_headers_are_bounded_before_the_token_is_looked_at(served):
     assert served.ask("/api/about")[0] == 200
 
 
+@pytest.mark.slow
 def test_the_password_of_a_store_is_not_shown(tmp_path):
     mine = Workspace(name="mine", url="postgresql://ann:Tr0ub4d!@127.0.0.1:9/db?password=Tr0ub4d!")
     with Served(mine) as served:

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 SESSION, LOOP = "orders-incident", "orders-recount"
 
 
+@pytest.mark.slow
 def test_what_the_demo_says_of_a_gateway_is_what_a_gateway_writes_today():
     """The recording is of a real run; run again, all but the times and the ids are the same."""
     import importlib.util

@@ -86,6 +86,7 @@ def test_no_path_of_an_address_leads_out(guarded):
         assert SECRET.encode() not in answer, path
 
 
+@pytest.mark.slow
 def test_no_id_leads_out(guarded):
     fields = [("prompt", "id")] * 15 + [("text", "handle"), ("timeline", "session"), ("prompt", "session")]
     for name, (view, field) in zip(IDS, cycle(fields), strict=False):

@@ -30,6 +30,7 @@ def started(folder, *more, **environ):
             process.told = process.stderr.read()
 
 
+@pytest.mark.slow
 def test_it_prints_its_address_with_the_token_and_leaves_nothing_behind(tmp_path):
     options = ("--demo", "--store", "sqlite:///brim.db", "--json")
     with started(tmp_path, *options, TMPDIR=str(tmp_path)) as (process, line):
@@ -67,6 +68,7 @@ def test_another_address_needs_a_token_and_a_used_port_is_an_error(tmp_path, mon
         assert "cannot listen there" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_browser_is_opened_without_the_token_in_its_arguments_and_nothing_stays(tmp_path):
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\ncat "${{1#file://}}" > {tmp_path}/page\n')

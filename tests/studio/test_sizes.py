@@ -35,6 +35,7 @@ def check_sizes(workspace, session):
     return sizes
 
 
+@pytest.mark.slow
 def test_every_prompt_of_the_demo_has_one_size(alone):
     demo = alone.studio.workspace("demo")
     for row in ask(demo, "sessions")["sessions"]:

@@ -101,6 +101,7 @@ def test_the_layout_stays(indent):
     assert cut.text == json.dumps(json.loads(cut.text), indent=indent, ensure_ascii=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [40, 300, 5000])
 def test_depth_neither_recurses_nor_breaks_what_reads_it(limit):
     for opening, closing in (("[", "]"), ('{"a":', "}")):

@@ -19,6 +19,7 @@ METERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", METERS.values(), ids=METERS)
 @pytest.mark.parametrize("keep", get_args(KeepName))
 def test_a_section_is_cut_within_its_budget_or_refused(keep, count):

@@ -59,6 +59,7 @@ def test_a_marker_that_does_not_fit_is_refused():
         Shape().truncate("words " * 99, 20, CHAR)
 
 
+@pytest.mark.slow
 def test_json_of_more_than_a_million_characters_is_read_only_if_that_is_asked_for():
     """All other threads wait while a large document is read and while its members are freed."""
     large = json.dumps({"items": list(range(200_000))})

@@ -62,6 +62,7 @@ def test_the_smallest_limits_are_kept_or_refused(keep, limit):
         checked(truncator(keep), text, limit, CHAR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize(
     "text",

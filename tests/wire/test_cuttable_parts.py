@@ -449,6 +449,7 @@ def test_what_is_encrypted_has_no_text_to_cut(pair):
     assert [piece.kind for piece in wire("anthropic").read(says(*pair), 0).pieces] == ["opaque", "opaque"]
 
 
+@pytest.mark.slow
 def test_a_call_of_the_provider_and_its_result_stay_together_at_any_budget():
     """Each `advisor_tool_result` block must have a corresponding `server_tool_use` block before it."""
     history = [user()]

@@ -150,6 +150,7 @@ def test_nearly_all_of_fifty_facts_survive_five_contexts(seed):
     assert METER.load(told) <= 1_250
 
 
+@pytest.mark.slow
 def test_it_is_bounded_however_long_the_lineage():
     made = None
     for i in range(30):

@@ -1,7 +1,5 @@
 """What opens doors goes, what merely looks random stays."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,11 +181,3 @@ def test_uuids_and_hashes_are_no_secrets(uuid, raw):
 def test_a_random_value_under_a_telling_name_goes(value, form):
     value = f"{value}7x"
     assert value not in redact(form.format(value))
-
-
-@pytest.mark.parametrize("unit", ["a", "a1", "token", "password=", "A-", "://a:", "eyJ", "x.", "_-", "'", '="'])
-def test_a_long_run_of_anything_costs_little(unit):
-    text = unit * (200_000 // len(unit))
-    start = time.process_time()
-    redact(text)
-    assert time.process_time() - start < 3

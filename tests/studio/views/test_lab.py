@@ -60,6 +60,7 @@ def test_every_budget_gives_what_the_library_gives(workspace, budget, opened):
     assert told["exact"] == receipt.exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 1_700), ("session:orders-incident", 2_400)])
 def test_a_dropped_piece_returns_at_the_reported_budget_and_not_one_below(workspace, opened, budget):
     dropped = {name for name, state, *_ in rows(lab.fit(workspace, opened, budget)) if state == "dropped"}
@@ -146,6 +147,7 @@ def many(count):
     ]
 
 
+@pytest.mark.slow
 def test_two_thousand_pieces_are_fitted_anew_in_a_tenth_of_a_second(tmp_path):
     receipt = brim.fit(many(2_000), 20_000, model="gpt-5", capture=True).receipt
     workspace = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
