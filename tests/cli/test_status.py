@@ -44,16 +44,6 @@ def test_the_page_shows_use_by_category_peak_warnings_compactions_and_sub_ticks(
     )
 
 
-@pytest.mark.parametrize(("used", "rows"), [(1_900, 0), (2_500, 2), (3_950, 8), (4_100, 8), (9_000, 8)])
-def test_what_is_over_the_budget_is_drawn_above_it_up_to_its_height_again(brim, store, used, rows):
-    told = talked(store, "thread", 1).status().to_dict()
-    store.append("over", [], meta={"kind": "session", "status": {**told, "used": used, "categories": {"user": used}}})
-    lines = brim("status", "--session", "over").out.splitlines()
-    at = next(i for i, line in enumerate(lines) if " brim 2,000 " in line)
-    assert at - next(i for i, line in enumerate(lines) if i > 2 and line.strip()) == rows
-    assert ("more rows like these" in "".join(lines)) == (used > 4_000)
-
-
 @pytest.mark.requirement("S3.11")
 def test_everything_on_the_page_is_in_the_json(brim, store):
     talk = talked(store, "thread", 30)
