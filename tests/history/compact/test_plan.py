@@ -250,6 +250,12 @@ def test_a_summary_beyond_its_limit_is_cut_to_it():
     assert done.summary.startswith("word word")
 
 
+@pytest.mark.parametrize("room", range(500, 1_000, 23))
+def test_a_summary_that_fills_its_limit_leaves_the_history_within_the_room(room):
+    made = plan(chat(), meter=METER, room=room, summary_share=0.9)
+    assert apply(made, "one fact after another, " * 300).after <= room
+
+
 def test_a_summary_that_is_no_text_is_refused():
     with pytest.raises(InvalidType, match="summary"):
         apply(plan(chat(), meter=METER, room=1_000), None)

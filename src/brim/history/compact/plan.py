@@ -18,7 +18,7 @@ from brim.history.compact import mark
 from brim.history.compact.lines import Line, Said, read_messages, record, said_in
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import condensed, index_of, summary_input
-from brim.history.forms import Form, Forms
+from brim.history.forms import SHOWN_HANDLE, Form, Forms
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
 from brim.history.rules import binds
@@ -240,12 +240,13 @@ def _planned(
     """Return the plan if it pays; `limits` are the room, and the most tokens of the summary and of its input."""
     room, most, input_limit = limits
     summaries = _summaries(turns, previous)
-    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle("")))
+    # The hashes in the mark may take a few tokens more than these.
+    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle(""))) + SHOWN_HANDLE
     keep, leaving, older = _split(turns, summaries, pinned, keep_turns, room - overhead - LEAST_SUMMARY)
     gone = [at for first, last in ranges(leaving) for at in turns.members(first, last)]
     positions = [at for at in gone if at not in summaries]
     before, unit = turns.fixed + turns.total, turns.meter.unit
-    limit = min(most, older // 2, max(LEAST_SUMMARY, room - before + older))
+    limit = min(most, older // 2, max(LEAST_SUMMARY, room - overhead - before + older))
     saved = older - limit - overhead
     if not positions or saved < 1 or saved < LEAST_FREED * room:
         return None
