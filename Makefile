@@ -20,7 +20,7 @@ test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n 2
 
 test-slow: $(VENV)/.test
-	@$(BIN)/python -m pytest -n 2 -m "slow and not hostile"
+	@$(BIN)/python -m pytest -n 2 -m "slow and not services and not ui and not integrations and not hostile"
 
 # Hostile input: growth of every reader, bombs against real processes, tenants, secrets, forged marks. Prints its figures.
 test-hostile: $(VENV)/.test
