@@ -17,7 +17,10 @@ PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses"
 
 def long(route):
     said = conversation(120)
-    said[11] = {"role": "assistant", "content": "Well.\nThe password of the gate is heliotrope, remember it well."}
+    said[11] = {
+        "role": "assistant",
+        "content": "Well. " + "There was nothing to see. " * 30 + "The password of the gate is heliotrope.",
+    }
     key = "input" if route == "responses" else "messages"
     return {"model": "gpt-4o", "max_tokens": 40, key: said}
 

@@ -100,3 +100,16 @@ def test_an_empty_text_is_refused():
         brim.fit_messages(worked(1), 3_000, pin=[""])
     with pytest.raises(BrimError):
         brim.Session(3_000, pin="text")
+
+
+def test_a_message_that_a_kept_cut_shortened_is_whole_once_it_is_pinned():
+    """`_with_essential` brought back turns that the cut had dropped, and left shortened ones as they were."""
+    messages = worked(40, places=(8,))
+    history = brim.History(meter=CHARS, stable=True)
+    history.extend(messages[:-4])
+    cut = history.fit(9_000).messages
+    shortened = [m for m in cut if m.get("tool_call_id") == "c8"]
+    assert shortened
+    assert messages[2 * 8 + 3] not in cut
+    history.extend(messages[-4:])
+    assert has_fact(history.fit(9_000, pin=[FACT]).messages, messages, 8)

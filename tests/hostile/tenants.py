@@ -87,7 +87,8 @@ class RecallingModel(ModelServer):
     async def _answer(self, route, values, receive, send) -> None:
         messages = values.get("messages", values.get("input"))
         last = messages[-1]
-        asked = _ASKED.search(str(last.get("content"))) if last.get("role") == "user" else None
+        said = last.get("content")  # A result is a list: it may hold an earlier request to recall.
+        asked = _ASKED.search(said) if last.get("role") == "user" and isinstance(said, str) else None
         if asked and "brim_recall" in json.dumps(values.get("tools") or []):
             await say(send, 200, _call(route, json.loads(asked[1])))
         else:

@@ -11,9 +11,9 @@ GOLD = "The vault code is heron-4711 and nobody else may know it."
 def filled(store, turns=60, budget=1_000, **more):
     session = brim.Session(window=budget, model="gpt-5", store=store, id="s", **more)
     for i in range(turns):
-        said = GOLD if i == turns // 2 else f"Note {i}: it is about item {i}, and about the one after it."
-        session.add({"role": "user", "content": said})
-        session.add({"role": "assistant", "content": f"Item {i} is fine. " * 6})
+        answer = f"Item {i} is fine. " * 6
+        session.add({"role": "user", "content": f"Note {i}: it is about item {i}, and about the one after it."})
+        session.add({"role": "assistant", "content": f"{answer * 4}{GOLD}" if i == turns // 2 else answer})
         session.prompt()
     return session
 

@@ -98,3 +98,14 @@ def test_a_hotel_that_the_person_returns_to_stays_before_the_others():
     messages[21]["content"] += f"\n- {row}"
     messages[60]["content"] = "Then Quinta Rocío is what we like most so far."
     assert row in plan(messages, meter=METER, room=3_000).summary()
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_prompt_shows_what_was_said_once_and_no_rows_without_answers(language):
+    """A chat of sixty questions was a wall of questions, and what was said once was dropped before the newest of them."""
+    messages = chat(language)
+    sent = brim.fit_messages(messages, 1_400, meter=METER).messages
+    assert [said for said in SAID[language] if said not in texts(sent)] == []
+    for said in SAID[language]:
+        at = next(at for at, message in enumerate(sent) if said in message["content"])
+        assert sent[at + 1]["role"] == "assistant", f"{said} has no answer"

@@ -216,6 +216,12 @@ class Forms:
                 shown[at] = self._beginning(position, at)
         return self._excerpt(position, shown)
 
+    @_made_once
+    def marked(self, position: int) -> Form:
+        """Return a message with a mark for each of its texts, to show that a question was answered."""
+        pieces = self._turns.messages[position].pieces
+        return self._excerpt(position, {at: () for at, piece in enumerate(pieces) if piece.kind == "text" and piece.at})
+
     def _beginning(self, position: int, at: int) -> Sequence[int]:
         """Return the first part of a text that is not blank."""
         parts = self.texts(position, at)

@@ -114,7 +114,7 @@ class HistoryFit:
             return
         check_stable(self.options)
         self.last = self._known(self.stable.held)
-        if self.last is not None:
+        if self.last is not None and not self._shortens_pin(self.last):
             self._keep_cut(self.last)
         self.settle()
         if self.last is not None and self._has_outgrown(self.last):
@@ -544,6 +544,10 @@ class HistoryFit:
     def _has_outgrown(self, held: HeldCut) -> bool:
         """Return whether the budget has grown so much that the cut of the last fit leaves out too much."""
         return held.budget * _OUTGROWN < self.budget and bool(self.left_out() or self.sent)
+
+    def _shortens_pin(self, held: HeldCut) -> bool:
+        """Return whether the cut of the last fit shortens a message that was pinned since."""
+        return any(self.turns.turn_of(at) in self.pinned for at in held.edits if at not in self.edits)
 
     def _keep_cut(self, held: HeldCut) -> None:
         """Send what the last fit sent, and all newer messages."""

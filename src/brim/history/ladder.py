@@ -1,9 +1,10 @@
 """The ladder: the form in which each turn is sent that need not stay whole.
 
 Turns are offered a form one by one, the most important first, until one does not fit. First come the calls of the
-newest turns with the beginning of their words; then the words and calls of turns in which a person says something or
-the agent states something, then those of all others, the newest first; then how results ended, and lines of results
-with names that nothing else shows; last whole turns. A turn is dropped only if its calls do not fit.
+newest turns with the beginning of their words; then what people stated, the most telling first, each with a mark for
+its answer, and what the agent stated; then the words and calls of all others, the newest first; then how results
+ended, and lines of results with names that nothing else shows; last whole turns. A turn is dropped only if its calls
+do not fit.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from dataclasses import dataclass, field
 from brim.errors import DoesNotFit
 from brim.history.forms import Form, Forms
 from brim.history.names import NameIndex, names_in
+from brim.history.telling import telling
 from brim.history.turns import Turns
+from brim.meter.words import terms
 
 _HALF = 0.5
 """Share of the tokens left for the shortest form of each turn, so that questions keep their answers; then for turns
@@ -69,6 +72,8 @@ class Ladder:
     """What stays of a turn that is shortened, and why a repeated one is dropped."""
     _chosen: dict[int, dict[int, set[int]]] = field(default_factory=dict)
     """The lines that were chosen, by position and piece."""
+    _choice: set[int] = field(default_factory=set)
+    """The turns to choose among that are not repeated later."""
     _huge: int = 0
     """Tokens above which a turn that does not fit does not end an offer."""
 
@@ -84,14 +89,14 @@ class Ladder:
             self._offer(self.order, forms.newest_only)
             return
         turns = [*self._not_repeated()]
+        self._choice = {*turns}
         self._keep_newest(turns)
         spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
         prose = self._prose(spoken)
-        spoken = {turn for turn in spoken if not all(map(self.forms.asks, self.turns.members(turn)))}
+        told = self._told(spoken)
         self._offer(turns, forms.gist, _HALF)
-        self._offer(
-            [*sorted(spoken, key=lambda turn: (turn in prose, -turn)), *filter(self._tells, turns)], forms.brief, _HALF
-        )
+        stated = sorted(told, key=lambda turn: (turn in prose, -told[turn]))
+        self._offer([*stated, *filter(self._tells, turns)], forms.brief, _HALF, answers=stated)
         self._offer(sorted(turns, key=prose.__contains__), forms.brief)
         self._offer(self._shortened(), forms.spare, _HALF)
         self._choose_lines()
@@ -117,6 +122,19 @@ class Ladder:
         long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
         return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
 
+    def _told(self, spoken: Iterable[int]) -> dict[int, float]:
+        """Return the turns in which a person states something, each with how much it tells for its length.
+
+        Of several with the same words, only the newest counts.
+        """
+        turns, found = self.turns, dict[str, int]()
+        for turn in sorted(spoken):
+            members = turns.members(turn)
+            if not all(map(self.forms.asks, members)):
+                found["\n".join(turns.messages[at].said() for at in members)] = turn
+        ranks = telling([(text, {word for word in terms(text) if not word.isdigit()}) for text in found])
+        return dict(zip(found.values(), ranks, strict=True))
+
     def _tells(self, turn: int) -> bool:
         """Return whether a turn states something."""
         return any(map(self.forms.tells, self.turns.members(turn)))
@@ -138,11 +156,18 @@ class Ladder:
         self._take(turn, forms, "brief")
 
     def _offer(
-        self, turns: Iterable[int], form: Callable[[int], Form], share: float = 1.0, *, stops: bool = True
+        self,
+        turns: Iterable[int],
+        form: Callable[[int], Form],
+        share: float = 1.0,
+        *,
+        stops: bool = True,
+        answers: Collection[int] = (),
     ) -> None:
         """Send turns in a form, or in a longer one than they have, within a share of the tokens left.
 
-        The first that does not fit ends it if `stops` is set, unless it is huge.
+        The first that does not fit ends it if `stops` is set, unless it is huge. With those among `answers` a mark is
+        sent for the answer, if it is not sent yet.
         """
         room = int(self.left * share)
         for turn in turns:
@@ -150,11 +175,22 @@ class Ladder:
             more = cost - self.kept.get(turn, 0)
             if turn in self.kept and more <= 0:
                 continue
-            if more <= room:
-                room -= more
+            answer = self._answer(turn) if turn in answers else None
+            marked, marks = self._cost(answer, self.forms.marked) if answer is not None else (0, {})
+            if more + marked <= room:
+                room -= more + marked
                 self._take(turn, forms, form.__name__)
+                if answer is not None:
+                    self._take(answer, marks, "marked")
             elif (stops and more <= self._huge) or room < _ENOUGH:
                 return
+
+    def _answer(self, turn: int) -> int | None:
+        """Return the turn after this one if it is an answer of the agent in words that is not sent yet."""
+        if turn + 1 not in self._choice or turn + 1 in self.kept:
+            return None
+        answers = (self.turns.messages[at] for at in self.turns.members(turn + 1))
+        return turn + 1 if all(each.role == "assistant" and not each.calls for each in answers) else None
 
     def _cost(self, turn: int, form: Callable[[int], Form]) -> tuple[int, dict[int, Form]]:
         """Return the tokens of a turn in some form, and the forms of its messages, by position."""

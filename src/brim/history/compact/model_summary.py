@@ -116,7 +116,7 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     words = {*terms(text)}
     needed = [line for line in once([*read_back(plan.previous), *plan.lines()]) if _is_missing(line, text, words)]
     room = max(int(limit * _ADDED), limit - meter.load(f"{text}\n") - 1)
-    added = pick(needed, room, meter, as_talk, text)
+    added = pick(needed, room, meter, as_talk, text, people=1.0)
     if not added:
         return shortened(text, limit, meter)
     room = limit - meter.load(f"\n{added}") - 1

@@ -18,6 +18,7 @@ from brim.history.compact.lines import IDLE, Line
 from brim.history.compact.sentence_kind import is_aside
 from brim.history.forms import level_of
 from brim.history.names import names_in
+from brim.history.telling import telling
 from brim.meter.base import BaseMeter
 from brim.meter.words import terms
 from brim.truncate import shortened
@@ -38,9 +39,6 @@ _NEWEST = 1.0
 """What is added to the factor of a sentence of the agent, from nothing for the oldest to this for the newest."""
 _DOCUMENT = 24
 """Sentences above which a message is a document; each of its sentences counts less."""
-_SHORT, _POWER = 4, 1.5
-"""A sentence has the rank of its rare words by its tokens plus 4 to the power of 1.5: without the power, long sentences
-come first, and with 2, sentences of two words."""
 _STOPS = ".。!！ "
 """The end of a sentence, which may differ where it is repeated."""
 _ITEM = 2
@@ -54,7 +52,13 @@ _FEW = 4
 
 
 def pick(
-    lines: Sequence[Line], limit: int, meter: BaseMeter, write: Callable[[Sequence[Line]], str], above: str = ""
+    lines: Sequence[Line],
+    limit: int,
+    meter: BaseMeter,
+    write: Callable[[Sequence[Line]], str],
+    above: str = "",
+    *,
+    people: float = _PEOPLE,
 ) -> str:
     """Return the text of the lines that fit, calls perhaps without outcome; empty if none fits.
 
@@ -64,9 +68,10 @@ def pick(
         meter: the meter that counts.
         write: returns the text of some lines.
         above: text that the prompt already shows and that no line repeats.
+        people: the share for sentences of people, and for running processes.
     """
     choice = _Choice(lines=lines, meter=meter, write=write, limit=limit, text=above)
-    groups = _groups(lines)
+    groups = _groups(lines, people)
     room = limit - meter.load(write([]))
     for share, group in groups:
         choice.take(group, int(room * share))
@@ -77,16 +82,13 @@ def pick(
 
 def best_first(lines: Sequence[Line]) -> list[Line]:
     """Return the sentences among some lines, the oldest first, in order of importance."""
-    words = {id(line): _words(line) for line in lines if line.kind not in ("call", "path", "running")}
-    common = Counter(word for each in words.values() for word in each)
-    together = Counter((line.role, line.at) for line in lines if id(line) in words)
+    words = {at: _words(line) for at, line in enumerate(lines) if line.kind not in ("call", "path", "running")}
+    told = dict(zip(words, telling([(lines[at].text, words[at]) for at in words]), strict=True))
+    together = Counter((lines[at].role, lines[at].at) for at in words)
     named = _named_later(lines)
     ranks: dict[int, float] = {}
-    for at, line in enumerate(lines):
-        if not words.get(id(line)):
-            continue
-        rarity = sum(4 + (len(words) // common[word]).bit_length() for word in words[id(line)])
-        rank = rarity / (len(line.text) / 4 + _SHORT) ** _POWER
+    for at in filter(words.get, words):
+        line, rank = lines[at], told[at]
         if line.role != "user":
             rank *= 1 + _NEWEST * at / len(lines)
             if line.kind == "printed" or is_aside(line.text):
@@ -127,7 +129,7 @@ def paths_first(lines: Sequence[Line]) -> list[Line]:
     return sorted((line for line in reversed(lines) if line.kind == "path"), key=lambda line: line.role == "tool")
 
 
-def _groups(lines: Sequence[Line]) -> list[tuple[float, list[Line]]]:
+def _groups(lines: Sequence[Line], people: float) -> list[tuple[float, list[Line]]]:
     """Return the lines in groups with their shares, the most important first."""
     newest = lines[::-1]
     sentences = best_first(lines)
@@ -135,7 +137,7 @@ def _groups(lines: Sequence[Line]) -> list[tuple[float, list[Line]]]:
     paths = paths_first(lines)
     printed = {id(line) for line in [line for line in paths if line.role == "tool"][_PRINTED:]}
     return [
-        (_PEOPLE, running + [line for line in sentences if line.role == "user"]),
+        (people, running + [line for line in sentences if line.role == "user"]),
         (_AGENT, [line for line in sentences if line.role != "user"]),
         (1.0, [line for line in newest if line.kind == "call"]),
         (_PATHS, [line for line in paths if id(line) not in printed]),
