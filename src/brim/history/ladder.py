@@ -33,6 +33,7 @@ _ENOUGH = 12
 _STAYS = {
     "gist": "shortened to its calls, and the beginning of its words",
     "brief": "shortened to its words and calls, with a mark or the end of each result",
+    "_stated": "shortened to its words and calls, with a mark or the end of each result",
     "spare": "shortened to its words and calls, and the end of each result",
     "lines": "shortened to its words and calls, and some lines of its results",
     "newest_only": "text that is repeated later was left out",
@@ -74,6 +75,8 @@ class Ladder:
     """The lines that were chosen, by position and piece."""
     _choice: set[int] = field(default_factory=set)
     """The turns to choose among that are not repeated later."""
+    _told: Mapping[int, float] = field(default_factory=dict)
+    """The turns in which a person states something, each with how much it tells for its length."""
     _huge: int = 0
     """Tokens above which a turn that does not fit does not end an offer."""
 
@@ -93,10 +96,10 @@ class Ladder:
         self._keep_newest(turns)
         spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
         prose = self._prose(spoken)
-        told = self._told(spoken)
+        self._told = self._statements(spoken)
         self._offer(turns, forms.gist, _HALF)
-        stated = sorted(told, key=lambda turn: (turn in prose, -told[turn]))
-        self._offer([*stated, *filter(self._tells, turns)], forms.brief, _HALF, answers=stated)
+        told = sorted(self._told, key=lambda turn: (turn in prose, -self._told[turn]))
+        self._offer([*told, *filter(self._tells, turns)], self._stated, _HALF)
         self._offer(sorted(turns, key=prose.__contains__), forms.brief)
         self._offer(self._shortened(), forms.spare, _HALF)
         self._choose_lines()
@@ -122,16 +125,16 @@ class Ladder:
         long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
         return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
 
-    def _told(self, spoken: Iterable[int]) -> dict[int, float]:
+    def _statements(self, spoken: Iterable[int]) -> dict[int, float]:
         """Return the turns in which a person states something, each with how much it tells for its length.
 
         Of several with the same words, only the newest counts.
         """
-        turns, found = self.turns, dict[str, int]()
+        turns, found, said = self.turns, dict[str, int](), {*self.turns.spoken}
         for turn in sorted(spoken):
             members = turns.members(turn)
-            if not all(map(self.forms.asks, members)):
-                found["\n".join(turns.messages[at].said() for at in members)] = turn
+            if not all(self.forms.asks(at) for at in members if at in said):
+                found["\n".join(turns.messages[at].said() for at in members if at in said)] = turn
         ranks = telling([(text, {word for word in terms(text) if not word.isdigit()}) for text in found])
         return dict(zip(found.values(), ranks, strict=True))
 
@@ -162,12 +165,10 @@ class Ladder:
         share: float = 1.0,
         *,
         stops: bool = True,
-        answers: Collection[int] = (),
     ) -> None:
         """Send turns in a form, or in a longer one than they have, within a share of the tokens left.
 
-        The first that does not fit ends it if `stops` is set, unless it is huge. With those among `answers` a mark is
-        sent for the answer, if it is not sent yet.
+        The first that does not fit ends it if `stops` is set, unless it is huge.
         """
         room = int(self.left * share)
         for turn in turns:
@@ -175,7 +176,7 @@ class Ladder:
             more = cost - self.kept.get(turn, 0)
             if turn in self.kept and more <= 0:
                 continue
-            answer = self._answer(turn) if turn in answers else None
+            answer = self._answer(turn) if form == self._stated else None
             marked, marks = self._cost(answer, self.forms.marked) if answer is not None else (0, {})
             if more + marked <= room:
                 room -= more + marked
@@ -185,12 +186,21 @@ class Ladder:
             elif (stops and more <= self._huge) or room < _ENOUGH:
                 return
 
+    def _stated(self, position: int) -> Form:
+        """Return a message of a turn in which somebody states something; of the answer to a person only a mark."""
+        answers = self.turns.turn_of(position) in self._told and self._is_answer(position)
+        return self.forms.marked(position) if answers else self.forms.brief(position)
+
+    def _is_answer(self, position: int) -> bool:
+        """Return whether a message is an answer of the agent in words."""
+        message = self.turns.messages[position]
+        return message.role == "assistant" and not message.calls
+
     def _answer(self, turn: int) -> int | None:
-        """Return the turn after this one if it is an answer of the agent in words that is not sent yet."""
-        if turn + 1 not in self._choice or turn + 1 in self.kept:
+        """Return the turn with the answer to this one of a person, if it is not sent yet."""
+        if turn not in self._told or turn + 1 not in self._choice or turn + 1 in self.kept:
             return None
-        answers = (self.turns.messages[at] for at in self.turns.members(turn + 1))
-        return turn + 1 if all(each.role == "assistant" and not each.calls for each in answers) else None
+        return turn + 1 if all(map(self._is_answer, self.turns.members(turn + 1))) else None
 
     def _cost(self, turn: int, form: Callable[[int], Form]) -> tuple[int, dict[int, Form]]:
         """Return the tokens of a turn in some form, and the forms of its messages, by position."""
