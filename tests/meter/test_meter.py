@@ -38,7 +38,7 @@ def test_names_of_models_vocabularies_and_units(name, told, exact):
 
 @pytest.mark.slow
 def test_every_model_of_the_catalogue_can_be_counted():
-    counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models({})}
+    counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models()}
     assert len(counts) > 250
     assert all(4 <= count <= 9 for count in counts.values())
 
