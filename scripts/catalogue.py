@@ -4,11 +4,11 @@
     pip download --no-deps litellm==1.108.4
     python scripts/catalogue.py --litellm-wheel WHEEL --date 2026-11-15
 
-Sizes, prices and the price factors of caches are refreshed (litellm's JSON is read out of the wheel; litellm is never
-imported). The rest of a row is edited in the table by hand, from the makers' own pages: aliases, vocabulary, framing
-and cache rules. To add a model, write a row with its `id` and `provider`, and `"shared":true` alone for open weights,
-which anyone may serve, so no price is the maker's. The same packages and date give the same bytes; what the packages
-disagree on is told on the error stream.
+Sizes and prices are refreshed; litellm's JSON is read out of the wheel, never imported. The rest of a row
+is edited in the table by hand, from the makers' own pages: aliases, vocabulary, framing and cache rules. To add a
+model, write a row with its `id` and `provider`, and `"shared":true` alone for open weights, which anyone may serve, so
+no price is the maker's. The same packages and date give the same bytes; what the packages disagree on is told on the
+error stream.
 
 genai-prices gives a window, litellm the longest prompt and the longest answer. Where the first two disagree:
 - within 5 %, one of them is rounded (1,000,000 for 1,048,576), and the bigger is exact;
@@ -39,7 +39,6 @@ _KEYS = (
     *("id", "provider", "window", "max_input", "max_output", "shared"),
     *("vocabulary", "framing", "cache", "prices", "source", "aliases"),
 )
-_CACHE_KEYS = ("minimum", "read", "write", "ttl", "breakpoints", "automatic")
 
 _PLACES = {
     "openai": ("openai:{}", "{} {}-latest"),
@@ -142,15 +141,6 @@ def plain(value: Decimal) -> float | int:
     return int(value) if value == int(value) else float(value)
 
 
-def caching(rules: dict[str, Any], asked: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the cache rules of a row with the price factors that the prices imply."""
-    if not asked or "cached_read" not in asked or not asked.get("input"):
-        return None
-    factors = {"read": "cached_read", "write": "cache_write"}
-    made = rules | {name: round(asked[key] / asked["input"], 4) for name, key in factors.items() if key in asked}
-    return {key: made[key] for key in _CACHE_KEYS if key in made}
-
-
 def refreshed(rows: list[dict[str, Any]], wheel: str, date: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of the table with the data of the packages.
 
@@ -186,8 +176,7 @@ def refreshed(rows: list[dict[str, Any]], wheel: str, date: str) -> Iterator[dic
         if not found["window"]:
             raise LookupError(f"{model}: no size in either package")
         source = "; ".join(each for each, used in zip(versions, (records, row), strict=True) if used)
-        cache = caching(known.get("cache", {}), asked)
-        yield {**known, **found, "cache": cache, "prices": asked, "source": source}
+        yield {**known, **found, "prices": asked, "source": source}
 
 
 def main() -> None:

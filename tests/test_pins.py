@@ -1,19 +1,15 @@
 """What is installed beside brim: bounded above where the next major version may break it, and npm's packages to the dot."""
 
-import importlib.util
 import json
 import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).resolve().parent.parent
-_SPEC = importlib.util.spec_from_file_location("npm_pins", ROOT / "scripts" / "npm_pins.py")
-npm_pins = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(npm_pins)
+from checkout import ROOT, script
 
+npm_pins = script("npm_pins")
 PAGE = ROOT / "src/brim/studio/page/package.json"
 BY_DATE = ("regex",)
 """Packages whose version is a date, and says nothing of what breaks."""

@@ -26,9 +26,9 @@ def test_all_models_are_listed_as_json(brim):
     assert all(model["id"] for model in models)
 
 
-def test_a_declared_model_is_listed_with_its_guess(brim):
-    Path("brim.models.yaml").write_text("models:\n  my-model: {window: 5000, vocabulary: o200k_base, guess: true}\n")
-    assert "5,000 (a guess)" in brim("models", "my-model").out
+def test_a_declared_model_is_listed_with_its_file(brim):
+    Path("brim.models.yaml").write_text("models:\n  my-model: {window: 5000, vocabulary: o200k_base}\n")
+    assert "5,000" in brim("models", "my-model").out
     assert "brim.models.yaml" in "".join(brim("models", "my-model").out.split())
 
 

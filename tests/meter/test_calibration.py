@@ -203,8 +203,3 @@ def test_fixed_tokens_are_not_learned_from():
         plain = plain.record(200, 170)
     assert known == plain
     assert known.upper(CallSize(estimate=200, fixed=5_000)) == 5_000 + plain.upper(CallSize(estimate=200))
-
-
-def test_the_name_tells_how_many_answers_were_recorded():
-    known = Calibrated(QUARTERS).calibration.record(100, 500)
-    assert Calibrated(QUARTERS, known).name == "chars/4, calibrated by 1 calls"

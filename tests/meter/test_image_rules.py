@@ -32,7 +32,7 @@ MODELS = [
 
 
 def size_of_bytes(raw):
-    return media._image_size(media._data_of(raw))
+    return media._image_size(raw)
 
 
 def count_image(model, source, detail=None, *, provider=None):
@@ -112,25 +112,14 @@ def test_garbage_never_raises(build, noise, at):
         assert count_image("gpt-4o", raw).units >= 85
 
 
-@pytest.mark.parametrize("build", [png, gif, jpeg])
-def test_no_size_is_no_size(build):
-    assert size_of_bytes(build(0, 10)) is None
-    assert size_of_bytes(build(10, 0)) is None
-
-
 @examples(200)
-@given(raw=st.binary(max_size=200), width=st.sampled_from([0, 4, 64, 76]), length=st.integers(8, 60))
-def test_bytes_are_read_from_base64_as_from_the_bytes(raw, width, length):
+@given(raw=st.binary(max_size=200), width=st.sampled_from([0, 4, 64, 76]))
+def test_bytes_are_read_from_base64_as_from_the_bytes(raw, width):
     text = base64.b64encode(raw).decode()
     if width:
         text = "\r\n".join(text[i : i + width] for i in range(0, len(text), width))
-    for data in map(media._data_of, (text, f"data:image/png;charset=x;base64,{text}", raw)):
-        if data is not None:
-            assert data.whole() == raw
-            assert data.size >= len(raw)
-            head = data.head(length)
-            assert raw.startswith(head)
-            assert len(head) >= min(len(raw), length * 3 // 4)
+    for source in (text, f"data:image/png;charset=x;base64,{text}", raw):
+        assert media._data_of(source)[0] == raw
 
 
 UNSEEN = [
@@ -154,15 +143,6 @@ UNSEEN = [
 def test_an_image_that_cannot_be_seen_costs_the_most_and_is_an_estimate(model):
     most = MediaCount(image_rule(model).units(None, None), exact=False)
     assert [source for source in UNSEEN if count_image(model, source) != most] == []
-
-
-@pytest.mark.parametrize("build", FORMATS)
-def test_a_large_file_is_looked_up_not_decoded(build, monkeypatch):
-    text = base64.b64encode(build(1126, 488) + b"\0" * 3_000_000).decode()
-    decoded = []
-    monkeypatch.setattr(media, "a2b_base64", lambda chunk: decoded.append(len(chunk)) or base64.b64decode(chunk))
-    assert count_image("gpt-4o", f"data:image/any;base64,{text}") == (595, True)
-    assert sum(decoded) < 300_000
 
 
 def test_a_size_after_a_megabyte_of_preview_is_found():
@@ -348,11 +328,3 @@ def test_a_detail_that_is_no_text_is_refused(detail):
 def test_a_model_that_is_no_text_is_refused():
     with pytest.raises(InvalidType, match="model must be a str or None, not 4"):
         count_image(4, None)
-
-
-def test_media_of_any_kind_are_counted_by_their_kind():
-    picture = base64.b64encode(png(1024, 1024)).decode()
-    assert count_media("image", picture, provider="openai") == (765, False)
-    assert count_media("file", picture, model="gpt-4o", provider="openai") == (765, True)
-    assert count_media("audio", None, provider="openai").units == 6000
-    assert count_media("file", None, provider="openai").units == 75_300

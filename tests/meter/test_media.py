@@ -116,14 +116,3 @@ def test_a_bomb_is_not_unpacked(monkeypatch):
     monkeypatch.setattr(media, "_MOST_UNPACKED", 1_000_000)
     bomb = packed(b"\0" * 8_000_000)
     assert pages(pdf(PAGE, bomb, bomb)) == 1
-
-
-@examples(60)
-@given(raw=st.binary(max_size=80), piece=st.integers(1, 5), width=st.integers(1, 90), prefix=st.booleans())
-def test_a_file_reads_the_same_wherever_a_piece_of_its_base64_ends(raw, piece, width, prefix):
-    text = base64.b64encode(raw).decode()
-    text = "\n".join(text[at : at + width] for at in range(0, len(text), width))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(media, "_PIECE", 4 * piece)
-        found = media._data_of(("data:application/pdf;base64," if prefix else "") + text)
-        assert (found.whole() if found else b"") == raw

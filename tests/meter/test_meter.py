@@ -38,7 +38,7 @@ def test_names_of_models_vocabularies_and_units(name, told, exact):
 
 @pytest.mark.slow
 def test_every_model_of_the_catalogue_can_be_counted():
-    counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models({})}
+    counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models()}
     assert len(counts) > 250
     assert all(4 <= count <= 9 for count in counts.values())
 
@@ -121,20 +121,6 @@ def test_an_unknown_model_keeps_to_its_bound(real, tmp_path):
     assert "upper bound" in prompt.receipt.meter
 
 
-def test_a_tokenizer_file_counts(tmp_path):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    path = tmp_path / "tokenizer.json"
-    tokenizer.save(str(path))
-    found = meter(str(path))
-    assert (found.count("a b c"), found.exact) == (3, True)
-    assert brim.fit([brim.Section("x", "a b " * 50)], 20, meter=str(path)).receipt.used <= 20
-    with pytest.raises(brim.SourceError, match="missing.json"):
-        meter(str(tmp_path / "missing.json"))
-
-
 def test_what_is_remembered_is_bounded_and_the_newest_stays(monkeypatch):
     monkeypatch.setattr(memo, "_MOST_ENTRIES", 10)
     known = memo.Memo()
@@ -143,14 +129,6 @@ def test_what_is_remembered_is_bounded_and_the_newest_stays(monkeypatch):
         assert [known.get(f"text {j}") for j in range(max(0, i - 4), i + 1)] == [*range(max(0, i - 4), i + 1)]
         assert len(known) <= 10
     assert known.get("text 1") is None
-
-
-def test_texts_that_are_used_in_turn_are_all_remembered_if_the_cache_holds_them(monkeypatch):
-    monkeypatch.setattr(memo, "_MOST_CHARS", 2000)
-    known, texts = memo.Memo(), [f"{i:010}" for i in range(190)]
-    for text in texts * 2:
-        known.put(text, text)
-    assert [known.get(text) for text in texts] == texts
 
 
 def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):
@@ -166,15 +144,6 @@ def test_what_is_remembered_is_bounded_in_characters_too(monkeypatch):
     for text in ("a" * 100, "b" * 100):
         known.put(text, 1)
     assert len(known) == 2
-
-
-def test_texts_that_start_alike_are_remembered_apart():
-    known = memo.Memo()
-    for size in (100, 50, 40, 10):
-        known.put("a" * size, size)
-    assert [known.get("a" * size) for size in (10, 40, 41, 50, 100)] == [10, 40, None, 50, 100]
-    known.clear()
-    assert (len(known), known.get("a" * 10)) == (0, None)
 
 
 @pytest.mark.parametrize("no_meter", [[], ["o200k_base"], (), b"x", range(3), {}, 3.5, None])

@@ -338,11 +338,11 @@ def test_a_mark_for_the_cache_counts_only_if_a_text_hides_in_it():
 @pytest.mark.parametrize(
     ("kind", "provider", "units"),
     [
-        ("web_search", "openai", 1007),
+        ("web_search", "openai", 7 + 735),
         ("bash_20250124", "anthropic", 804 + 12 + 245),
         ("text_editor_20250728", "anthropic", 804 + 12 + 700),
         ("computer_20251124", "anthropic", 804 + 12 + 735),
-        ("web_search_20250305", "anthropic", 804 + 12 + 1000),
+        ("web_search_20250305", "anthropic", 804 + 12 + 735),
     ],
 )
 def test_a_tool_that_the_provider_brings_along_costs_a_constant_and_its_settings(kind, provider, units):

@@ -102,16 +102,6 @@ def test_gemma3_counts_what_the_library_counts_for_it(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_WORD_PATTERNS)
-@examples(25)
-@given(text=spaced)
-def test_counts_add_up_between_a_character_and_a_space(name, text):
-    boundaries = [i for i in range(1, len(text)) if text[i] == " " and not text[i - 1].isspace()]
-    for boundary in boundaries[:8]:
-        assert count(name, text[:boundary]) + count(name, text[boundary:]) == count(name, text)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 @examples(30)
 @given(text=st.lists(st.one_of(texts, st.sampled_from(["▁", " ▁ ", "> </b>", "\n\n x"])), max_size=8).map(" ".join))
@@ -142,12 +132,6 @@ def test_a_long_run_of_anything_is_counted_in_time_that_grows_with_it(name, unit
     assert 0 < count(name, text) <= 3 * len(text) + 1
 
 
-def test_without_splintr_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "splintr", None)
-    with pytest.raises(ImportError, match=r"brim\[open\]"):
-        SplintrEngine("llama3")
-
-
 def test_a_library_that_counts_otherwise_is_refused_when_it_loads(monkeypatch):
     class Tokenizer:
         from_pretrained = classmethod(lambda cls, _: cls())
@@ -158,11 +142,6 @@ def test_a_library_that_counts_otherwise_is_refused_when_it_loads(monkeypatch):
     monkeypatch.setitem(sys.modules, "splintr", changed)
     meter = vocabularies.vocabulary.__wrapped__("llama3")
     assert (meter.name, meter.exact) == ("llama3 (estimate: character classes; splintr miscounts)", False)
-
-
-def test_what_the_library_raises_is_left_to_the_owner():
-    with pytest.raises(UnicodeEncodeError):
-        engine("llama3").count("\ud800")
 
 
 @pytest.mark.parametrize("name", WITHOUT)

@@ -15,9 +15,9 @@ import yaml
 import brim
 from brim.settings.keys import SETTINGS, name_of
 from brim.testing import Scripted
-from gateway_probes import GATEWAY
-from pack_probes import PACK_PROBES
-from session_probes import RUNNING
+from settings.gateway_probes import GATEWAY
+from settings.pack_probes import PACK_PROBES
+from settings.session_probes import RUNNING
 
 ENGLISH = "The build was green and the tests ran for a while. "
 LINES = "\n".join(f"line {i} of the log" for i in range(60))

@@ -12,8 +12,6 @@ from brim.meter.base import BaseMeter, Meter, check_counts
 
 _SAMPLE = 400
 """Number of estimated tokens after which the bound is compared with the estimate."""
-_ADVISED = set[str]()
-"""The models for which advice was logged; it is logged once per process."""
 _WASTE = 20
 """Percent by which a bound may exceed the estimate without advice."""
 
@@ -109,8 +107,7 @@ class UpperBound(BaseMeter):
     def _compare(self, estimate: int, bound: int) -> None:
         self._seen = (estimate, bound) if estimate < _SAMPLE else None
         name = self.model or self._inner.name
-        if self._seen is None and (advice := exact_count_advice(estimate, bound, name)) and name not in _ADVISED:
-            _ADVISED.add(name)
+        if self._seen is None and (advice := exact_count_advice(estimate, bound, name)):
             logging.getLogger("brim").warning("%s: %s", name, advice)
 
 

@@ -1,8 +1,8 @@
 """The catalogue of models: window, vocabulary, prices and cache rules by name.
 
-The shipped table has a source and a date for each model. A project or a user can correct it, or add a model, in a small
-YAML file, which is read when a model is looked up and read again when it changes. Names are matched by fixed rules,
-never by similarity: a new model mistaken for an old one would overflow unnoticed.
+The shipped table has a source and a date for each model. A project can correct it, or add a model, in a small YAML
+file, which is read when a model is looked up and read again when it changes. Names are matched by fixed rules, never by
+similarity: a new model mistaken for an old one would overflow unnoticed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,9 @@ from brim.files.source import Source, load, place
 
 PROJECT_FILE = "brim.models.yaml"
 """In the current directory."""
-USER_FILE = "brim/models.yaml"
-"""Under `$XDG_CONFIG_HOME`, by default `~/.config`."""
 ADVICE = f"Declare it in {PROJECT_FILE}: models: {{name: {{window: 32768}}}}, with its vocabulary if it is known"
 
 _LONGEST_NAME = 512
-_LONGEST_CHAIN = 16
-"""Models in a chain of `like`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,16 +43,8 @@ class Cache:
 
     minimum: int | None = None
     """The provider does not cache prompts below this number of tokens."""
-    read: float | None = None
-    """Price of a cached token, as a factor on the price of input."""
-    write: float | None = None
-    """Price of caching a token for the shortest lifetime, as a factor on the price of input."""
     ttl: tuple[int, ...] = ()
     """Lifetimes that a request may choose, in seconds, the shortest first; empty if none are published."""
-    breakpoints: int | None = None
-    """Maximum cache breakpoints in a request; 0 if the provider has none."""
-    automatic: bool | None = None
-    """Whether prompts are cached without being requested."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,20 +86,16 @@ class Model:
     prices: Prices | None = None
     """The provider's prices; `None` if they depend on who serves the model."""
     source: str = ""
-    """The source of the values: packages with their versions, or the files that declare them."""
+    """The source of the values: packages with their versions, or the file that declares them."""
     date: str | None = None
     """The date of the values; `None` if a file declares any of them."""
-    guessed: bool = False
-    """Whether the window is a guess; only a file can say so."""
     aliases: tuple[str, ...] = ()
     """Other names of the same model."""
 
     @property
     def window_text(self) -> str:
-        """The window as text: `200,000`, `32,768 (a guess)` or `unknown`."""
-        if self.window is None:
-            return "unknown"
-        return f"{self.window:,} (a guess)" if self.guessed else f"{self.window:,}"
+        """The window as text: `200,000` or `unknown`."""
+        return "unknown" if self.window is None else f"{self.window:,}"
 
 
 LONG = "[1m]"
@@ -123,20 +107,17 @@ _LONG_MODELS = ("claude-sonnet-4", "claude-sonnet-4-5")
 _LONG_WINDOW = 1_000_000
 
 
-def find(name: str, overrides: Overrides | None = None) -> Model:
-    """Return the model of that name, from the shipped table and the declarations.
-
-    `overrides` are declarations; `None` reads those of the project and the user, `{}` uses only the shipped table.
+def find(name: str) -> Model:
+    """Return the model of that name, from the shipped table and the declarations of the project.
 
     Raises:
         UnknownName: there is no such model.
-        SourceError: a file of declarations is invalid.
+        SourceError: the file of declarations is invalid.
         InvalidType: the name is not a string.
     """
-    own = declared() if overrides is None else overrides
-    model = _find(name, own)
+    model = _find(name)
     if model is None:
-        raise UnknownName("model", name, known_names(own), ADVICE)
+        raise UnknownName("model", name, known_names(), ADVICE)
     return model
 
 
@@ -149,43 +130,41 @@ def lookup(name: str | None) -> Model | None:
     """Return the model of that name, or `None` if there is no name or no such model.
 
     Raises:
-        SourceError: a file of declarations is invalid.
+        SourceError: the file of declarations is invalid.
         InvalidType: the name is not a string.
     """
-    return None if name is None else _find(name, declared())
+    return None if name is None else _find(name)
 
 
-def _find(name: str, own: Overrides) -> Model | None:
+def _find(name: str) -> Model | None:
     if not isinstance(name, str):
         raise InvalidType("model", name, "a str")
     plain = name.strip().removesuffix(LONG)
-    found = next(_found(spellings(plain), own), None)
+    found = _found(plain)
     if found is not None and plain != name.strip() and found.id in _LONG_MODELS:
         return replace(found, window=_LONG_WINDOW, max_input=_LONG_WINDOW)
     return found
 
 
-def models(overrides: Overrides | None = None) -> list[Model]:
+def models() -> list[Model]:
     """Return every model once, sorted by its id.
 
     Raises:
-        SourceError: a file of declarations is invalid.
+        SourceError: the file of declarations is invalid.
     """
-    own = declared() if overrides is None else overrides
-    names = [row.id for row in _shipped().values()] + [declaration.name for declaration in own.values()]
-    found = {model.id: model for model in (find(name, own) for name in dict.fromkeys(names))}
+    names = [row.id for row in _shipped().values()] + [declaration.name for declaration in _declared().values()]
+    found = {model.id: model for model in map(find, dict.fromkeys(names))}
     return [found[name] for name in sorted(found)]
 
 
-def known_names(overrides: Overrides | None = None) -> list[str]:
+def known_names() -> list[str]:
     """Return every id, alias and declared name, sorted.
 
     Raises:
-        SourceError: a file of declarations is invalid.
+        SourceError: the file of declarations is invalid.
     """
-    own = declared() if overrides is None else overrides
     shipped = {name for row in _shipped().values() for name in (row.id, *row.aliases)}
-    return sorted(shipped | {declaration.name for declaration in own.values()})
+    return sorted(shipped | {declaration.name for declaration in _declared().values()})
 
 
 @cache
@@ -210,68 +189,34 @@ def _row(raw: dict[str, Any], date: str) -> Model:
     return Model(**{**raw, "aliases": tuple(raw.get("aliases", ()))}, date=date)
 
 
-def _found(names: Iterator[str], own: Overrides, seen: tuple[str, ...] = ()) -> Iterator[Model]:
-    """Yield the models found under the names, in order."""
-    for name in names:
-        key = fold(name)
-        row = _shipped().get(key)
-        keys = (key, *map(fold, (row.id, *row.aliases))) if row else (key,)
-        declaration = next((own[each] for each in keys if each in own), None) if own else None
-        if declaration:
-            yield _built(declaration, row, own, seen)
-        elif row:
-            yield row
+def _row_of(name: str) -> Model | None:
+    """Return the row of the shipped table to which a name leads."""
+    return next((row for spelling in spellings(name) if (row := _shipped().get(fold(spelling)))), None)
 
 
-def _built(declaration: Declaration, row: Model | None, own: Overrides, seen: tuple[str, ...]) -> Model:
-    """Return a declared model, based on its shipped row or on the model in `like`."""
-    key = fold(declaration.name)
-    like = declaration.fields.get("like")
-    if key in seen or len(seen) > _LONGEST_CHAIN:
-        problem = f"`like` must not lead back to the same model, or through more than {_LONGEST_CHAIN} models"
-        raise _refusal(declaration, "like", problem)
-    if like is not None:
-        base = next(_found(spellings(like), own, (*seen, key)), None)
-        if base is None:
-            near = ", ".join(nearest(like, known_names(own))) or "none"
-            raise _refusal(declaration, "like", f"no model is called {shown(like)}; the nearest known: {near}")
-    else:
-        shorter = (name for name in spellings(declaration.name) if fold(name) != key)
-        base = row or next(_found(shorter, own, (*seen, key)), None)
-    name, aliases = (row.id, row.aliases) if row else (declaration.name, ())
-    return _merged(declaration, base or Model(id=name), name, aliases)
+def _found(name: str) -> Model | None:
+    own = _declared()
+    for spelling in spellings(name):
+        row = _shipped().get(fold(spelling))
+        names = (spelling, row.id, *row.aliases) if row else (spelling,)
+        if own and (declaration := next((own[key] for key in map(fold, names) if key in own), None)):
+            return declaration.over(row)
+        if row:
+            return row
+    return None
 
 
-def _merged(declaration: Declaration, base: Model, name: str, aliases: tuple[str, ...]) -> Model:
-    fields = dict(declaration.fields)
-    fields.pop("like", None)
-    guessed = fields.pop("guess", base.guessed and "window" not in fields)
-    for key, kind in (("framing", Framing), ("cache", Cache), ("prices", Prices)):
-        if fields.get(key) is None:
-            continue
-        old = getattr(base, key)
-        if key == "framing" and old is None and len(fields[key]) < 3:
-            raise _refusal(declaration, key, "framing must have all of per_message, per_name and reply")
-        # The prices of long prompts are unknown if the ordinary price was changed.
-        values = {**fields[key], "tiers": ()} if key == "prices" else fields[key]
-        fields[key] = replace(old, **values) if old else kind(**values)
-    window = fields.get("window", base.window)
-    for key in ("max_input", "max_output"):
-        size = fields.get(key, getattr(base, key))
-        if window is not None and size is not None and size > window:
-            if key in fields:
-                raise _refusal(declaration, key, f"{key} must be at most the window of {window:,}, not {size:,}")
-            fields[key] = None
-            if key == "max_input" and base.shared is False:
-                fields.setdefault("shared", None)
-    paths = "; ".join(dict.fromkeys(path for path, _ in declaration.places.values()))
-    source = f"{paths}, over {base.source}" if base.source else paths
-    return replace(base, **fields, id=name, aliases=aliases, guessed=guessed, source=source, date=None)
-
-
-def _refusal(declaration: Declaration, key: str, problem: str) -> SourceError:
-    path, line = declaration.places.get(key) or next(iter(declaration.places.values()))
-    return SourceError(path, f"models.{declaration.name}: {problem}", line=line)
+_Check = tuple[Callable[[Any], object], str]
+_COUNT: _Check = (lambda value: value is None or (type(value) is int and value > 0), "a whole number of at least 1")
+_TEXT: _Check = (lambda value: type(value) is str and value.strip(), "a text")
+_KEYS = {
+    "window": _COUNT,
+    "max_input": _COUNT,
+    "max_output": _COUNT,
+    "vocabulary": (lambda value: value is None or _TEXT[0](value), _TEXT[1]),
+    "like": _TEXT,
+}
+"""The keys of a declaration, with their values; null means unknown."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -281,79 +226,43 @@ class Declaration:
     name: str
     """The name as written in the file."""
     fields: Mapping[str, Any]
-    """The checked values; `framing`, `cache` and `prices` are mappings."""
-    places: Mapping[str, tuple[str, int | None]]
-    """The path and the line of each field."""
+    source: Source
 
-    def over(self, other: Declaration) -> Declaration:
-        """Return two declarations merged field by field; this one takes precedence."""
-        fields = dict(other.fields)
-        for key, value in self.fields.items():
-            old = fields.get(key)
-            fields[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
-        # The first mapping determines the order, the last one the values.
-        places = {**self.places, **other.places, **self.places}
-        return Declaration(name=self.name, fields=fields, places=places)
+    def over(self, row: Model | None) -> Model:
+        """Return the declared model, based on the model in `like`, on its own row or on that of a shorter name."""
+        fields = dict(self.fields)
+        like = fields.pop("like", None)
+        base = _row_of(like) if like is not None else row or _row_of(self.name)
+        if like is not None and base is None:
+            near = ", ".join(nearest(like, known_names())) or "none"
+            raise self._refusal("like", f"no model is called {shown(like)}; the nearest known: {near}")
+        name, aliases = (row.id, row.aliases) if row else (self.name, ())
+        base = base or Model(id=name)
+        window = fields.get("window", base.window)
+        for key in ("max_input", "max_output"):
+            size = fields.get(key, getattr(base, key))
+            if window is not None and size is not None and size > window:
+                if key in fields:
+                    raise self._refusal(key, f"{key} must be at most the window of {window:,}, not {size:,}")
+                fields[key] = None
+                if key == "max_input" and base.shared is False:
+                    fields["shared"] = None
+        source = f"{self.source.path}, over {base.source}" if base.source else self.source.path
+        return replace(base, **fields, id=name, aliases=aliases, source=source, date=None)
 
-
-Overrides = Mapping[str, Declaration]
-
-
-def declared(project: str | None = None, user: str | None = None) -> Overrides:
-    """Return the declarations of both files; the project's fields replace the user's, and a missing file has none.
-
-    The paths default to `PROJECT_FILE` and `USER_FILE`.
-
-    Raises:
-        SourceError: a file cannot be read or is invalid.
-    """
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    merged: dict[str, Declaration] = {}
-    for path in (user or os.path.join(home, USER_FILE), project or PROJECT_FILE):
-        for key, new in _read(path).items():
-            merged[key] = new.over(merged[key]) if key in merged else new
-    return merged
+    def _refusal(self, key: str, problem: str) -> SourceError:
+        return self.source.error(f"models.{self.name}: {problem}", "models", self.name, key)
 
 
-_Check = tuple[Callable[[Any], object], str]
-_COUNT: _Check = (lambda value: type(value) is int and value > 0, "a whole number of at least 1")
-_UNITS: _Check = (lambda value: type(value) is int and value >= 0, "a whole number of at least 0")
-_NUMBER: _Check = (lambda value: type(value) in (int, float) and 0 <= value < 1e9, "a number of at least 0")
-_FLAG: _Check = (lambda value: type(value) is bool, "true or false")
-_TEXT: _Check = (lambda value: type(value) is str and value.strip(), "a text")
-_COUNTS: _Check = (lambda value: type(value) is list and all(map(_COUNT[0], value)), "a list of seconds")
-_SHAPE: dict[str, _Check | dict[str, _Check]] = {
-    "window": _COUNT,
-    "max_input": _COUNT,
-    "max_output": _COUNT,
-    "shared": _FLAG,
-    "vocabulary": _TEXT,
-    "framing": dict.fromkeys(("per_message", "per_name", "reply"), _UNITS),
-    "cache": {
-        "minimum": _COUNT,
-        "read": _NUMBER,
-        "write": _NUMBER,
-        "ttl": _COUNTS,
-        "breakpoints": _UNITS,
-        "automatic": _FLAG,
-    },
-    "prices": dict.fromkeys(("input", "output", "cached_read", "cache_write"), _NUMBER),
-    "like": _TEXT,
-    "guess": _FLAG,
-}
-_NEVER_NULL = {"like", "guess", "ttl", "per_message", "per_name", "reply"}
-
-
-def _read(path: str) -> Mapping[str, Declaration]:
-    """Return the declarations of a file by folded name; the file is parsed again after it changes."""
+def _declared() -> Mapping[str, Declaration]:
+    """Return the declarations of the project by folded name; the file is parsed again after it changes."""
     try:
-        stat = os.stat(path)
-        path = os.path.abspath(path)
+        stat = os.stat(PROJECT_FILE)
+        return _parsed(os.path.abspath(PROJECT_FILE), stat.st_mtime_ns, stat.st_size)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}
-    except (OSError, ValueError):  # The reader raises the error with its message.
-        return _parsed(path, 0, 0)
-    return _parsed(path, stat.st_mtime_ns, stat.st_size)
+    except OSError:  # The reader raises the error with its message.
+        return _parsed(PROJECT_FILE, 0, 0)
 
 
 @lru_cache(maxsize=16)
@@ -366,30 +275,20 @@ def _parsed(path: str, _mtime_ns: int, _size: int) -> Mapping[str, Declaration]:
             raise source.error(f"a key of models must be the name of a model, not {shown(name)}", "models", name)
         if first := found.get(fold(name)):
             raise source.error(f"models.{name} is declared twice, first as {first.name}", "models", name)
-        keys = ("models", name)
-        fields = {key: _value(source, _SHAPE[key], *keys, key) for key in _mapping(source, tuple(_SHAPE), *keys)}
-        places = {key: (source.path, source.line(*keys, key)) for key in fields}
+        fields = _mapping(source, tuple(_KEYS), "models", name)
+        for key, value in fields.items():
+            accepts, expected = _KEYS[key]
+            if not accepts(value):
+                at = ("models", name, key)
+                raise source.error(f"{place(at)} must be {expected}, not {shown(value)}", *at)
         if fields:
-            found[fold(name)] = Declaration(name=name, fields=fields, places=places)
+            found[fold(name)] = Declaration(name=name, fields=fields, source=source)
     return found
 
 
 def _mapping(source: Source, known: tuple[str, ...], *keys: str) -> dict[str, Any]:
     """Return the mapping at `keys`; null counts as an empty one."""
     return {} if source.at(*keys) is None else source.mapping(known, *keys)
-
-
-def _value(source: Source, check: _Check | dict[str, _Check], *keys: str) -> Any:
-    """Return the value at `keys`, checked."""
-    value = source.at(*keys)
-    if value is None and keys[-1] not in _NEVER_NULL:
-        return None
-    if isinstance(check, dict):
-        return {key: _value(source, check[key], *keys, key) for key in source.mapping(tuple(check), *keys)}
-    accepts, expected = check
-    if not accepts(value):
-        raise source.error(f"{place(keys)} must be {expected}, not {shown(value)}", *keys)
-    return tuple(value) if isinstance(value, list) else value
 
 
 _HOST = re.compile(

@@ -135,10 +135,8 @@ class SplintrEngine:
     exact = True
 
     def __init__(self, vocabulary: str) -> None:
-        try:
-            from splintr import Tokenizer
-        except ImportError as error:
-            raise ImportError(f"{vocabulary} is counted by splintr: pip install 'brim[open]'") from error
+        from splintr import Tokenizer
+
         self._composed = vocabulary in _COMPOSED
         self._markup = _MARKUP.get(vocabulary)
         self._boundary = _BOUNDARIES.get(vocabulary, _BEFORE_WORD)

@@ -1,7 +1,7 @@
 """The tokens of images, recordings and documents in a message.
 
-The size of an image and the rate of a recording are read from the first bytes, the number of pages of a PDF from the
-whole file; invalid files neither raise nor hang. Base64 is never counted as text. If a size is unknown, the maximum of
+The size of an image and the rate of a recording are read from the header, the number of pages of a PDF from the whole
+file; invalid files neither raise nor hang. Base64 is never counted as text. If a size is unknown, the maximum of
 the rule is used. No provider publishes an exact rule for recordings and documents, so these counts are high estimates.
 docs/design/requests.md has the reasons.
 """
@@ -12,14 +12,9 @@ import re
 import zlib
 from binascii import a2b_base64
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from brim.meter.image_rules import Crops, Levels, MediaCount, Size, detail_level, image_rule
 
-_HEAD = 192 * 1024
-"""Bytes that are decoded first for the size of an image: cameras write a preview and a color profile before it."""
-_PIECE = 1 << 20
-"""Characters of base64 that are decoded in one call, which blocks other threads."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 _PER_SECOND, _GEMINI_PER_SECOND = 10, {Crops: 32, Levels: 25}
@@ -42,8 +37,6 @@ _BYTES_PER_TOKEN = 2
 
 _MOST_PARTS = 4_096
 """Segments of a JPEG, chunks of a WAV file or streams of a PDF that are read; cameras write about twenty segments."""
-_LONGEST_HEAD = 512
-"""Bytes between the name of a compressed stream and its start."""
 _MOST_UNPACKED = 32 * 1024 * 1024
 _PAGE = re.compile(rb"/Type\s{0,8}/Page(?![A-Za-z])")
 
@@ -64,77 +57,43 @@ def count_media(
     Raises:
         InvalidType: the model or the detail is not a string.
     """
-    level, rule, data = detail_level(detail), image_rule(provider if model is None else model), _data_of(source)
+    level, rule = detail_level(detail), image_rule(provider if model is None else model)
+    data, media_type = _data_of(source)
     if kind == "audio":
-        seconds = -(-data.size // _rate(data.head())) if data else _UNHEARD_SECONDS
+        seconds = -(-len(data) // _rate(data)) if data else _UNHEARD_SECONDS
         return MediaCount(seconds * _GEMINI_PER_SECOND.get(type(rule), _PER_SECOND), exact=False)
-    size = _image_size(data) if data else None
+    size = _image_size(data)
     if kind == "image" or size is not None:
         return MediaCount(rule.units(size, level), exact=rule.published and size is not None)
-    if data and not data.head(8).startswith(b"%PDF-") and "pdf" not in data.media:
-        return MediaCount(-(-data.size // _BYTES_PER_TOKEN), exact=False)
+    if data and not data.startswith(b"%PDF-") and "pdf" not in media_type:
+        return MediaCount(-(-len(data) // _BYTES_PER_TOKEN), exact=False)
     page = _PAGE_TEXT + rule.units(_PAGE_SIZE, "high")
-    return MediaCount((pages(data.whole()) if data else _UNSEEN_PAGES) * page, exact=False)
+    return MediaCount((pages(data) if data else _UNSEEN_PAGES) * page, exact=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Data:
-    """Bytes, or base64, which is decoded only as far as it is read."""
-
-    raw: bytes = b""
-    text: str = ""
-    start: int = 0
-    """The index in the text at which the base64 begins."""
-    media: str = ""
-    """The media type of a data URL, in lower case."""
-
-    @property
-    def size(self) -> int:
-        """The number of bytes, or slightly more if the base64 has line breaks."""
-        return len(self.raw) or (len(self.text) - self.start) * 3 // 4 - self.text.endswith("=")
-
-    def head(self, length: int = _HEAD) -> bytes:
-        """Return the first bytes; none if the text is not base64."""
-        return _decoded("".join(self.text[self.start : self.start + length * 4 // 3].split())) or self.raw[:length]
-
-    def whole(self) -> bytes:
-        """Return all bytes, skipping pieces that are not base64."""
-        starts = range(self.start, len(self.text), _PIECE)
-        text = "".join("".join(self.text[at : at + _PIECE].split()) for at in starts)
-        return b"".join(_decoded(text[at : at + _PIECE]) for at in range(0, len(text), _PIECE)) or self.raw
-
-
-def _decoded(text: str) -> bytes:
-    """Return the bytes of base64, which may end inside a group of four characters."""
-    whole = text[: len(text) - 1] if len(text) % 4 == 1 else text
-    try:
-        return a2b_base64(whole + "=" * (-len(whole) % 4))
-    except ValueError:
-        return b""
-
-
-def _data_of(source: str | bytes | None) -> _Data | None:
-    """Return the bytes of a source; `None` if it has none, such as an address, a file id or an empty text."""
+def _data_of(source: str | bytes | None) -> tuple[bytes, str]:
+    """Return the bytes of a source and the media type of a data URL; no bytes for an address, a file id or no text."""
     if isinstance(source, bytes | bytearray | memoryview):
-        return _Data(bytes(source))
-    if not source:
-        return None
-    if source[:5].lower() == "data:":
-        comma = source.find(",")
-        prefix = source[5:comma].lower() if comma > 0 else ""
-        if "base64" not in prefix.split(";"):
-            return None
-        return _Data(text=source, start=comma + 1, media=prefix.partition(";")[0].strip())
-    # File ids have dashes or underscores, and addresses have colons: base64 has neither.
-    return _Data(text=source) if _BASE64.fullmatch(source[:64]) else None
+        return bytes(source), ""
+    text, media_type = source or "", ""
+    if text[:5].lower() == "data:":
+        prefix, _, text = text[5:].partition(",")
+        media_type, *options = (each.strip() for each in prefix.lower().split(";"))
+        if "base64" not in options:
+            return b"", ""
+    elif not _BASE64.fullmatch(text[:64]):  # File ids have dashes or underscores, and addresses have colons.
+        return b"", ""
+    try:
+        return a2b_base64(text + "=="), media_type
+    except ValueError:
+        return b"", media_type
 
 
-def _image_size(data: _Data) -> Size | None:
+def _image_size(raw: bytes) -> Size | None:
     """Return width and height of an image in a format that providers accept; `None` if they are unknown."""
-    head = data.head()
     for magic, read in _FORMATS:
-        if head.startswith(magic):
-            size = read(head) or read(data.whole())
+        if raw.startswith(magic):
+            size = read(raw)
             return size if size and min(size) > 0 else None
     return None
 
@@ -210,14 +169,9 @@ def pages(raw: bytes) -> int:
     seen, room, at = _pages_in(raw), _MOST_UNPACKED, 0
     for _ in range(_MOST_PARTS):
         name = raw.find(b"/ObjStm", at)
-        if name < 0 or room <= 0:
-            break
-        start = raw.find(b"stream", name, name + _LONGEST_HEAD)
-        if start < 0:
-            at = name + 1
-            continue
+        start = raw.find(b"stream", name)
         at = raw.find(b"endstream", start)
-        if at < 0:
+        if min(name, start, at) < 0 or room <= 0:
             break
         try:
             unpacked = zlib.decompressobj().decompress(raw[start + len(b"stream") : at].lstrip(b"\r\n"), room)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
+from brim.files.depth import MOST_DEPTH
 from brim.meter.catalogue import fold, spellings
 from brim.wire import definitions
 from brim.wire.base import CACHE_MARKS, NAMESPACE, is_deferred
@@ -29,7 +30,6 @@ _PROPERTIES, _PROPERTY, _CHOICES, _CHOICE = 3, 3, -3, 3
 _MEASURED = {"gpt-4o": _FUNCTION, "gpt-4o-mini": _FUNCTION, "gpt-4": _OLD_FUNCTION, "gpt-3-5-turbo": _OLD_FUNCTION}
 """The models that the cookbook measured."""
 
-_CLAUDE_PROMPT = 804
 _CLAUDE_PROMPTS = {
     "claude-opus-5": 406,
     "claude-opus-4-8": 410,
@@ -59,16 +59,11 @@ _COMPACT = ("openai", "anthropic", "google")
 """Providers whose tools count as compact JSON. The chat templates of open models write it with spaces, and Llama's with
 an indentation of four."""
 
-_BUILT_IN = 1_000
-"""For a tool that the provider defines, if its tokens are not published."""
 _BUILT_INS = {"bash": 245, "text": 700, "computer": 735}
-"""Anthropic's published numbers, by the first word of the type."""
+"""Anthropic's published numbers for its own tools, by the first word of the type; the largest stands for all others."""
 
 _CLIENT_RUN = (*_BUILT_INS, "memory", "local", "shell", "apply", "cachePoint")
 """First words of the types of tools that a provider defines and the client runs."""
-
-_MOST_LEVELS = 100
-"""Maximum depth of references between definitions: OpenAI allows a nesting of 10."""
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _DEFINED = ("$defs", "definitions")
@@ -134,7 +129,9 @@ def tool_counts(
     if provider == "openai":
         return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact, served)
     prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
-    return ToolCounts(next(prompts, _CLAUDE_PROMPT) if provider == "anthropic" else _OTHER_PROMPT, each, False, served)
+    return ToolCounts(
+        next(prompts, max(_CLAUDE_PROMPTS.values())) if provider == "anthropic" else _OTHER_PROMPT, each, False, served
+    )
 
 
 def _shown(raw: Any, provider: str, loaded: Collection[str]) -> list[Any]:
@@ -224,7 +221,7 @@ class _Tool:
             text = json.dumps(json.loads(text), ensure_ascii=False, indent=4 if provider == "meta" else None)
         units = around + count(text)
         if self.kind:
-            return units + _BUILT_INS.get(self.kind.partition("_")[0], _BUILT_IN)
+            return units + _BUILT_INS.get(self.kind.partition("_")[0], max(_BUILT_INS.values()))
         return units + (_referred(self.schema, count, self.place) if provider == "openai" and self.schema else 0)
 
 
@@ -246,7 +243,7 @@ def _by_rule(node: Mapping[str, Any], count: Count) -> int:
     return units
 
 
-def _is_regular(node: Any, *, root: bool = False, levels: int = _MOST_LEVELS) -> bool:
+def _is_regular(node: Any, *, root: bool = False, levels: int = MOST_DEPTH) -> bool:
     """Return whether a schema has only objects, lists, plain types with descriptions, and enums of strings."""
     if not levels or not isinstance(node, Mapping) or not _only(node, _KNOWN | ({"$schema"} if root else set())):
         return False
@@ -279,8 +276,8 @@ def _referred(schema: Mapping[str, Any], count: Count, place: str) -> int:
     units: dict[str, int] = {}
 
     def add(name: str, level: int = 0) -> int:
-        if level > _MOST_LEVELS:
-            raise InvalidValue(place, name, f"a tool with at most {_MOST_LEVELS} definitions in a chain")
+        if level > MOST_DEPTH:
+            raise InvalidValue(place, name, f"a tool with at most {MOST_DEPTH} definitions in a chain")
         if name not in units and name in defined:
             units[name] = 0  # A definition inside itself is not expanded again.
             inner = sum(add(other, level + 1) for other in _references(defined[name]))
