@@ -4,6 +4,8 @@ At each call of a recorded run, the answer that followed names things: paths, id
 were said before, outside the system message and the newest two messages, are what the agent needed of its past. Recall
 is the share of them that the prompt holds with what stood around them on their line, so that a list of bare names is
 worth nothing. Deeds are the earlier calls that the prompt still shows. Only prompts that had to be cut are measured.
+
+The constants of the excerpts were tuned on every n-th run of each file, twelve of a file. The others are measured.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from bench import counting, registry, trajectories
@@ -32,6 +35,10 @@ _AROUND = 48
 """Characters on each side that belong to a name, as far as its line goes."""
 _START = 40
 """Characters of the longest argument by which a call is known."""
+_TUNED = 12
+"""Runs of a file that constants were tuned on."""
+_RUNS = 8
+"""Other runs of a file that are measured."""
 _ALLOWANCE, _PATIENCE = 60, 300
 """CPU seconds that a peer may spend, and seconds without an answer after which it is given up."""
 _NAME = 6
@@ -56,13 +63,27 @@ def job(*, peer: str, traces: str | None, allowance: float, quick: bool) -> Iter
     judged = Judge(count=counting.tiktoken_count())
     trimmer = registry.EVERY[peer]()
     spent = 0.0
-    for each in trajectories.unseen(Path(traces) if traces else None)[: 6 if quick else None]:
+    for each in unseen(traces)[: 6 if quick else None]:
         for share in SHARES:
             sums = replayed(trimmer, each, share, judged)
             spent += sums["seconds"]
             yield {"share": share, **sums}
         if allowance and spent > allowance:
             return
+
+
+def unseen(traces: str | None) -> list[Trajectory]:
+    """Return runs that constants were not tuned on, mixed; without a folder, runs of our own."""
+    if traces is None:
+        return trajectories.synthetic()
+    found: list[Trajectory] = []
+    for path in trajectories.files(Path(traces)):
+        runs = trajectories.lines(path)
+        step = max(1, len(runs) // _TUNED)
+        others = [each for i, each in enumerate(runs) if i % step]
+        found += others[:: max(1, len(others) // _RUNS)][:_RUNS]
+    Random(11).shuffle(found)
+    return found
 
 
 def replayed(trimmer: Trimmer, trajectory: Trajectory, share: float, judged: Judge) -> Sums:

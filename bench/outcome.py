@@ -7,9 +7,12 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 Cell = str | int | float | None
 """A text, a number, or `None` where there is nothing to tell."""
+Half = Literal["odd", "even", "both"]
+"""Recorded runs by their number in a file: the even ones are for tuning, the odd ones are reported."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +23,14 @@ class Setting:
     """Whether sizes are a tenth, to see that all works; the numbers then prove nothing."""
     traces: Path | None = None
     """The folder of recorded runs to replay; without it they are made up."""
+    half: Half = "odd"
+    """The half of the recorded runs that `readable` and `likelihood` take."""
+    runs: int | None = None
+    """Runs of each file that they take; `None` is the number of the benchmark."""
+    steps: int | None = None
+    """Steps of a run at each budget that `likelihood` scores; `None` is its own number."""
+    budgets: tuple[int, ...] = ()
+    """Budgets in tokens of `likelihood`; none of them means its own."""
 
     def size(self, full: int) -> int:
         """Return the size to measure at instead of `full`."""

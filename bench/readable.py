@@ -25,6 +25,8 @@ from bench.suite import Judge, Message, judge
 from bench.trajectories import Trajectory
 from bench.trimmers import Brim, Trimmer, prompt
 
+_RUNS = 8
+"""Runs of each file."""
 _SHARE, _LEAST = 0.25, 3_000
 """The budget as a share of the run, and the smallest in tokens."""
 _SHORT = range(8, 121)
@@ -40,12 +42,15 @@ _AT_LEAST = ("words", "after")
 
 
 def run(setting: Setting) -> Outcome:
-    runs = trajectories.unseen(setting.traces)[: 2 if setting.quick else None]
+    groups = trajectories.sample(setting, setting.runs or max(1, setting.size(_RUNS)))
+    runs = [each for group in groups.values() for each in group]
     found: dict[str, Sums] = {}
     for name, kind in registry.READERS.items():
         found[name] = measured(kind(), runs)
         print(f"  {name}: words {figures(found[name])['words']:.3f}", flush=True)
-    return Outcome(name="readable", tables=[_table(found, len(runs))], gates=_gates(found) if setting.traces else ())
+    return Outcome(
+        name="readable", tables=[_table(found, len(runs), setting)], gates=_gates(found) if setting.traces else ()
+    )
 
 
 def measured(trimmer: Trimmer, runs: Sequence[Trajectory]) -> Sums:
@@ -101,7 +106,7 @@ def figures(sums: Mapping[str, float]) -> dict[str, float]:
     return {name: sums.get(name, 0) / max(1, sums.get(of, 0)) for name, of in whole.items()}
 
 
-def _table(found: Mapping[str, Sums], runs: int) -> Table:
+def _table(found: Mapping[str, Sums], runs: int, setting: Setting) -> Table:
     rows: list[list[Cell]] = [
         [
             name,
@@ -114,7 +119,7 @@ def _table(found: Mapping[str, Sums], runs: int) -> Table:
         title="What a reader finds of older turns",
         columns=["way", *_LIMITS, "prompts", "over", "raised"],
         rows=rows,
-        notes=[f"{runs} runs, at a quarter of each, {_LEAST:,} tokens at least."],
+        notes=[f"{runs} runs of the half '{setting.half}', at a quarter of each, {_LEAST:,} tokens at least."],
     )
 
 

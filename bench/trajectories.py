@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 from bench import said_formats, said_runs
+from bench.outcome import Half, Setting
 from bench.suite import Message
-
-_TUNED = 12
-"""Runs of a file that constants were tuned on: every n-th."""
-_RUNS = 8
-"""Other runs of a file that are measured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,18 +31,26 @@ class Trajectory:
                 yield i
 
 
-def unseen(traces: Path | None) -> list[Trajectory]:
-    """Return runs of each file that constants were not tuned on, mixed; without a folder, runs of our own."""
-    if traces is None:
-        return synthetic()
-    found: list[Trajectory] = []
-    for path in files(traces):
-        runs = lines(path)
-        step = max(1, len(runs) // _TUNED)
-        others = [each for i, each in enumerate(runs) if i % step]
-        found += others[:: max(1, len(others) // _RUNS)][:_RUNS]
-    Random(11).shuffle(found)
-    return found
+def sample(setting: Setting, count: int) -> dict[str, list[Trajectory]]:
+    """Return up to `count` runs of each file, spread evenly over the half that the setting names, by file.
+
+    Without a folder there is one group of runs of our own.
+
+    Raises:
+        ValueError: there is no run in the files of the folder.
+    """
+    if setting.traces is None:
+        return {"made up": spread(synthetic(2 * count), setting.half, count)}
+    found = {path.name.split(".")[0]: spread(lines(path), setting.half, count) for path in files(setting.traces)}
+    if not any(found.values()):
+        raise ValueError(f"there is no trajectory in the .jsonl and .jsonl.gz files of {setting.traces}")
+    return {name: runs for name, runs in found.items() if runs}
+
+
+def spread(runs: Sequence[Trajectory], half: Half, count: int) -> list[Trajectory]:
+    """Return up to `count` runs of one half: the first of them, and others at equal distances."""
+    taken = {"even": runs[0::2], "odd": runs[1::2], "both": runs}[half]
+    return list(taken[:: max(1, len(taken) // count)][:count])
 
 
 def files(folder: Path) -> list[Path]:

@@ -105,8 +105,8 @@ def test_a_prompt_that_is_over_or_missing_is_counted():
 
 
 def test_the_table_has_a_row_for_each_way_and_no_gates_without_recorded_runs(monkeypatch):
-    monkeypatch.setattr(readable.trajectories, "synthetic", lambda: [run()])
-    outcome = readable.run(Setting(quick=True))
+    monkeypatch.setattr(readable.trajectories, "synthetic", lambda count: [run()] * count)
+    outcome = readable.run(Setting(runs=1))
     assert [row[0] for row in outcome.tables[0].rows] == ["plain", "wrap", "session", "clear"]
     assert {row[6] for row in outcome.tables[0].rows} == {measured(Newest(), [run()])["steps"]}
     assert outcome.gates == ()

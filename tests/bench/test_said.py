@@ -108,7 +108,7 @@ def test_the_table_and_the_gates_tell_each_format_and_way(monkeypatch):
         return {sentence: place not in lost for sentence, place in each.said.items()}
 
     monkeypatch.setattr(said, "kept", kept)
-    outcome = said.run(said.Setting(quick=True))
+    outcome = said.run(said.Setting(runs=1))
     assert outcome.tables[0].rows == [[format, "0.889", "1.000", "0.000"] for format in FORMATS]
     assert [gate.passed for gate in outcome.gates] == [False, True, False] * 5
     assert outcome.gates[1].name == "said: openai, wrap"
