@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from brim.errors import MeterError, shown
 from brim.meter.base import BaseMeter, Meter, check_counts
+from brim.meter.catalogue import PROJECT_FILE
 
 _SAMPLE = 400
 """Number of estimated tokens after which the bound is compared with the estimate."""
+_PACKAGE = {"open": "splintr", "claude": "ctok"}
+"""The package that an extra installs, and that counts."""
 _WASTE = 20
 """Percent by which a bound may exceed the estimate without advice."""
 
@@ -121,12 +125,13 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
     """
     if bound * 100 <= estimate * (100 + _WASTE):
         return None
-    install = "pip install 'brim[open]', or pass "
+    extra = "open"
     if "claude" in name:  # The package with its vocabulary needs Python 3.12.
-        install = "pip install 'brim[claude]', or pass " if sys.version_info >= (3, 12) else "pass "
+        extra = "claude" if sys.version_info >= (3, 12) else ""
+    install = f"pip install 'brim[{extra}]', or " if extra and find_spec(_PACKAGE[extra]) is None else ""
     more = (bound - estimate) * 100 // max(1, estimate)
     return (
         f"The bound is {more} % above the estimate, and brim keeps prompts within the bound. For an exact count,"
-        f" {install}the path of a tokenizer.json as the model. In a session, the usage of the first answer tightens the"
-        " bound."
+        f" {install}pass the path of the model's tokenizer.json as the model, or name it in {PROJECT_FILE}: models:"
+        " {NAME: {vocabulary: tokenizer.json}}. In a session, the usage of the first answer tightens the bound."
     )
