@@ -278,7 +278,7 @@ class Exchange:
             job = partial(again, self._state.fitter, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
             job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.fitter, first)
             fitted = await self._state.work(job)
-            self._state.metrics.regretted(fitted)
+            self._state.metrics.repeated(fitted)
             sent = await self._taken(fitted, first, sent.overhead)
         return sent
 
