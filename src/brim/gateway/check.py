@@ -71,5 +71,5 @@ def _judged(status: int, *, has_key: bool) -> tuple[bool, str]:
     if status >= 500:
         return False, f"it answers {status} at /v1/models; see the server's log"
     if status != 200:
-        return True, f"it answers, but has no list of models ({status} at /v1/models); if the URL is right, set --window"
+        return True, f"it has no list of models ({status} at /v1/models); if the URL is right, set --window"
     return True, "it lists its models"
