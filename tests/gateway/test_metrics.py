@@ -31,7 +31,7 @@ def test_what_was_done_has_a_reason_and_the_name_of_the_model(gateway, upstream)
     url, _ = gateway(window=None)
     post(url, asked(LONG, model="org/my-model:7b"), x_brim_session_id="a")
     post(url, asked(LONG, model="org/my-model:7b"), x_brim_session_id="b")
-    post(url, asked(LONG, model="org/my-model:7b"), x_brim_pin="9999")
+    post(url, asked(LONG, model="org/my-model:7b"), x_brim_budget="x")
     found = metrics(url)
     model = 'model="org/my-model:7b"'
     assert found[f'brim_requests_total{{{model},outcome="ok",route="chat"}}'] == 2

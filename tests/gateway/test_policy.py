@@ -73,24 +73,6 @@ def test_a_client_chooses_a_smaller_budget(gateway, upstream):
     assert post(url, asked(LONG), x_brim_budget="-1")[0] == 400
 
 
-@pytest.mark.parametrize(("path", "key"), [("/v1/chat/completions", "messages"), ("/v1/responses", "input")])
-def test_a_client_pins_messages(gateway, upstream, path, key):
-    url, _ = gateway()
-    body = json.dumps({"model": "gpt-4o", key: LONG}).encode()
-    assert post(url, body, path)[0] == 200
-    assert LONG[41] not in json.loads(upstream.bodies[-1])[key]
-    for _ in range(2):  # The held cut of the request before does not drop it.
-        status, headers, _ = post(url, body, path, x_brim_pin="41, 17")
-        sent = json.loads(upstream.bodies[-1])[key]
-        assert status == 200
-        assert LONG[41] in sent
-        assert LONG[17] in sent
-        assert sent.index(LONG[17]) < sent.index(LONG[41]) < sent.index(LONG[-1])
-        assert upstream.window * 0.4 < int(headers["x-brim-tokens-after"]) <= upstream.window
-    assert not upstream.refused
-    assert not upstream.illegal
-
-
 def test_settings_pin_messages_by_their_text(gateway, upstream):
     text = LONG[41]["content"][:60]
     url, _ = gateway(pin=(text.upper(),))
@@ -101,21 +83,6 @@ def test_settings_pin_messages_by_their_text(gateway, upstream):
     assert post(url, asked(LONG))[0] == 200
     assert not upstream.refused
     assert not upstream.illegal
-
-
-def test_an_invalid_or_impossible_pin_is_refused(gateway, upstream):
-    url, _ = gateway()
-    for pin in ("121", "-1", "1,,2", "one", "1;2", "9" * 30, "٣"):
-        status, _, answer = post(url, asked(LONG), x_brim_pin=pin.encode().decode("latin-1"))
-        assert status == 400, pin
-        assert "x-brim-pin" in json.loads(answer)["error"]["message"]
-    everything = ",".join(str(i) for i in range(len(LONG)))
-    status, _, answer = post(url, asked(LONG), x_brim_pin=everything)
-    assert (status, json.loads(answer)["error"]["code"]) == (400, "context_length_exceeded")
-    assert not upstream.bodies
-    short = asked(LONG[:3])
-    assert post(url, short, x_brim_pin="1")[0] == 200
-    assert upstream.bodies == [short]
 
 
 @pytest.mark.slow

@@ -89,9 +89,7 @@ class Parsed:
         text = self.text
         return None if _FILES.search(text) else scale.upper(text)
 
-    def input(
-        self, *, pin: tuple[int | str, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()
-    ) -> RequestInput:
+    def input(self, *, pin: tuple[str, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()) -> RequestInput:
         """Return the input of the engine; it has no messages if they cannot be read."""
         request, model = self.request, with_long_window(self.model, self.admitted.header("anthropic-beta") or "")
         if request is None:

@@ -101,7 +101,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         lower_large=True,
     )
     recall = bool(rule.recall) and is_offered(parsed.route, parsed.values)
-    given = parsed.input(pin=(*_pinned(parsed), *settings.pin), recall=recall, owner=owner)
+    given = parsed.input(pin=settings.pin, recall=recall, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
     if asked is not None:
@@ -134,15 +134,3 @@ def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, defa
         return next((value for rule in (*matching, default) if (value := getattr(rule, name)) is not None), None)
 
     return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall", "sections")})
-
-
-def _pinned(parsed: Parsed) -> tuple[int, ...]:
-    """Return the indexes of the messages that the client wants to keep whole."""
-    asked, request = parsed.admitted.header("x-brim-pin"), parsed.request
-    if asked is None or request is None:
-        return ()
-    parts = [part.strip() for part in asked.split(",")]
-    count = len(request.messages)
-    if not all(part.isascii() and part.isdigit() and len(part) <= 9 and int(part) < count for part in parts):
-        raise HttpProblem(400, f"x-brim-pin must be indexes of messages, 0 to {count - 1}, separated by commas")
-    return tuple(sorted({int(part) for part in parts}))
