@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gzip
 import json
 import socket
 import threading
@@ -74,8 +73,7 @@ class ModelServer:
         if route is None:
             await self._other(scope["path"], body, send)
             return
-        plain = gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
-        await self._answer(route, json.loads(plain), receive, send)
+        await self._answer(route, json.loads(body), receive, send)
 
     async def _other(self, path, body, send) -> None:
         if path == "/v1/models":

@@ -1,4 +1,3 @@
-import asyncio
 import json
 import threading
 import time
@@ -130,15 +129,6 @@ def test_usage_that_is_no_count_is_unknown(server, count):
     server.answer = lambda handler: _send(handler, 200, {**OPENAI, "usage": usage})
     known = count if count in (0, 1) and count is not True else None
     assert LLM(server.url, "m").complete("Hi").usage == Usage(input=known, output=known)
-
-
-def test_the_event_loop_is_not_held(server):
-    llm = LLM(server.url, "m")
-
-    async def both():
-        return await asyncio.gather(llm.acomplete("a"), llm.acomplete("b"))
-
-    assert [reply.text for reply in asyncio.run(both())] == ["Hello.", "Hello."]
 
 
 def test_a_refusal_is_told_with_its_status_and_the_start_of_what_was_said_but_never_with_the_key(server, monkeypatch):
@@ -279,7 +269,7 @@ def test_what_a_call_cost_comes_from_the_catalogue_and_is_unknown_where_that_doe
 def test_a_scripted_model_says_what_it_is_told_to_and_remembers_what_it_was_asked():
     model = Scripted(["one", Reply(text="two", stop="length"), ModelError("busy", status=503)])
     assert model.complete("a").text == "one"
-    assert not asyncio.run(model.acomplete([{"role": "user", "content": "b"}], system="s")).complete
+    assert not model.complete([{"role": "user", "content": "b"}], system="s").complete
     with pytest.raises(ModelError, match="busy"):
         model.complete("c")
     with pytest.raises(ModelError, match="the script has 3 answers, but was called more often"):

@@ -6,7 +6,6 @@ read from the environment for each call, so it is never stored or logged.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -141,10 +140,6 @@ class LLM:
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             problem = f"{self.place} did not return a valid {self.api} answer"
             raise ModelError(problem, status=status, excerpt=_excerpt(answer, key)) from None
-
-    async def acomplete(self, messages: Messages, system: str | None = None) -> Reply:
-        """Return the model's answer without blocking the event loop; raises what `complete` raises."""
-        return await asyncio.to_thread(self.complete, messages, system)
 
     def _secret(self) -> str:
         """Return the key; empty if no variable is set."""

@@ -84,10 +84,6 @@ class Scripted:
             raise answer
         return Reply(text=answer) if isinstance(answer, str) else answer
 
-    async def acomplete(self, messages: Messages, system: str | None = None) -> Reply:
-        """Return the next answer."""
-        return self.complete(messages, system)
-
     def _next(self, text: str) -> Answer:
         if callable(self._answers):
             return self._answers(text)

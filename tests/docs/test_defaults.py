@@ -114,7 +114,6 @@ CLAIMS = {
     "| `fit` | is fitted (default) |": lambda: setting("gateway.policy") == "fit",
     "| | `fit` (default) | `refuse` |": lambda: setting("gateway.policy") == "fit",
     "cannot ask themselves. It is off by default": lambda: setting("gateway.policy") != "native",
-    "`pass`, the default,": lambda: setting("gateway.on_fault") == "pass",
     "1,000 by default": lambda: setting("gateway.most_connections") == 1_000,
     "`priority` (the default of packs and flows)": by_priority,
     "the default of flows and packs; `history.selection": by_priority,

@@ -119,7 +119,7 @@ def parsed(route, raw, most_values=250_000, path="/v1/x"):
 
 def metric(app, name, **labels):
     """Return the value of a metric of a gateway."""
-    return app.state.metrics.metrics.registry.get_sample_value(name, labels) or 0
+    return app.state.metrics.registry.get_sample_value(name, labels) or 0
 
 
 def asked(messages, **more):

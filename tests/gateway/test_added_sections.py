@@ -9,12 +9,10 @@ import pytest
 
 import brim
 from brim.errors import SourceError
-from brim.gateway.fit.added_sections import inserted, read_sections, recounted, whole
+from brim.gateway.fit.added_sections import inserted, read_sections
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule, settings_of
-from brim.sessions.learning.meters import Meters
-from brim.sessions.learning.request_input import RequestInput
 from brim.settings import load_config
 from gateway.conftest import conversation, post
 from gateway.test_providers import PATHS as PROVIDERS
@@ -265,16 +263,3 @@ def test_the_rules_of_a_project_name_files_beside_its_settings(tmp_path, spec, m
 def test_what_is_not_for_a_gateway_is_refused_with_its_line(spec, text, told):
     with pytest.raises(SourceError, match=told):
         read_sections(spec(text))
-
-
-def test_held_sections_are_counted_for_each_request(spec):
-    """Without a system prompt of the client they are a message of their own, which takes more tokens."""
-    meters, scale, made = Meters(None), brim.meter("gpt-4o"), read_sections(spec())
-    requests = [RequestInput(messages=asked("chat", 1)["messages"][at:], format="openai") for at in (0, 1)]
-
-    def count(given):
-        return meters.count(given, scale).tokens
-
-    one, other = (whole(made, given, count) for given in requests)
-    assert one.tokens < other.tokens
-    assert recounted(one, requests[1], count) == other

@@ -83,14 +83,6 @@ def test_a_body_that_does_not_arrive_is_refused_on_a_used_connection_too(gateway
         assert b"did not arrive within 0.2 seconds" in said
 
 
-def test_a_websocket_and_connect_are_refused_as_before(gateway, upstream):
-    url, _ = gateway()
-    offer = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-    assert answered(url, [HEAD + offer + LENGTH + BODY])[0][0] == 426
-    assert answered(url, [b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])[0][0] in (400, 405)
-    assert upstream.bodies == []
-
-
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_a_long_body_is_passed_on_whole_and_the_connection_is_used_again(gateway, upstream, chunked):
     url, _ = gateway()

@@ -6,7 +6,6 @@ import http.client
 import json
 import socket
 import time
-import zlib
 
 import pytest
 
@@ -183,34 +182,14 @@ def test_a_foreign_host_or_page_is_refused(gateway, upstream):
     assert raw(url, two, SHORT)[0] == 400
 
 
-def compressed_spaces(size, wrap):
-    """Return many spaces, compressed to a few bytes."""
-    packer = zlib.compressobj(1, wbits=wrap)
-    return b"".join(packer.compress(b" " * 1_000_000) for _ in range(size // 1_000_000)) + packer.flush()
-
-
-def nested(times):
-    body = SHORT
-    for _ in range(times):
-        body = gzip.compress(body, 1)
-    return body
-
-
 def bombs(size=36_000_000):
     """Yield a name, a body, its encoding, and the allowed statuses: 200 if it is harmless."""
     unit = b'{"role":"user","content":""}'
     start = b'{"model":"gpt-4o","messages":['
     deep = json.dumps("[" * 100_000).encode()
     call = b'{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":%s}}]}'
-    yield "gzip", compressed_spaces(size, 31), "gzip", (413,)
-    yield "deflate", compressed_spaces(size, 15), "deflate", (413,)
-    yield "compressed ten times, and declared", nested(10), ", ".join(["gzip"] * 10), (415,)
-    yield "compressed ten times", nested(10), "gzip", (400,)
-    yield "brotli", b"\xcf\xff\xff\x7f\xf8\x27" * 160_000, "br", (415,)
-    yield "zstd", b"\x28\xb5\x2f\xfd\xa4" + b"\x02\x00\x80\x20" * 250_000, "zstd", (415,)
+    yield "gzip", gzip.compress(b" " * size), "gzip", (415,)
     yield "many encodings", b"x", ",".join(["br", "gzip"] * 2_000), (415,)
-    yield "trailing bytes", gzip.compress(SHORT) + b"more", "gzip", (400,)
-    yield "half a compressed body", gzip.compress(SHORT)[:-9], "gzip", (400,)
     yield "depth", b'{"messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "", (400,)
     yield "depth without an end", b'{"messages":' + b"[" * 1_000_000, "", (400, 413)
     yield "depth in objects", b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "", (400,)

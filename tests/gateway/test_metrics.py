@@ -31,14 +31,14 @@ def test_what_was_done_has_a_reason_and_the_name_of_the_model(gateway, upstream)
     url, _ = gateway(window=None)
     post(url, asked(LONG, model="org/my-model:7b"), x_brim_session_id="a")
     post(url, asked(LONG, model="org/my-model:7b"), x_brim_session_id="b")
-    post(url, asked(LONG, model="org/my-model:7b"), x_brim_pin="9999")
+    post(url, asked(LONG, model="org/my-model:7b"), x_brim_budget="x")
     found = metrics(url)
     model = 'model="org/my-model:7b"'
     assert found[f'brim_requests_total{{{model},outcome="ok",route="chat"}}'] == 2
     assert found[f'brim_requests_total{{{model},outcome="refused_400",route="chat"}}'] == 1
     assert found[f'brim_refusals_total{{{model},reason="invalid",route="chat"}}'] == 1
     assert found[f'brim_windows_learned_total{{{model},reason="refusal"}}'] == 1
-    assert found[f"brim_overflow_retries_total{{{model}}}"] == 1
+    assert found[f'brim_overflows_total{{{model},retried="true"}}'] == 1
     assert found[f'brim_cuts_total{{{model},reason="refusal"}}'] == 2
     assert found[f'brim_requests_cut_total{{{model},route="chat"}}'] == 2
     assert int(found[f'brim_saved_tokens_total{{{model},route="chat"}}']) > 1_000
@@ -234,24 +234,14 @@ def test_an_error_in_a_stream_is_one_of_upstream(gateway, steps, reason, said):
     assert [name.split('reason="')[1].split('"')[0] for name in found] == ([reason] if reason else [])
 
 
-def test_what_providers_report_is_counted_with_the_window_and_how_far_the_count_is_off(gateway, upstream):
+def test_what_providers_report_is_counted_with_the_window(gateway, upstream):
     url, _ = gateway()
     usage = {"prompt_tokens": 40, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 30}}
     answer = {"choices": [{"message": {"role": "assistant", "content": "Done."}}], "usage": usage}
     for _ in range(2):
         upstream.script.append((200, answer))
-        headers = post(url, asked(LONG[:1]))[1]
+        post(url, asked(LONG[:1]))
     found, where = metrics(url), 'model="gpt-4o",route="chat"'
     kinds = {kind: found[f'brim_usage_tokens_total{{kind="{kind}",{where}}}'] for kind in ("input", "output", "cached")}
     assert kinds == {"input": 80, "output": 14, "cached": 60}
     assert found['brim_window_tokens{model="gpt-4o"}'] == upstream.window
-    assert found['brim_count_ratio{model="gpt-4o"}'] == pytest.approx(40 / int(headers["x-brim-tokens-after"]))
-
-
-def test_a_newest_result_that_is_shortened_is_counted(gateway, upstream):
-    url, _ = gateway()
-    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-    result = {"role": "tool", "tool_call_id": "c1", "content": "a line of the log\n" * 2_000}
-    post(url, asked([LONG[0], {"role": "assistant", "tool_calls": [call]}, result]))
-    post(url, asked(LONG))
-    assert metrics(url)['brim_newest_shortened_total{model="gpt-4o",route="chat"}'] == 1

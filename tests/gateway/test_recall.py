@@ -54,7 +54,7 @@ def test_a_recall_is_answered_by_the_gateway(gateway, upstream, tmp_path, route,
     assert "heliotrope" in json.dumps(second.get("messages", second.get("input"))[-1])
     assert upstream.window * 0.4 < upstream.size(route, second) + 20 <= upstream.window
     assert not upstream.illegal
-    assert app.state.metrics.metrics.total("brim_recalls_total") == 1
+    assert app.state.metrics.total("brim_recalls_total") == 1
 
 
 @pytest.mark.parametrize("route", FORMATS)
@@ -64,7 +64,7 @@ def test_a_recall_is_charged_to_the_cut(gateway, upstream, tmp_path, route):
     upstream.script = [(200, calling(route)), (200, calling(route))]
     body = long(route)
     post(url, json.dumps(body).encode(), PATHS[route])
-    total = app.state.metrics.metrics.total
+    total = app.state.metrics.total
     assert total("brim_regrets_total") == 2
     said = body.get("messages", body.get("input"))
     said += [{"role": "assistant", "content": "It is open."}, {"role": "user", "content": "Go on."}]
@@ -200,7 +200,7 @@ def test_a_stream_that_is_held_back_shows_signs_of_life(gateway, upstream, route
     told = answer.replace(KEEPALIVE, b"")
     assert b"word1" in told
     assert b"brim_recall" not in told
-    assert settled(lambda: app.state.metrics.metrics.total("brim_requests_total") == 1)
+    assert settled(lambda: app.state.metrics.total("brim_requests_total") == 1)
 
 
 def test_what_goes_wrong_while_a_stream_is_held_is_told_as_an_event(gateway, upstream):

@@ -54,14 +54,6 @@ def test_the_policy_pass_passes_every_method_and_the_others_only_post(gateway, u
     assert not model.received
 
 
-def test_a_client_that_may_choose_passes_anything_too_and_others_do_not(gateway, upstream):
-    body = b"no JSON at all"
-    with played(gateway, (200, JSON, [b"taken"]), client_policy=True) as (url, model, _):
-        assert post(url, body, x_brim_policy="pass")[::2] == (200, b"taken")
-        assert post(url, body)[0] == 400
-    assert model.bodies == [body]
-
-
 def test_other_paths_pass_whatever_their_encoding(gateway, upstream):
     with played(gateway, (200, JSON, [b"taken"])) as (url, model, _):
         assert post(url, b"\x28\xb5\x2f\xfd", "/v1/files", content_encoding="zstd")[::2] == (200, b"taken")

@@ -78,7 +78,7 @@ def test_a_refusal_after_pauses_is_retried_though_the_head_was_sent(gateway, ups
         heard.set()
         assert found.read().replace(KEEPALIVE, b"") == answer(route)
     assert len(model.bodies) == 2
-    assert metric(app, "brim_overflow_retries_total", model="gpt-4o") == 1
+    assert metric(app, "brim_overflows_total", model="gpt-4o", retried="true") == 1
 
 
 @pytest.mark.parametrize("told", [{}, {"policy": "warn"}, {"policy": "pass"}], ids=["fit", "warn", "pass"])

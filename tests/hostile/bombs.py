@@ -51,7 +51,7 @@ def named() -> Iterator[Bomb]:
         yield Bomb(f"prompt_cache_key: {name}", request(prompt_cache_key=text))
         yield Bomb(f"metadata.user_id: {name}", request(metadata={"user_id": text}))
         yield Bomb(f"model: {name}", request(model=text))
-        for header in ("x-brim-session-id", "authorization", "x-brim-pin", "x-brim-budget", "host", "origin"):
+        for header in ("x-brim-session-id", "authorization", "x-brim-budget", "host", "origin"):
             yield Bomb(f"{header}: {name}", request(), {header: text[:60_000]})
 
 

@@ -200,7 +200,7 @@ def misbehave(url: str, key: str, rng: random.Random, path: str, model: str) -> 
         for i in range(12):
             ask(url, path, key, values | {"model": f"{model}-{i}"})
     elif trick == "budget":
-        headers |= {"x_brim_budget": str(small), "x_brim_pin": "0"}
+        headers |= {"x_brim_budget": str(small)}
     elif trick == "invalid key":
         key = key if key in KEYS.values() else "invalid"
         headers |= {"accept": "text/html", "range": "bytes=0-9", "x_http_method_override": "DELETE"}

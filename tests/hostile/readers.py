@@ -25,7 +25,7 @@ from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.gateway.client import names as identity
-from brim.gateway.client.body import check_values, decompressed, json_value
+from brim.gateway.client.body import check_values, json_value
 from brim.gateway.fit import added_sections
 from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
@@ -238,7 +238,6 @@ READERS: dict[str, Read] = {
     "gateway.fit.added_sections.inserted": lambda text: added_sections.inserted(
         _body(text).decode(), "anthropic", text
     ),
-    "gateway.client.body.decompressed": lambda text: decompressed(_stream(text), "gzip", 1 << 20),
     "gateway.client.body.check_values": lambda text: check_values(_stream(text), 1_000),
     "gateway.client.parsed.parse": lambda text: parsed("chat", _body(text)),
     "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text), 1_000),

@@ -49,7 +49,7 @@ FIELDS = (
 HEADERS = (
     *("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "user-agent", "referer", "x-request-id"),
     *("traceparent", "tracestate", "baggage", "x-forwarded-for", "accept", "accept-language", "openai-organization"),
-    *("anthropic-version", "anthropic-beta", "x-brim-session-id", "x-brim-policy", "x-brim-budget", "x-brim-pin"),
+    *("anthropic-version", "anthropic-beta", "x-brim-session-id", "x-brim-budget"),
     *("idempotency-key", "content-encoding", "expect", "te", "via", "from", "origin", "x-unknown"),
 )
 

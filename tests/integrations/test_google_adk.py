@@ -188,15 +188,6 @@ def test_a_model_that_takes_nothing_is_told_by_the_sum():
     assert model._refused == 1
 
 
-def test_another_error_is_not_touched():
-    model = Scripted(model="scripted", calls=1)
-    model._fails = ConnectionError("the line is down")
-    plugin = BrimPlugin(WINDOW, meter="gpt-5")
-    with pytest.raises(ConnectionError, match="the line is down"):
-        run(model, [plugin])
-    assert plugin._calls == {}
-
-
 def test_a_session_goes_on_over_several_questions():
     model, plugin = Scripted(model="scripted", calls=0), BrimPlugin(1_000, meter="gpt-5")
     asks = [f"{number}: " + "What does the chart say of the channel? " * 10 for number in range(20)]

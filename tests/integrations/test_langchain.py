@@ -180,25 +180,6 @@ def test_cut_arguments_are_cut_wherever_they_stand():
     assert said.tool_calls[0]["args"] == args
 
 
-def test_thinking_of_claude_that_stands_after_a_cut_is_not_sent():
-    def thought(i):
-        block = {"type": "thinking", "thinking": "so it is " * 20, "signature": "s"}
-        use = {"type": "tool_use", "id": f"c{i}", "name": "look", "input": {"number": i}}
-        call = {"id": f"c{i}", "name": "look", "args": {"number": i}}
-        return AIMessage([block, {"type": "text", "text": "I look."}, use], tool_calls=[call])
-
-    messages = [HumanMessage(TASK)]
-    for i in range(12):
-        messages += [thought(i), ToolMessage("word " * 100, tool_call_id=f"c{i}")]
-    sent = []
-    model = SimpleNamespace(model="claude-opus-5-5")
-    BrimMiddleware(window=1_000).wrap_model_call(_request(model, messages, []), sent.append)
-    kept = [message for message in sent[0].messages if isinstance(message, AIMessage)]
-    assert 0 < len(kept) <= 12
-    assert [block["type"] for message in kept for block in message.content] == ["text", "tool_use"] * len(kept)
-    assert messages[1].content[0]["type"] == "thinking"
-
-
 def test_the_form_of_the_answer_is_counted():
     class Answer(BaseModel):
         """What was found out, in detail."""

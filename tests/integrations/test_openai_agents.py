@@ -217,14 +217,6 @@ def fitted(items, budget):
     return asyncio.run(fit(data))
 
 
-@given(items=histories())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-def test_what_fits_is_sent_as_it_came(items):
-    told = fitted(items, 100_000)
-    assert told.instructions == SYSTEM
-    assert all(after is before for before, after in zip(items, told.input, strict=True))
-
-
 @given(items=histories(), budget=st.integers(80, 400))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_cut_stays_legal_and_keeps_all_else(items, budget):

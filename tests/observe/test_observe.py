@@ -5,7 +5,6 @@ import json
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.parser import text_string_to_metric_families
 
 from brim import observe
 from brim.errors import InvalidValue
@@ -95,19 +94,6 @@ def test_metrics_count_what_the_events_say():
     assert page['brim_budget_use_ratio_bucket{le="0.1",model="gpt-5"}'] == 1
     assert page['brim_budget_use_ratio_bucket{le="+Inf",model="gpt-5"}'] == 2
     assert not any("_created" in name for name in page)
-
-
-def test_the_page_keeps_to_the_text_format():
-    metrics = Metrics()
-    name = 'a"b\\c\nd'
-    metrics.observe(observe.Event(name="warning", at=0.0, model=name))
-    metrics.observe(event(used_tokens=5, budget_tokens=10))
-    page = metrics.text()
-    assert page.endswith("\n")
-    assert "# TYPE brim_warnings_total counter" in page
-    read = {family.name: family for family in text_string_to_metric_families(page)}
-    assert [sample.labels for sample in read["brim_warnings"].samples] == [{"model": name}]
-    assert read["brim_input_tokens"].type == "histogram"
 
 
 def test_a_registry_of_the_program_takes_the_metrics_too():

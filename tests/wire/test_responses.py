@@ -4,7 +4,7 @@ from brim.errors import InvalidValue
 from brim.history.turns import Turns
 from brim.testing import CharMeter
 from brim.wire import wire
-from talk import Dumped, item_call, item_output, png, reasoning, user
+from talk import item_call, item_output, png, reasoning, user
 
 RESPONSES = wire("responses")
 SCREEN = {"type": "computer_screenshot", "image_url": "data:image/png;base64," + png()}
@@ -122,11 +122,6 @@ def test_what_the_server_did_by_itself_waits_for_nothing(item):
     assert (read.calls, read.results, read.raw) == ((), (), item)
 
 
-def test_tools_that_a_developer_adds_on_the_way_are_instructions():
-    item = {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "f"}]}
-    assert RESPONSES.read(item, 0).role == "system"
-
-
 def test_a_screenshot_is_counted_as_an_image_and_never_as_text():
     (small,) = units({"type": "computer_call", "call_id": "c", "action": {}}, PAIRS[2][1])[1:]
     padded = {**PAIRS[2][1], "output": {**SCREEN, "image_url": SCREEN["image_url"] + "A" * 4_000}}
@@ -178,19 +173,6 @@ def test_sealed_reasoning_costs_no_less_for_a_summary_beside_it():
     assert told >= bare > 0
 
 
-def test_the_items_of_a_client_library_are_read_like_their_fields():
-    call = Dumped(type="function_call", call_id="a", name="f", arguments="{}", id=None, status=None)
-    said = Dumped(
-        type="message",
-        id="m",
-        role="assistant",
-        status="completed",
-        content=[Dumped(type="output_text", text="so", annotations=[], logprobs=None)],
-    )
-    assert RESPONSES.read(call, 0).calls == ("a",)
-    assert [(p.kind, p.text) for p in RESPONSES.read(said, 1).pieces] == [("text", "so")]
-
-
 @pytest.mark.parametrize(
     ("raw", "place"),
     [
@@ -214,13 +196,3 @@ def test_an_item_that_cannot_be_is_refused_by_its_index_and_what_is_wrong(raw, p
     with pytest.raises(InvalidValue) as caught:
         RESPONSES.read(raw, 7)
     assert caught.value.place == place
-
-
-def test_what_brim_says_is_an_item_of_the_user():
-    assert RESPONSES.say("note") == {"type": "message", "role": "user", "content": "note"}
-
-
-def test_text_is_put_after_what_an_item_says():
-    assert RESPONSES.append(user("said"), "more")["content"] == "said\n\nmore"
-    parts = message({"type": "input_text", "text": "said"})
-    assert RESPONSES.append(parts, "more")["content"][1] == {"type": "input_text", "text": "more"}

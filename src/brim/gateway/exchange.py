@@ -16,7 +16,7 @@ from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import Parsed, parse, unread
 from brim.gateway.fit import learned
 from brim.gateway.fit.fitted import FittedBody, doubt, passed
-from brim.gateway.fit.planned import NATIVE, PASS, Planned, plan, rule_of
+from brim.gateway.fit.planned import FIT, NATIVE, PASS, Planned, plan, rule_of
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
@@ -100,7 +100,7 @@ class Exchange:
             return await self._state.work(parse, self._admitted, self._route, raw, self._settings, self._state.secrets)
         except HttpProblem as problem:
             parsed = unread(self._admitted, self._route, raw, problem.message)
-            if rule_of(parsed, self._settings)[1] != PASS:
+            if rule_of(parsed, self._settings).policy != PASS:
                 raise
             return parsed
 
@@ -110,7 +110,8 @@ class Exchange:
         Raises:
             HttpProblem: the request is refused.
         """
-        rule, policy = rule_of(parsed, self._settings)
+        rule = rule_of(parsed, self._settings)
+        policy = rule.policy or FIT
         if policy == PASS:
             return passed(parsed, PASS, "policy")
         if parsed.partial:  # The messages that the provider stores cannot be counted.
@@ -136,7 +137,7 @@ class Exchange:
         return LearningScope(parsed.model, self._owner, self._settings.base(parsed.route))
 
     def _planned_and_fitted(self, parsed: Parsed) -> FittedBody:
-        if rule_of(parsed, self._settings)[1] == NATIVE:
+        if rule_of(parsed, self._settings).policy == NATIVE:
             return self._state.compactions.fit(parsed, self._scope(parsed), self._settings, self._fitted)
         return self._fitted(parsed)
 
@@ -149,14 +150,12 @@ class Exchange:
         """Return the unchanged request, which brim could not read or fit, if it certainly fits.
 
         Raises:
-            HttpProblem: it may not fit, or the settings refuse such requests.
+            HttpProblem: it may not fit.
         """
-        unsure: str | None = ""
-        if self._settings.on_fault == "pass":
-            try:
-                unsure = await self._state.work(self._doubt, parsed)
-            except Exception:  # The counting itself may have failed.
-                unsure = "; its tokens could not be counted"
+        try:
+            unsure = await self._state.work(self._doubt, parsed)
+        except Exception:  # The counting itself may have failed.
+            unsure = "; its tokens could not be counted"
         became = "pass" if unsure is None else "refuse"
         if parsed.request is None:
             self._state.activity.malformed(parsed, became=became)
@@ -278,7 +277,7 @@ class Exchange:
             job = partial(again, self._state.fitter, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
             job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.fitter, first)
             fitted = await self._state.work(job)
-            self._state.metrics.regretted(fitted)
+            self._state.metrics.repeated(fitted)
             sent = await self._taken(fitted, first, sent.overhead)
         return sent
 

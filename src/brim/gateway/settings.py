@@ -83,10 +83,6 @@ class GatewaySettings:
     rules: tuple[RequestRule, ...] = ()
     sections: Mapping[str, Spec] = field(default_factory=dict, repr=False)
     """The sections of each file that a rule names."""
-    on_fault: str = "pass"
-    """What to do with a request after an error in brim: `pass` it on if it is certain to fit, or `refuse` it."""
-    client_policy: bool = False
-    """Whether clients may choose a policy by the header `x-brim-policy`."""
     reserve: int = 0
     cap: float | str | None = None
     limit: int | None = None

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Mapping
-from contextvars import ContextVar
 from typing import Any
 from uuid import uuid4
 
 from brim.errors import InvalidType
 from brim.integrations import missing
-from brim.integrations.calls import ClientCall, OpenCalls, arun, configured, run
+from brim.integrations.calls import ClientCall, OpenCalls, configured, run
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
@@ -37,8 +36,6 @@ _FORMATS: dict[str, Format] = {
 }
 """The format of the messages by the type of the call."""
 _ID = "litellm_call_id"
-_fitted: ContextVar[bool] = ContextVar("brim_fitted", default=False)
-"""Whether the hook makes the call itself, already fitted."""
 
 
 class LiteLLMCall(ClientCall):
@@ -81,24 +78,10 @@ class BrimHook(CustomLogger):
         answer = run(self._own_call(fields), lambda call: litellm.completion(**call.fields))
         return self._answered(fields, answer)
 
-    async def acompletion(self, **fields: Any) -> Any:
-        """Call `litellm.acompletion` with a request that fits; an overflow is retried once with a smaller one.
-
-        Raises:
-            DoesNotFit: the required messages exceed the budget.
-        """
-        fields = {_ID: str(uuid4()), **fields}
-        call = await asyncio.to_thread(self._own_call, fields)
-        token = _fitted.set(True)
-        try:
-            return self._answered(fields, await arun(call, lambda call: litellm.acompletion(**call.fields)))
-        finally:
-            _fitted.reset(token)
-
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Return the fields of a fitted call, for each attempt."""
         format = _FORMATS.get(str(getattr(call_type, "value", call_type)))
-        if format is None or _fitted.get() or kwargs.get(_ID) in self._open:  # An inner call is already fitted.
+        if format is None or kwargs.get(_ID) in self._open:  # An inner call is already fitted.
             return None
         call = await asyncio.to_thread(self._call, _with_model(kwargs), format)
         if call is None:
@@ -113,7 +96,7 @@ class BrimHook(CustomLogger):
         self, request_data: Mapping[str, Any], exception: Exception, *_: Any, **__: Any
     ) -> None:
         """Learn from a refusal, so that the next attempt is smaller."""
-        call = None if _fitted.get() else self._open.pop(str(request_data.get(_ID)), None)
+        call = self._open.pop(str(request_data.get(_ID)), None)
         if call is not None:
             await asyncio.to_thread(call.shrink, exception)
 

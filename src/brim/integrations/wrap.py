@@ -26,7 +26,7 @@ from brim.wire import Format
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
-    from openai import AsyncAzureOpenAI, AsyncOpenAI, AzureOpenAI, OpenAI
+    from openai import AsyncOpenAI, OpenAI
 
     # The types of wrapped clients for type checkers: their class, with the conversations.
     class WrappedOpenAI(OpenAI):
@@ -36,16 +36,6 @@ if TYPE_CHECKING:
 
     class WrappedAsyncOpenAI(AsyncOpenAI):
         """A wrapped `AsyncOpenAI`."""
-
-        brim: Conversations
-
-    class WrappedAzure(WrappedOpenAI, AzureOpenAI):
-        """A wrapped `AzureOpenAI`."""
-
-        brim: Conversations
-
-    class WrappedAsyncAzure(WrappedAsyncOpenAI, AsyncAzureOpenAI):
-        """A wrapped `AsyncAzureOpenAI`."""
 
         brim: Conversations
 
@@ -78,12 +68,6 @@ _EXTENSION = "brim"
 """The key of the call in the extensions of a response."""
 
 
-@overload
-def wrap(client: AzureOpenAI, window: Window | int | None = None, **options: Unpack[WrapOptions]) -> WrappedAzure: ...
-@overload
-def wrap(
-    client: AsyncAzureOpenAI, window: Window | int | None = None, **options: Unpack[WrapOptions]
-) -> WrappedAsyncAzure: ...
 @overload
 def wrap(client: OpenAI, window: Window | int | None = None, **options: Unpack[WrapOptions]) -> WrappedOpenAI: ...
 @overload

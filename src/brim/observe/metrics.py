@@ -105,8 +105,7 @@ class Metrics:
         page: Any = self
         return generate_latest(page).decode()
 
-    def total(self, name: str) -> int:
-        """Return the sum of a counter or a gauge over all labels."""
-        return int(
-            sum(each.value for metric in self.registry.collect() for each in metric.samples if each.name == name)
-        )
+    def total(self, name: str, **labels: str) -> int:
+        """Return the sum of a counter or a gauge over all other labels."""
+        samples = (each for metric in self.registry.collect() for each in metric.samples if each.name == name)
+        return int(sum(each.value for each in samples if labels.items() <= each.labels.items()))

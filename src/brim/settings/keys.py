@@ -91,7 +91,6 @@ _NUMBER = choice(("lower", "higher"))
 _UNKNOWN = choice(("default", "error"))
 _OVER = choice(("error", "shrink"))
 _LINE = choice_or_share(("cap", "warning", "never"))
-_FAULT = choice(("pass", "refuse"))
 
 _SETTINGS = (
     _row(
@@ -219,15 +218,8 @@ _SETTINGS = (
     _row("gateway.policy", choice(POLICIES), "fit", "What happens to a request that is too long."),
     _row("gateway.rules", rules(), (), "Settings for some models, keys or routes; the first match applies."),
     _row("gateway.recall", FLAG, False, "Whether models get the tool `brim_recall`, which the gateway answers."),
-    _row(
-        "gateway.on_fault",
-        _FAULT,
-        "pass",
-        "After an internal error: pass requests that certainly fit, or refuse all.",
-    ),
     _row("gateway.lower_answer", FLAG, False, "Whether `max_tokens` up to a quarter of the window may be lowered too."),
-    _row("gateway.client_policy", FLAG, False, "Whether clients may choose a policy with the header `x-brim-policy`."),
-    _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body, decompressed."),
+    _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body."),
     _row("gateway.most_values", whole(1), 250_000, "The most values in the JSON of a request body."),
     _row("gateway.most_connections", whole(1), 1_000, "The most client connections of a process."),
     _row("gateway.proxy_env", FLAG, True, "Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to upstream."),

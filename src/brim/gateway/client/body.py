@@ -1,43 +1,18 @@
-"""Decompresses, limits and parses the JSON of requests and answers."""
+"""Limits and parses the JSON of requests and answers."""
 
 from __future__ import annotations
 
 import json
-import zlib
 from typing import Any
 
 from brim.files.depth import is_deep
 from brim.files.json_body import whole
 from brim.gateway.http.problem import HttpProblem
 
-_ENCODINGS = ("gzip", "deflate")
 _SIGNS = (b",", b"[", b"{")
 """Each value of a JSON text follows one of these, except the first value of an object."""
 _STEP = 1_000_000
 """Bytes that are searched at a time."""
-
-
-def decompressed(raw: bytes, encoding: str, most: int) -> bytes:
-    """Return the content of a body, decompressed according to its Content-Encoding.
-
-    Raises:
-        HttpProblem: it is longer than `most` bytes, incomplete, or in an unknown encoding.
-    """
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity"):
-        return raw
-    if encoding not in _ENCODINGS:
-        raise HttpProblem(415, "the body may only be compressed once, by gzip or deflate")
-    reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    try:
-        content = reader.decompress(raw, most + 1)
-    except zlib.error:
-        content = b""
-    if len(content) > most:
-        raise HttpProblem(413, f"the body is larger than {most:,} bytes, the limit that gateway.most_bytes sets")
-    if not reader.eof or reader.unused_data:
-        raise HttpProblem(400, f"the body is not valid {encoding}, as its Content-Encoding says")
-    return content
 
 
 def json_value(raw: bytes) -> Any:

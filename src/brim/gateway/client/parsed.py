@@ -11,7 +11,7 @@ from typing import Any
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.client.body import check_values, decoded, decompressed
+from brim.gateway.client.body import check_values, decoded
 from brim.gateway.client.names import model_names
 from brim.gateway.client.paths import model_path
 from brim.gateway.http.admitted import Admitted
@@ -45,10 +45,7 @@ class Parsed:
 
     admitted: Admitted
     route: str
-    raw: bytes = field(repr=False)
-    """The body as it was received."""
     body: bytes = field(repr=False)
-    """The body, decompressed."""
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
     repeats: bool = False
     """Whether a key is repeated in an object."""
@@ -92,9 +89,7 @@ class Parsed:
         text = self.text
         return None if _FILES.search(text) else scale.upper(text)
 
-    def input(
-        self, *, pin: tuple[int | str, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()
-    ) -> RequestInput:
+    def input(self, *, pin: tuple[str, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()) -> RequestInput:
         """Return the input of the engine; it has no messages if they cannot be read."""
         request, model = self.request, with_long_window(self.model, self.admitted.header("anthropic-beta") or "")
         if request is None:
@@ -140,13 +135,14 @@ class Parsed:
             raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
 
 
-def parse(admitted: Admitted, route: str, raw: bytes, settings: GatewaySettings, keys: Sequence[str] = ()) -> Parsed:
+def parse(admitted: Admitted, route: str, body: bytes, settings: GatewaySettings, keys: Sequence[str] = ()) -> Parsed:
     """Return the request of a body; `keys` are those of the gateway.
 
     Raises:
-        HttpProblem: the body is not a JSON object, is nested too deep, or has too many values.
+        HttpProblem: the body is compressed, is not a JSON object, is nested too deep, or has too many values.
     """
-    body = decompressed(raw, admitted.header("content-encoding") or "", settings.most_bytes)
+    if (admitted.header("content-encoding") or "identity").strip().lower() != "identity":
+        raise HttpProblem(415, "the body must not be compressed")
     values, repeats = _values(body, settings.most_values)
     in_path = model_path(admitted.path)
     named = in_path[1] if in_path else values.get("model")
@@ -159,7 +155,6 @@ def parse(admitted: Admitted, route: str, raw: bytes, settings: GatewaySettings,
     return Parsed(
         admitted=admitted,
         route=route,
-        raw=raw,
         body=body,
         values=values,
         repeats=repeats,
@@ -177,12 +172,12 @@ def with_body(parsed: Parsed, body: bytes, settings: GatewaySettings) -> Parsed:
     Raises:
         HttpProblem: the body has too many values.
     """
-    return parse(parsed.admitted.without("content-encoding"), parsed.route, body, settings, parsed.keys)
+    return parse(parsed.admitted, parsed.route, body, settings, parsed.keys)
 
 
-def unread(admitted: Admitted, route: str, raw: bytes, problem: str = "") -> Parsed:
+def unread(admitted: Admitted, route: str, body: bytes, problem: str = "") -> Parsed:
     """Return a request without reading its body."""
-    return Parsed(admitted=admitted, route=route, raw=raw, body=raw, problem=problem)
+    return Parsed(admitted=admitted, route=route, body=body, problem=problem)
 
 
 def with_answer(text: str, tokens: int) -> str:

@@ -87,7 +87,8 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
     Raises:
         HttpProblem: an `x-brim` header is invalid, or a limit applies and the body can be read in two ways.
     """
-    rule, policy = rule_of(parsed, settings)
+    rule = rule_of(parsed, settings)
+    policy = rule.policy or FIT
     admitted = parsed.admitted
     limits = WindowLimits(
         size=rule.window,
@@ -100,7 +101,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         lower_large=True,
     )
     recall = bool(rule.recall) and is_offered(parsed.route, parsed.values)
-    given = parsed.input(pin=(*_pinned(parsed), *settings.pin), recall=recall, owner=owner)
+    given = parsed.input(pin=settings.pin, recall=recall, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
     if asked is not None:
@@ -112,15 +113,9 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
     return Planned(parsed=parsed, settings=settings, rule=rule, policy=policy, given=given, engine=made)
 
 
-def rule_of(parsed: Parsed, settings: GatewaySettings) -> tuple[RequestRule, str]:
-    """Return the settings and the policy of a request.
-
-    Raises:
-        HttpProblem: the client requests an unknown policy.
-    """
-    rule = ruled(settings.rules, parsed.model, parsed.admitted.key, parsed.route, settings.default)
-    asked = parsed.admitted.header("x-brim-policy") if settings.client_policy else None
-    return rule, policy_of(rule, asked)
+def rule_of(parsed: Parsed, settings: GatewaySettings) -> RequestRule:
+    """Return the settings for a request."""
+    return ruled(settings.rules, parsed.model, parsed.admitted.key, parsed.route, settings.default)
 
 
 @lru_cache(maxsize=1_024)
@@ -139,26 +134,3 @@ def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, defa
         return next((value for rule in (*matching, default) if (value := getattr(rule, name)) is not None), None)
 
     return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall", "sections")})
-
-
-def policy_of(rule: RequestRule, asked: str | None) -> str:
-    """Return the policy of a request: the one that the client chose, or that of its rule.
-
-    Raises:
-        HttpProblem: the requested policy is unknown.
-    """
-    if asked is not None and asked not in POLICIES:
-        raise HttpProblem(400, f"x-brim-policy must be one of {', '.join(POLICIES)}")
-    return asked or rule.policy or FIT
-
-
-def _pinned(parsed: Parsed) -> tuple[int, ...]:
-    """Return the indexes of the messages that the client wants to keep whole."""
-    asked, request = parsed.admitted.header("x-brim-pin"), parsed.request
-    if asked is None or request is None:
-        return ()
-    parts = [part.strip() for part in asked.split(",")]
-    count = len(request.messages)
-    if not all(part.isascii() and part.isdigit() and len(part) <= 9 and int(part) < count for part in parts):
-        raise HttpProblem(400, f"x-brim-pin must be indexes of messages, 0 to {count - 1}, separated by commas")
-    return tuple(sorted({int(part) for part in parts}))

@@ -28,14 +28,14 @@ _MOST_NAMES = 50
 """Models outside the catalogue that get a label; later ones are counted under `other`."""
 
 
-class GatewayMetrics:
+class GatewayMetrics(Metrics):
     """The metrics of one gateway."""
 
     def __init__(self) -> None:
-        self.metrics = Metrics()
+        super().__init__()
         self._names: set[str] = set()
         self._store_failures = 0
-        counter, histogram = self.metrics.counter, self.metrics.histogram
+        counter, histogram = self.counter, self.histogram
         where = ["route", "model"]
         self.requests = counter("brim_requests_total", "Requests by how they ended.", [*where, "outcome"])
         self.tokens = histogram(
@@ -44,23 +44,19 @@ class GatewayMetrics:
         self.cut = counter("brim_requests_cut_total", "Requests that were cut before they were sent.", where)
         self.cuts = counter("brim_cuts_total", "New cuts, by the source of the window size.", ["model", "reason"])
         self.saved = counter("brim_saved_tokens_total", "Tokens that were not sent.", where)
-        self.edits = counter("brim_edits_total", "Messages that were dropped or changed.", where)
         self.overhead = histogram(
             "brim_overhead_seconds", "Seconds until a request was sent upstream.", ["route"], SECONDS
         )
-        self.streams = self.metrics.gauge("brim_open_streams", "Open streams.")
+        self.streams = self.gauge("brim_open_streams", "Open streams.")
         self.refusals = counter("brim_refusals_total", "Requests that the gateway refused.", [*where, "reason"])
         self.faults = counter(
             "brim_faults_total", "Internal errors of brim, by how the request was handled.", ["kind", "became"]
         )
-        self.retries = counter("brim_overflow_retries_total", "Requests sent again after an overflow.", ["model"])
         self.learned = counter("brim_windows_learned_total", "Window sizes that were learned.", ["model", "reason"])
         self.store = counter("brim_store_faults_total", "Errors of the store.", [])
         self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
         self.usage = counter("brim_usage_tokens_total", "Tokens that providers reported.", [*where, "kind"])
-        self.ratio = self.metrics.gauge("brim_count_ratio", "Ratio of reported to counted tokens.", ["model"])
-        self.window = self.metrics.gauge("brim_window_tokens", "The window of the newest request.", ["model"])
-        self.newest = counter("brim_newest_shortened_total", "Requests whose newest message was cut.", where)
+        self.window = self.gauge("brim_window_tokens", "The window of the newest request.", ["model"])
         self.recalls = counter("brim_recalls_total", "Calls of brim_recall.", [])
 
     def label(self, model: str | None) -> str:
@@ -83,16 +79,12 @@ class GatewayMetrics:
         before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
         self.tokens.labels(route, "before").observe(before)
         self.tokens.labels(route, "after").observe(after)
-        self.regretted(fitted)
+        self.repeated(fitted)
         where = (route, self.label(fitted.parsed.label))
         if fitted.planned is not None and fitted.planned.room is not None:
             self.window.labels(where[1]).set(fitted.planned.room.window)
-        made = fitted.request
-        if made is not None and made.changed and made.places and made.places[-1] is None:
-            self.newest.labels(*where).inc()
         if fitted.edits:
             self.cut.labels(*where).inc()
-            self.edits.labels(*where).inc(fitted.edits)
             self.saved.labels(*where).inc(max(0, before - after))
 
     def used(self, fitted: FittedBody, usage: ReportedUsage) -> None:
@@ -100,20 +92,17 @@ class GatewayMetrics:
         label = self.label(fitted.parsed.label)
         for kind in ("input", "output", "cached", "written"):
             self.usage.labels(fitted.parsed.route, label, kind).inc(getattr(usage, kind) or 0)
-        if usage.sent and fitted.after:
-            self.ratio.labels(label).set(usage.sent / fitted.after)
 
-    def regretted(self, fitted: FittedBody) -> None:
+    def repeated(self, fitted: FittedBody) -> None:
         """Count the calls in a request that the agent repeated because of a cut."""
         if fitted.request is not None and fitted.request.regret[0]:
-            self.metrics.regret(*fitted.request.regret, self.label(fitted.parsed.label))
+            self.regret(*fitted.request.regret, self.label(fitted.parsed.label))
 
     def shrunk(self, last: FittedBody, again: FittedBody) -> None:
         """Count what a retried request lost compared with the first attempt."""
         label = self.label(last.parsed.label)
         where = (last.parsed.route, label)
         self.cut.labels(*where).inc(int(not last.edits))
-        self.edits.labels(*where).inc(max(0, again.edits - last.edits))
         self.saved.labels(*where).inc(max(0, (last.after or 0) - (again.after or 0)))
         if again.request is not None and again.request.cut:
             self.cuts.labels(label, "refusal").inc()
@@ -132,15 +121,13 @@ class GatewayMetrics:
             self.faults.labels(reason, fields["became"]).inc()
         elif event.name == "window_learned":
             self.learned.labels(model, reason).inc()
-        elif event.name == "overflow" and fields["retried"]:
-            self.retries.labels(model).inc()
-        self.metrics.observe(event if model == event.model else replace(event, model=model))
+        super().observe(event if model == event.model else replace(event, model=model))
 
     def page(self, store_failures: int) -> bytes:
         """Return the page that Prometheus scrapes; `store_failures` is how often the store has failed."""
         self.store.inc(max(0, store_failures - self._store_failures))
         self._store_failures = store_failures
-        return self.metrics.text().encode()
+        return self.text().encode()
 
 
 SOURCES = {
@@ -233,14 +220,14 @@ class Activity:
 
     def summary(self) -> dict[str, Any]:
         """Return the totals since the gateway started."""
-        total = self._metrics.metrics.total
+        total = self._metrics.total
         return {
             "requests": total("brim_requests_total"),
             "cut": total("brim_requests_cut_total"),
             "cuts": total("brim_cuts_total"),
             "refused": total("brim_refusals_total"),
             "overflows": total("brim_overflows_total"),
-            "retried": total("brim_overflow_retries_total"),
+            "retried": total("brim_overflows_total", retried="true"),
             "upstream_errors": total("brim_upstream_errors_total"),
             "faults": total("brim_faults_total"),
             "tokens_saved": total("brim_saved_tokens_total"),

@@ -26,7 +26,7 @@ def check_reach(state: GatewayState, admitted: Admitted) -> None:
     settings, method, short = state.settings, admitted.method, shortened(admitted.path)
     named = model_path(admitted.path)
     route = named[0] if named else FITTED.get(short) or COUNTED.get(short)
-    if route and rule_of(unread(admitted, route, b""), settings)[1] != PASS:
+    if route and rule_of(unread(admitted, route, b""), settings).policy != PASS:
         raise HttpProblem(405, f"{admitted.path} only accepts POST", headers={"allow": "POST"})
     if method not in METHODS:
         raise HttpProblem(405, f"{method} is not passed on", headers={"allow": ", ".join(METHODS)})

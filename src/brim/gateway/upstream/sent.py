@@ -109,13 +109,11 @@ async def send(
         HttpProblem: there is no answer.
     """
     parsed = fitted.parsed
-    admitted, same = parsed.admitted, fitted.body is parsed.body
+    admitted = parsed.admitted
     path = admitted.target if model_path(admitted.path) else PATHS[parsed.route]
     url = address(settings.base(parsed.route), path, admitted.query)
     headers = sent_headers(admitted.forwarded, settings, parsed.route)
-    if not same:
-        headers = [(name, value) for name, value in headers if name != "content-encoding"]
-    answer = await upstream.send("POST", url, headers, parsed.raw if same else fitted.body, settings.timeout)
+    answer = await upstream.send("POST", url, headers, fitted.body, settings.timeout)
     return Sent(fitted=fitted, answer=answer, retried=retried, overhead=overhead)
 
 
