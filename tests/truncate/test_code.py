@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate.code import Code, definitions, indents
+from brim.truncate.code import definitions, indents
 from brim.truncate.parts import TextParts
+from brim.truncate.shape import Shape
 from properties import examples
 from truncate.cutting import CHAR, checked, every_meter, limits, shares
 
@@ -45,7 +46,7 @@ def last(a, b=2):
 
 
 def test_the_largest_body_goes_first_and_small_ones_stay():
-    cut = Code().truncate(MODULE, len(MODULE) - 120, CHAR).text
+    cut = Shape(kind="code").truncate(MODULE, len(MODULE) - 120, CHAR).text
     assert "def small(self):\n        return 1\n" in cut
     assert "def last(a, b=2):\n" in cut
     assert "total -= number * 2" not in cut
@@ -53,7 +54,7 @@ def test_the_largest_body_goes_first_and_small_ones_stay():
 
 
 def test_signatures_and_imports_stay_when_bodies_do_not():
-    cut = Code().truncate(MODULE, 300, CHAR)
+    cut = Shape(kind="code").truncate(MODULE, 300, CHAR)
     for line in (
         "import os",
         "class Thing:",
@@ -66,7 +67,7 @@ def test_signatures_and_imports_stay_when_bodies_do_not():
 
 
 def test_signatures_come_before_imports_and_these_before_other_lines():
-    cut = Code().truncate(MODULE, 150, CHAR).text
+    cut = Shape(kind="code").truncate(MODULE, 150, CHAR).text
     assert "class Thing:\n" in cut
     assert "def last(a, b=2):\n" in cut
     assert "first = a + b" not in cut
@@ -75,7 +76,9 @@ def test_signatures_come_before_imports_and_these_before_other_lines():
 def test_parameters_of_several_lines_are_a_signature():
     source = "def f(\n    a: int,\n    b: int,\n) -> int:\n" + "    a += b\n" * 40 + "    return a\n"
     assert (
-        Code().truncate(source, 120, CHAR).text.startswith("def f(\n    a: int,\n    b: int,\n) -> int:\n    a += b\n")
+        Shape(kind="code")
+        .truncate(source, 120, CHAR)
+        .text.startswith("def f(\n    a: int,\n    b: int,\n) -> int:\n    a += b\n")
     )
 
 
@@ -88,14 +91,14 @@ def test_small_bodies_stay_whole_before_any_of_a_large_one():
         + "\ndef c():\n"
         + "    three = 3\n" * 9
     )
-    cut = Code().truncate(source, 320, CHAR).text
+    cut = Shape(kind="code").truncate(source, 320, CHAR).text
     assert (cut.count("one = 1"), cut.count("three = 3")) == (9, 9)
     assert 0 < cut.count("two = 2") < 9
 
 
 def test_one_long_body_fills_the_room_from_its_start():
     source = "def f():\n" + "".join(f"    step({n})\n" for n in range(200))
-    cut = Code().truncate(source, 400, CHAR)
+    cut = Shape(kind="code").truncate(source, 400, CHAR)
     assert cut.text.startswith("def f():\n    step(0)\n    step(1)\n")
     assert cut.after > 350
 
@@ -129,7 +132,7 @@ SOURCES = {
 @pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.8, 0.97])
 def test_every_line_that_stays_is_one_of_the_source_in_order(name, share):
     source = SOURCES[name]
-    cut = checked(Code(), source, int(len(source) * share), CHAR)
+    cut = checked(Shape(kind="code"), source, int(len(source) * share), CHAR)
     if cut and cut.text != source and "characters omitted" not in cut.text:
         lines, at = source.split("\n"), 0
         for line in cut.text.split("\n"):
@@ -139,15 +142,15 @@ def test_every_line_that_stays_is_one_of_the_source_in_order(name, share):
 
 def test_another_language_keeps_its_signatures():
     source = "function f(a) {\n" + "  a += 1;\n" * 30 + "}\n\nfunction g() {\n  return 1;\n}\n"
-    assert Code().truncate(source, 110, CHAR).text.startswith("function f(a) {\n  a += 1;\n")
-    assert Code().truncate(source, 72, CHAR).text == (
+    assert Shape(kind="code").truncate(source, 110, CHAR).text.startswith("function f(a) {\n  a += 1;\n")
+    assert Shape(kind="code").truncate(source, 72, CHAR).text == (
         "function f(a) {\n[30 lines omitted]\n}\n\nfunction g() {\n  return 1;\n}\n"
     )
 
 
 def test_the_outermost_lines_stay_when_signatures_do_not_fit():
     source = "".join(f"function f{number}(a) {{\n  a += 1; // and so on\n}}\n" for number in range(30))
-    cut = Code().truncate(source, 120, CHAR)
+    cut = Shape(kind="code").truncate(source, 120, CHAR)
     assert cut.text.startswith("function f0(a) {\n")
     assert "characters omitted" not in cut.text
 
@@ -228,7 +231,7 @@ def modules(draw):
 @examples(60)
 @given(text=modules(), share=shares)
 def test_only_marks_are_added_to_generated_code(meter, text, share):
-    cut = checked(Code(marker="gap of {dropped}"), text, limits(text, meter, share), meter)
+    cut = checked(Shape(kind="code", marker="gap of {dropped}"), text, limits(text, meter, share), meter)
     if cut and cut.text != text:
         own = set(text.split("\n"))
         added = [line for line in cut.text.split("\n") if line not in own]

@@ -89,6 +89,6 @@ def test_hostile_texts_neither_crash_nor_hang(keep, text):
 
 def test_the_names_that_a_section_takes_are_those_that_there_are():
     from brim.receipts.section import KEEPS
-    from brim.truncate import _CLASSES
+    from brim.truncate import _MODULES
 
-    assert tuple(_CLASSES) == KEEPS
+    assert tuple(_MODULES) == KEEPS
