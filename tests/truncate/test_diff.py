@@ -1,11 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from brim.truncate.parts import TextParts
 from brim.truncate.shape import Shape
-from properties import examples
-from truncate.cutting import CHAR, checked, every_meter, limits, shares
+from truncate.cutting import CHAR
 
 
 def hunk(start, body):
@@ -82,29 +78,3 @@ def test_what_changed_stays_before_what_did_not():
 )
 def test_what_has_no_room_for_its_headers_is_cut_as_plain_text(text):
     assert "omitted]" in Shape(kind="diff").truncate(text, 120, CHAR).text
-
-
-bodies = st.lists(st.sampled_from([" same", "-old line", "+new line", " ", "--- tricky", "+++ tricky"]), max_size=25)
-
-
-@every_meter
-@examples(60)
-@given(hunks=st.lists(bodies, min_size=1, max_size=6), share=shares)
-def test_every_kept_line_is_a_line_of_the_source_in_order(meter, hunks, share):
-    lines = file_diff("x", *(hunk(number * 100 + 1, body) for number, body in enumerate(hunks)))
-    text = "\n".join(lines) + "\n"
-    limit = limits(text, meter, share)
-    cut = checked(Shape(kind="diff", marker="#{dropped}#"), text, limit, meter)
-    parts = TextParts(text, marker="#{dropped}#")
-    headers = [at for at, line in enumerate(lines) if line.startswith(("@@", "diff", "--- a", "+++ b"))]
-    if cut and cut.text != text and meter.count(parts.show(headers)) <= limit:
-        at = 0
-        for line in cut.text.removesuffix("\n").split("\n"):
-            if line.startswith("#"):
-                dropped = lines[at : at + int(line.strip("#"))]
-                assert not any(gone.startswith(("@@", "diff")) for gone in dropped)
-                at += len(dropped)
-            else:
-                assert line == lines[at]
-                at += 1
-        assert at == len(lines)

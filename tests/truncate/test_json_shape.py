@@ -218,6 +218,11 @@ def test_what_follows_very_many_values_in_the_outermost_object_is_kept():
     assert cut["status"] == "failed: no such table"
 
 
+def test_an_empty_string_with_a_long_key_is_no_string_of_lines():
+    """IndexError: list index out of range"""
+    assert checked(Shape(kind="json"), json.dumps({"": None, "a long key of an empty string": ""}), 8, CHAR) is None
+
+
 BROKEN = ["[1,2] [3]", "[1,2", '{"a":1,}', "[1]]", '["a" "b"]', "[01]", '{"a":"b}', '{"a":{}:1}', "[1,]", '{"a"}', "[1 2]",
           '{1:2}', "[}", '[{"a": 1]]', "[tru]", "[1]x"]  # fmt: skip
 

@@ -1,10 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from brim.truncate.shape import Shape
-from properties import examples
-from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
+from truncate.cutting import CHAR
 
 LINES = [f"12:00:{second:02} all is well in step {second}" for second in range(60)]
 
@@ -63,32 +60,3 @@ def test_each_gap_says_how_many_lines_it_holds():
 def test_one_huge_line_does_not_hide_the_others():
     text = log_with("ERROR " + "x" * 5000, 30) + "last words\n"
     assert "last words" in Shape(kind="log").truncate(text, 300, CHAR).text
-
-
-lines = st.lists(
-    st.sampled_from(["ok", "still ok " * 3, "ERROR: x", "", "  at frame 3", "WARN é🏳️‍🌈", "done\r"]),
-    min_size=5,
-    max_size=80,
-)
-
-
-@every_meter
-@examples(60)
-@given(lines=lines, share=shares)
-def test_every_kept_line_is_a_line_of_the_source_in_order(meter, lines, share):
-    text = "\n".join(lines)
-    limit = limits(text, meter, share)
-    cut = checked(Shape(kind="log", marker="#{dropped}#"), text, limit, meter)
-    if cut and cut.text != text and not cut_as_plain_text(cut, text, limit, meter, "#{dropped}#"):
-        if "ERROR: x" in lines and "ERROR: x" not in cut.text.split("\n"):
-            return  # Not even that line fits, and both ends and what stands around it are cut inside.
-        if "# " in cut.text or " #" in cut.text:
-            return  # So little room that even these lines are divided.
-        at = 0
-        for line in cut.text.split("\n"):
-            if line.startswith("#"):
-                at += int(line.strip("#"))
-            else:
-                assert line == lines[at]
-                at += 1
-        assert at == len(lines)
