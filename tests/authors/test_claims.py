@@ -98,9 +98,6 @@ def test_ecology_a_section_that_the_agent_calls_required_is_served_first():
     assert receipt.used <= 1_500
 
 
-# --- flow
-
-
 # --- forge
 
 
@@ -121,57 +118,6 @@ def test_forge_room_is_left_for_the_answer_without_a_budget():
         made = resolved("forge", model="gpt-5", **flags)
         used = brim.meter("gpt-5").count_messages(made.fit_messages(turn).messages)
         assert most - 1_500 < used <= most
-
-
-# --- session
-
-
-CUT = "\n[... truncated for budget ...]"
-
-
-def est_tokens(text):
-    """The document's estimator: an oracle that shares nothing with the meter under test."""
-    return len(text) // 4 + 1
-
-
-def assemble(rows, budget):
-    """Return the prompt of rows, as the harness would after the change."""
-    sections = [
-        brim.Section(label, content, priority=priority, floor=101, marker=CUT) for priority, label, content in rows
-    ]
-    return brim.fit(sections, budget, meter="chars/4+1", order="priority", policy="truncate_then_stop").text
-
-
-def sketch(rows, budget):
-    """The document's function, statement by statement: what ours must agree with where it keeps its own promise."""
-    included, used = [], 0
-    for row in sorted(rows, key=lambda row: row[0]):
-        size = est_tokens(row[2])
-        if used + size <= budget:
-            included.append(row[2])
-            used += size
-            continue
-        remaining = budget - used
-        if remaining > 100:
-            included.append(row[2][: remaining * 4 - 50] + CUT)
-        break
-    return "\n\n".join(included)
-
-
-def test_forge_what_the_sketch_keeps_we_keep_but_for_the_separators_that_it_forgets():
-    """The sketch counts no separators, so it is over its own budget at times; ours never is."""
-    same = 0
-    for case in range(300):
-        rows = [(i * 7 % 5, f"s{i}", "plan the fix " * ((case * 31 + i * 17) % 60)) for i in range(1 + case % 9)]
-        budget = 60 + case * 7 % 900
-        ours, theirs = assemble(rows, budget), sketch(rows, budget)
-        assert est_tokens(ours) <= budget
-        if est_tokens(theirs) <= budget and CUT not in theirs and not any(text == "" for _, _, text in rows):
-            assert ours == theirs or est_tokens(ours) >= est_tokens(theirs) - len(rows) - est_tokens(CUT)
-            same += ours == theirs
-    assert same > 60
-    two = [(0, "a", "a" * 99), (1, "b", "b" * 99)]
-    assert (est_tokens(sketch(two, 50)), est_tokens(assemble(two, 50))) == (51, 25)
 
 
 TICK = """

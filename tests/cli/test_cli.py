@@ -91,7 +91,6 @@ REFUSED = [
     ("fit", "spec.yaml", "--bugdet", "5", "no such option: --bugdet"),
     ("count", "latin.md", "latin.md:2: not UTF-8 text: invalid continuation byte at byte 12"),
     ("count", "*.zip", "*.zip: no file matches this pattern"),
-    ("count", "prompt.md", "--threshold", "x", "--threshold must be a whole number"),
     ("check", "prompt.md", "prompt.md: there is no budget"),
     ("check", "nowhere.md", "--budget", "5", "nowhere.md: no such file"),
     ("check", "missing argument 'FILES' (see brim check --help)"),

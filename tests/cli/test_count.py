@@ -21,32 +21,25 @@ def test_standard_input_is_counted(brim):
 
 
 @pytest.mark.usefixtures("docs")
-def test_a_directory_is_drawn_as_a_tree(brim):
-    assert brim("count", ".", "--meter", "chars", "--threshold", "10").out == (
-        "chars   share\n"
-        "────────────────────────────────\n"
-        "  125    100%   docs\n"
-        "  100     80%   ├── a.md\n"
-        "   25     20%   └── deep/\n"
-        "   20     16%       ├── b.md\n"
-        "    5      4%       └── … 1 more\n"
-        "\n125 chars in 3 files (chars, exact); skipped 1 file: not text\n"
+def test_the_files_of_a_directory_are_listed_the_largest_first(brim, here):
+    (here / "docs" / "deep" / "d.md").write_text("d" * 50)
+    assert brim("count", ".", "--meter", "chars").out == (
+        "chars   file\n"
+        "────────────────────────\n"
+        "  100   ./docs/a.md\n"
+        "   50   ./docs/deep/d.md\n"
+        "   20   ./docs/deep/b.md\n"
+        "    5   ./docs/deep/c.md\n"
+        "\n175 chars in 4 files (chars, exact); skipped 1 file: not text\n"
     )
 
 
-@pytest.mark.usefixtures("docs")
-@pytest.mark.parametrize(
-    ("threshold", "lines"),
-    [
-        (5, ["docs", "├── a.md", "└── deep/", "    ├── b.md", "    └── c.md"]),
-        (25, ["docs", "├── a.md", "└── deep/"]),
-        (26, ["docs", "├── a.md", "└── … 2 more"]),
-        (101, ["docs", "└── … 3 more"]),
-    ],
-)
-def test_what_is_below_the_threshold_is_grouped_where_something_beside_it_is_not(brim, threshold, lines):
-    drawn = brim("count", ".", "--meter", "chars", "--threshold", str(threshold)).out.split("\n\n")[0].splitlines()[2:]
-    assert [line[16:] for line in drawn] == lines
+def test_the_smallest_of_many_files_are_one_line(brim, here):
+    for number in range(1, 31):
+        (here / f"{number:02}.md").write_text("x" * number)
+    told = brim("count", ".", "--meter", "chars").out.splitlines()
+    assert told[2] == "   30   ./30.md"
+    assert told[22] == "   55   10 smaller files; --json lists all"
 
 
 @pytest.mark.usefixtures("docs")

@@ -60,13 +60,12 @@ def test_json_has_every_part(brim):
     ("given", "problem"),
     [
         (("request.json", "request.json"), "--request takes one file"),
-        (("request.json", "--tree"), "--tree and --request cannot be combined"),
         (("nowhere.json",), "nowhere.json: no such file or directory"),
         (("request.json", "-m", "gpt-55"), "no model, vocabulary or unit is called 'gpt-55'"),
         (("wrong.json",), "wrong.json:1: messages[0] role must be one of"),
         (("model.json",), "model.json:1: no model, vocabulary or unit is called 'gpt-55'"),
     ],
-    ids=["two files", "a tree", "nowhere", "no model", "wrong", "no model in it"],
+    ids=["two files", "nowhere", "no model", "wrong", "no model in it"],
 )
 def test_a_mistake_is_one_sentence(brim, here, given, problem):
     (here / "request.json").write_text("[]")

@@ -248,7 +248,7 @@ def test_the_rules_of_a_project_name_files_beside_its_settings(tmp_path, spec, m
     monkeypatch.chdir("/")
     config = load_config(str(settings))
     made = settings_of(config.resolve(), {}, config.root)
-    assert [section.name for section, _ in made.sections["sections.yaml"].rows] == ["rules", "facts", "extras"]
+    assert [section.name for section in made.sections["sections.yaml"].sections()] == ["rules", "facts", "extras"]
 
 
 @pytest.mark.parametrize(

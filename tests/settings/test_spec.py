@@ -48,7 +48,7 @@ def test_what_the_caller_gives_stands_in_for_what_the_file_says(tmp_path):
 def test_a_budget_may_be_a_window(tmp_path):
     text = "model: gpt-5\nbudget: {}\nsections: [{{name: a, content: b}}]\n"
     spec = read_spec(written(tmp_path, text.format("{cap: 20%, reserve: 1000}")))
-    assert spec.arguments["budget"] == Window.of("gpt-5", cap="20%", reserve=1000)
+    assert spec.own["budget"] == Window.of("gpt-5", cap="20%", reserve=1000)
     spec = read_spec(written(tmp_path, text.format("{size: 4096, reserve: 96}")))
     assert spec.fit().receipt.budget == 4000
     spec = read_spec(written(tmp_path, "model: gpt-5\nsections: [{name: a, content: b}]\n"))
@@ -68,7 +68,7 @@ REFUSED = {
         6,
         "sections[0] has no key 'flor'; did you mean 'floor'?",
     ),
-    "nothing": ("", None, "the file must be a mapping"),
+    "nothing": ("", None, "sections must be a list of sections, not None"),
     "no sections": ("budget: 5\n", 1, "sections must be a list of sections, not None"),
     "a section that is a text": (HEAD + "  - a\n", 4, "sections[0] must be a mapping"),
     "content and file": (
@@ -93,11 +93,11 @@ REFUSED = {
         "sections[0].file: 'nothing.txt': no such file or directory",
     ),
     "a pattern without a match": (HEAD + "  - name: a\n    files: '*.zip'\n", 5, "no file matches '*.zip'"),
-    "no name": (HEAD + "  - content: a\n", 4, "section name must be a non-empty string, not None"),
+    "no name": (HEAD + "  - content: a\n", 4, "sections[0]: name must be a non-empty string, not None"),
     "two of one name": (
         HEAD + "  - {name: a, content: b}\n  - content: c\n    name: a\n",
         6,
-        "sections[1] name must be different from that of sections[0], not 'a'",
+        "sections[1]: name must be different from that of sections[0], not 'a'",
     ),
     "an unknown keep": (HEAD + "  - name: a\n    content: b\n    keep: haed\n", 6, "did you mean 'head'?"),
     "an unknown policy": ("budget: 5\npolicy: skipp\nsections: []\n", 2, "did you mean 'skip'?"),
@@ -149,5 +149,5 @@ def test_the_example_of_the_reference_has_every_key_and_fits(tmp_path):
     read = read_spec(written(tmp_path, reference.SPEC.read_text(encoding="utf-8")))
     assert read.fit().text == "Be brief.\n\nRead before you write.\nRun the tests."
     rows = {key for row in read.source.values["sections"] for key in row}
-    assert set(spec._KEYS) - set(read.source.values) == {"meter", "messages", "tools"}  # See docs/requests.md.
-    assert set(spec._SECTION_KEYS) - rows == {"file", "files", "ids", "page", "scores"}
+    assert set(spec._TOP) - set(read.source.values) == {"meter", "messages", "tools"}  # See docs/requests.md.
+    assert {*spec._SECTION, *spec._CONTENTS, *spec._LABELS} - rows == {"file", "files", "ids", "page", "scores"}

@@ -1,11 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from brim.truncate.diff import Diff
-from brim.truncate.parts import TextParts
-from properties import examples
-from truncate.cutting import CHAR, checked, every_meter, limits, shares
+from brim.truncate.shape import Shape
+from truncate.cutting import CHAR
 
 
 def hunk(start, body):
@@ -29,7 +25,7 @@ TEXT = "\n".join([*file_diff("one.py", SMALL), *file_diff("two.py", LARGE)]) + "
 
 
 def test_the_largest_hunk_is_cut_in_its_middle_and_the_small_one_stays():
-    cut = Diff().truncate(TEXT, 320, CHAR)
+    cut = Shape(kind="diff").truncate(TEXT, 320, CHAR)
     assert "\n".join(file_diff("one.py", SMALL)) in cut.text
     kept = cut.text.split("\n")
     assert {" start", "-gone 0", "-gone 39", " end"} <= set(kept)
@@ -38,7 +34,7 @@ def test_the_largest_hunk_is_cut_in_its_middle_and_the_small_one_stays():
 
 @pytest.mark.parametrize("limit", range(190, len(TEXT), 37))
 def test_headers_always_stay(limit):
-    kept = Diff().truncate(TEXT, limit, CHAR).text.split("\n")
+    kept = Shape(kind="diff").truncate(TEXT, limit, CHAR).text.split("\n")
     headers = [line for line in TEXT.split("\n") if line.startswith(("diff ", "--- ", "+++ ", "@@ "))]
     assert [line for line in kept if line in headers] == headers
 
@@ -46,28 +42,28 @@ def test_headers_always_stay(limit):
 def test_a_removed_line_that_looks_like_a_header_is_none():
     body = ["--- not a file", "+++ not one either", *["-x" * 20] * 30]
     text = "\n".join(file_diff("a.sql", hunk(1, body)))
-    cut = Diff().truncate(text, 120, CHAR)
+    cut = Shape(kind="diff").truncate(text, 120, CHAR)
     assert "lines omitted]" in cut.text
     assert cut.text.startswith("diff --git")
 
 
 def test_the_count_of_a_hunk_tells_where_the_next_file_begins():
     one, two = file_diff("one", LARGE)[1:], file_diff("two", LARGE)[1:]
-    kept = Diff().truncate("\n".join([*one, *two]), 140, CHAR).text.split("\n")
+    kept = Shape(kind="diff").truncate("\n".join([*one, *two]), 140, CHAR).text.split("\n")
     assert {"--- a/one", "+++ b/one", "--- a/two", "+++ b/two"} <= set(kept)
     assert sum("lines omitted" in line for line in kept) == 2
 
 
 def test_an_added_line_is_none_of_the_old_file():
     body = [*(f"+new {number}" for number in range(9)), *(f"-gone {number}" for number in range(40))]
-    kept = Diff().truncate("\n".join(file_diff("one", hunk(1, body))), 150, CHAR).text.split("\n")
+    kept = Shape(kind="diff").truncate("\n".join(file_diff("one", hunk(1, body))), 150, CHAR).text.split("\n")
     assert {"+new 0", "+new 1", "-gone 39", "-gone 38"} <= set(kept)
     assert "-gone 34" not in kept
 
 
 def test_what_changed_stays_before_what_did_not():
     text = "\n".join(file_diff("one", hunk(1, [*[" the same line"] * 9, "-old", "+new", *[" the same line"] * 9])))
-    kept = Diff().truncate(text, 130, CHAR).text.split("\n")
+    kept = Shape(kind="diff").truncate(text, 130, CHAR).text.split("\n")
     assert {"-old", "+new"} <= set(kept)
 
 
@@ -81,30 +77,4 @@ def test_what_changed_stays_before_what_did_not():
     ids=["prose", "hunks that end early", "headers alone do not fit"],
 )
 def test_what_has_no_room_for_its_headers_is_cut_as_plain_text(text):
-    assert "omitted]" in Diff().truncate(text, 120, CHAR).text
-
-
-bodies = st.lists(st.sampled_from([" same", "-old line", "+new line", " ", "--- tricky", "+++ tricky"]), max_size=25)
-
-
-@every_meter
-@examples(60)
-@given(hunks=st.lists(bodies, min_size=1, max_size=6), share=shares)
-def test_every_kept_line_is_a_line_of_the_source_in_order(meter, hunks, share):
-    lines = file_diff("x", *(hunk(number * 100 + 1, body) for number, body in enumerate(hunks)))
-    text = "\n".join(lines) + "\n"
-    limit = limits(text, meter, share)
-    cut = checked(Diff(marker="#{dropped}#"), text, limit, meter)
-    parts = TextParts(text, marker="#{dropped}#")
-    headers = [at for at, line in enumerate(lines) if line.startswith(("@@", "diff", "--- a", "+++ b"))]
-    if cut and cut.text != text and meter.count(parts.show(headers)) <= limit:
-        at = 0
-        for line in cut.text.removesuffix("\n").split("\n"):
-            if line.startswith("#"):
-                dropped = lines[at : at + int(line.strip("#"))]
-                assert not any(gone.startswith(("@@", "diff")) for gone in dropped)
-                at += len(dropped)
-            else:
-                assert line == lines[at]
-                at += 1
-        assert at == len(lines)
+    assert "omitted]" in Shape(kind="diff").truncate(text, 120, CHAR).text

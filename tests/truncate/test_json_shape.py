@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from brim.truncate.json_parts import JsonParts, json_parts
 from brim.truncate.parts import TextParts
-from brim.truncate.shape import Json
+from brim.truncate.shape import Shape
 from properties import examples
 from truncate.cutting import CHAR, PIECE, boundaries, checked, every_meter, limits, shares
 
@@ -54,12 +54,12 @@ def valid(text):
 )
 def test_what_is_kept_first(value, limit, expected):
     text = json.dumps(value)
-    cut = checked(Json(), text, limit, CHAR)
+    cut = checked(Shape(kind="json"), text, limit, CHAR)
     assert json.loads(cut.text) == expected
 
 
 def test_every_key_stays_while_strings_and_arrays_can_shrink():
-    cut = Json().truncate(json.dumps(RECORD), 260, CHAR)
+    cut = Shape(kind="json").truncate(json.dumps(RECORD), 260, CHAR)
     value = json.loads(cut.text)
     assert list(value) == list(RECORD)
     assert value["tags"] == ["a", "b"]
@@ -76,13 +76,13 @@ def types(value):
 
 @pytest.mark.parametrize("limit", [60, 120, 200, 300])
 def test_a_value_keeps_its_type(limit):
-    kept = types(json.loads(Json().truncate(json.dumps(RECORD), limit, CHAR).text))
+    kept = types(json.loads(Shape(kind="json").truncate(json.dumps(RECORD), limit, CHAR).text))
     assert kept.items() <= types(RECORD).items()
 
 
 def test_numbers_and_keys_that_come_twice_stay_as_they_were_written():
     text = '{"a":1.0,"a":1e400,"b":-0,"pad":"' + "x " * 200 + '"}'
-    assert Json().truncate(text, 90, CHAR).text.startswith('{"a":1.0,"a":1e400,"b":-0,"pad":"x')
+    assert Shape(kind="json").truncate(text, 90, CHAR).text.startswith('{"a":1.0,"a":1e400,"b":-0,"pad":"x')
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_numbers_and_keys_that_come_twice_stay_as_they_were_written():
 )
 def test_characters_are_written_as_they_were(ascii_only, start):
     text = json.dumps({"a": "é é. " * 200}, ensure_ascii=ascii_only)
-    cut = Json().truncate(text, 400, CHAR).text
+    cut = Shape(kind="json").truncate(text, 400, CHAR).text
     assert cut.startswith(start)
     assert valid(cut)
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
 def test_the_layout_stays(indent):
-    cut = Json().truncate(json.dumps(RECORD, indent=indent), 300, CHAR)
+    cut = Shape(kind="json").truncate(json.dumps(RECORD, indent=indent), 300, CHAR)
     assert cut.text == json.dumps(json.loads(cut.text), indent=indent, ensure_ascii=False)
 
 
@@ -106,27 +106,27 @@ def test_the_layout_stays(indent):
 def test_depth_neither_recurses_nor_breaks_what_reads_it(limit):
     for opening, closing in (("[", "]"), ('{"a":', "}")):
         deep = opening * 90 + "1" * 6_000 + closing * 90
-        cut = checked(Json(), deep, limit, CHAR)
+        cut = checked(Shape(kind="json"), deep, limit, CHAR)
         assert cut is None or limit < 300 or valid(cut.text)
         assert json_parts(opening * 10_000 + "1" + closing * 10_000) is None
-        checked(Json(), opening * 10_000 + "1" + closing * 10_000, limit, CHAR)
+        checked(Shape(kind="json"), opening * 10_000 + "1" + closing * 10_000, limit, CHAR)
 
 
 @pytest.mark.parametrize("text", ["no json " * 50, "{" + "x" * 300, "7" * 300])
 def test_what_cannot_stay_json_is_cut_as_plain_text(text):
-    assert "omitted]" in Json().truncate(text, 90, CHAR).text
-    assert "<cut>" in Json(marker="<cut>").truncate(text, 90, CHAR).text
+    assert "omitted]" in Shape(kind="json").truncate(text, 90, CHAR).text
+    assert "<cut>" in Shape(kind="json", marker="<cut>").truncate(text, 90, CHAR).text
 
 
 def test_json_lines_keep_whole_lines_from_both_ends():
     lines = [json.dumps({"line": number}) for number in range(100)]
-    cut = Json().truncate("\n".join(lines), 90, CHAR)
+    cut = Shape(kind="json").truncate("\n".join(lines), 90, CHAR)
     assert cut.text.split("\n") == [*lines[:3], '{"[95 lines omitted]": null}', *lines[-2:]]
 
 
 def test_a_line_too_long_for_the_limit_is_shortened_inside():
     lines = [json.dumps({"line": number, "text": "x" * 500}) for number in range(5)]
-    first, marker = Json().truncate("\n".join(lines), 90, CHAR).text.split("\n")
+    first, marker = Shape(kind="json").truncate("\n".join(lines), 90, CHAR).text.split("\n")
     assert json.loads(first)["line"] == 0
     assert json.loads(marker) == {"[4 lines omitted]": None}
 
@@ -161,7 +161,7 @@ values = st.dictionaries(
 @given(value=values, share=shares, indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
 def test_valid_json_stays_valid_json(meter, value, share, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
-    cut = checked(Json(), text, limits(text, meter, share), meter)
+    cut = checked(Shape(kind="json"), text, limits(text, meter, share), meter)
     assert cut is None or valid(cut.text) or "omitted]" in cut.text
 
 
@@ -170,7 +170,7 @@ def test_valid_json_stays_valid_json(meter, value, share, indent, ascii_only):
 @given(value=st.dictionaries(st.sampled_from("abcdef"), strings, min_size=2), share=shares)
 def test_a_string_is_cut_between_graphemes(meter, value, share):
     text = json.dumps(value, ensure_ascii=False)
-    cut = checked(Json(), text, limits(text, meter, share), meter)
+    cut = checked(Shape(kind="json"), text, limits(text, meter, share), meter)
     if cut and valid(cut.text):
         for key, short in json.loads(cut.text).items():
             if key in value and short != value[key]:
@@ -184,7 +184,7 @@ def test_a_string_is_cut_between_graphemes(meter, value, share):
 @given(value=st.lists(arrays, min_size=3, max_size=12), share=shares)
 def test_every_line_of_json_lines_stays_valid(meter, value, share):
     text = "\n".join(json.dumps({"v": item}) for item in value)
-    cut = checked(Json(), text, limits(text, meter, share), meter)
+    cut = checked(Shape(kind="json"), text, limits(text, meter, share), meter)
     if cut and "omitted]" not in cut.text:
         assert all(map(valid, cut.text.split("\n")))
 
@@ -208,14 +208,19 @@ def counted(value):
     ids=["numbers", "arrays", "objects", "keys", "objects by key"],
 )
 def test_all_members_are_counted(value, limit):
-    assert counted(json.loads(checked(Json(), json.dumps(value), limit, CHAR).text)) == 1_000
+    assert counted(json.loads(checked(Shape(kind="json"), json.dumps(value), limit, CHAR).text)) == 1_000
 
 
 def test_what_follows_very_many_values_in_the_outermost_object_is_kept():
     text = json.dumps({"rows": [[n] for n in range(1_000)], "more": {"a": 1}, "status": "failed: no such table"})
-    cut = json.loads(checked(Json(), text, 200, CHAR).text)
+    cut = json.loads(checked(Shape(kind="json"), text, 200, CHAR).text)
     assert cut["rows"][0] == [0]
     assert cut["status"] == "failed: no such table"
+
+
+def test_an_empty_string_with_a_long_key_is_no_string_of_lines():
+    """IndexError: list index out of range"""
+    assert checked(Shape(kind="json"), json.dumps({"": None, "a long key of an empty string": ""}), 8, CHAR) is None
 
 
 BROKEN = ["[1,2] [3]", "[1,2", '{"a":1,}', "[1]]", '["a" "b"]', "[01]", '{"a":"b}', '{"a":{}:1}', "[1,]", '{"a"}', "[1 2]",

@@ -1,10 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from brim.truncate.log import Log
-from properties import examples
-from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
+from brim.truncate.shape import Shape
+from truncate.cutting import CHAR
 
 LINES = [f"12:00:{second:02} all is well in step {second}" for second in range(60)]
 
@@ -30,7 +27,7 @@ def log_with(trouble, at):
     ],
 )
 def test_a_line_of_trouble_is_kept_from_the_middle(trouble):
-    cut = Log().truncate(log_with(trouble, 30), 300, CHAR)
+    cut = Shape(kind="log").truncate(log_with(trouble, 30), 300, CHAR)
     assert trouble in cut.text.split("\n")
     assert cut.text.startswith(LINES[0])
     assert cut.text.endswith(LINES[-1] + "\n")
@@ -38,17 +35,17 @@ def test_a_line_of_trouble_is_kept_from_the_middle(trouble):
 
 def test_all_warnings_are_kept_if_there_is_room_for_them():
     lines = [*LINES[:20], "WARN disk is slow", *LINES[20:30], "WARN queue is long", *LINES[30:]]
-    kept = Log().truncate("\n".join(lines), 300, CHAR).text.split("\n")
+    kept = Shape(kind="log").truncate("\n".join(lines), 300, CHAR).text.split("\n")
     assert {"WARN disk is slow", "WARN queue is long"} <= set(kept)
 
 
 @pytest.mark.parametrize("calm", ["a hall of mirrors", "failover is on", "forewarned", "errorless run", "panicle"])
 def test_a_word_that_only_contains_trouble_is_none(calm):
-    assert calm not in Log().truncate(log_with(calm, 30), 300, CHAR).text
+    assert calm not in Shape(kind="log").truncate(log_with(calm, 30), 300, CHAR).text
 
 
 def test_each_gap_says_how_many_lines_it_holds():
-    cut = Log().truncate(log_with("ERROR here", 30), 200, CHAR)
+    cut = Shape(kind="log").truncate(log_with("ERROR here", 30), 200, CHAR)
     assert cut.text.split("\n") == [
         LINES[0],
         "[29 lines omitted]",
@@ -62,33 +59,4 @@ def test_each_gap_says_how_many_lines_it_holds():
 
 def test_one_huge_line_does_not_hide_the_others():
     text = log_with("ERROR " + "x" * 5000, 30) + "last words\n"
-    assert "last words" in Log().truncate(text, 300, CHAR).text
-
-
-lines = st.lists(
-    st.sampled_from(["ok", "still ok " * 3, "ERROR: x", "", "  at frame 3", "WARN é🏳️‍🌈", "done\r"]),
-    min_size=5,
-    max_size=80,
-)
-
-
-@every_meter
-@examples(60)
-@given(lines=lines, share=shares)
-def test_every_kept_line_is_a_line_of_the_source_in_order(meter, lines, share):
-    text = "\n".join(lines)
-    limit = limits(text, meter, share)
-    cut = checked(Log(marker="#{dropped}#"), text, limit, meter)
-    if cut and cut.text != text and not cut_as_plain_text(cut, text, limit, meter, "#{dropped}#"):
-        if "ERROR: x" in lines and "ERROR: x" not in cut.text.split("\n"):
-            return  # Not even that line fits, and both ends and what stands around it are cut inside.
-        if "# " in cut.text or " #" in cut.text:
-            return  # So little room that even these lines are divided.
-        at = 0
-        for line in cut.text.split("\n"):
-            if line.startswith("#"):
-                at += int(line.strip("#"))
-            else:
-                assert line == lines[at]
-                at += 1
-        assert at == len(lines)
+    assert "last words" in Shape(kind="log").truncate(text, 300, CHAR).text

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from brim.truncate.markdown import Markdown, blocks, holds_fence
+from brim.truncate.markdown import blocks, holds_fence
+from brim.truncate.shape import Shape
 from properties import examples
 from truncate.cutting import CHAR, checked, cut_as_plain_text, every_meter, limits, shares
 
@@ -52,7 +53,7 @@ def open_fences(text):
 
 
 def test_the_outline_stays_and_then_blocks_from_the_start():
-    cut = Markdown().truncate(DOCUMENT, 150, CHAR)
+    cut = Shape(kind="markdown").truncate(DOCUMENT, 150, CHAR)
     assert (
         cut.text
         == """\
@@ -79,26 +80,26 @@ Last words.
 
 def test_a_kept_block_has_its_headings_above_it():
     text = "# A\n\n" + "long text " * 30 + "\n\n## B\n\n### C\n\nshort\n"
-    cut = Markdown().truncate(text, 70, CHAR)
+    cut = Shape(kind="markdown").truncate(text, 70, CHAR)
     assert cut.text.split("\n")[0] == "# A"
     assert cut.text.endswith("## B\n\n### C\n\nshort\n")
 
 
 def test_a_heading_too_long_for_the_outline_still_comes_with_its_block():
     text = ("# " + "title words " * 5 + "\n\nbody\n\n") * 9
-    assert Markdown().truncate(text, 120, CHAR).text == text[:70] + "[32 lines omitted]\n"
+    assert Shape(kind="markdown").truncate(text, 120, CHAR).text == text[:70] + "[32 lines omitted]\n"
 
 
 def test_a_cut_inside_a_line_opens_no_fence():
     for text in ("a" * 200 + "```" + "b" * 30, "a" * 300 + "```bb"):
         for limit in range(30, 110):
-            cut = checked(Markdown(), text, limit, CHAR)
+            cut = checked(Shape(kind="markdown"), text, limit, CHAR)
             assert cut is None or open_fences(cut.text) == 0
 
 
 def test_a_fence_too_big_for_the_room_is_shortened_and_closed():
     text = "# A\n\n```py\n" + "".join(f"line {number}\n" for number in range(50)) + "```\n\nafter\n"
-    cut = Markdown().truncate(text, 80, CHAR)
+    cut = Shape(kind="markdown").truncate(text, 80, CHAR)
     assert cut.text.startswith("# A\n\n```py\nline 0\n")
     assert "\n[4" in cut.text
     assert open_fences(cut.text) == 0
@@ -106,7 +107,7 @@ def test_a_fence_too_big_for_the_room_is_shortened_and_closed():
 
 def test_a_paragraph_that_is_cut_inside_stands_under_its_heading():
     text = "# " + "Some title of it " * 4 + "\n\n" + "".join(f"line {n} of a paragraph\n" for n in range(40))
-    cut = Markdown().truncate(text, 140, CHAR).text
+    cut = Shape(kind="markdown").truncate(text, 140, CHAR).text
     assert cut.startswith("# Some title")
     assert "line 0 of a paragraph\n" in cut
 
@@ -117,7 +118,7 @@ def test_a_shorter_fence_does_not_close_a_longer_one():
 
 def test_a_list_too_big_for_the_room_keeps_whole_items():
     text = "".join(f"- item {number}\n  goes on\n" for number in range(30))
-    cut = Markdown().truncate(text, 100, CHAR)
+    cut = Shape(kind="markdown").truncate(text, 100, CHAR)
     assert (
         cut.text
         == "- item 0\n  goes on\n- item 1\n  goes on\n- item 2\n  goes on\n- item 3\n  goes on\n[52 lines omitted]\n"
@@ -126,12 +127,12 @@ def test_a_list_too_big_for_the_room_keeps_whole_items():
 
 def test_a_marker_never_becomes_a_heading():
     text = "short\n\n" + "dropped words " * 20 + "\n\n---\n\nend\n"
-    assert "[1 line omitted]\n\n---\n\nend\n" in Markdown().truncate(text, 50, CHAR).text
+    assert "[1 line omitted]\n\n---\n\nend\n" in Shape(kind="markdown").truncate(text, 50, CHAR).text
 
 
 @pytest.mark.parametrize("text", ["`" * 500, "```\n" * 200], ids=["one line of backticks", "nothing but fences"])
 def test_what_is_nothing_but_fences_leaves_none_open(text):
-    cut = checked(Markdown(), text, 21, CHAR)
+    cut = checked(Shape(kind="markdown"), text, 21, CHAR)
     assert cut is None or open_fences(cut.text) == 0
 
 
@@ -167,7 +168,7 @@ documents = st.lists(st.tuples(blocks_of_text, st.sampled_from(["\n\n", "\n\n\n"
 def test_no_fence_is_left_open_and_every_line_is_of_the_source(meter, text, share):
     assert open_fences(text) == 0
     limit = limits(text, meter, share)
-    cut = checked(Markdown(marker="#{dropped}#"), text, limit, meter)
+    cut = checked(Shape(kind="markdown", marker="#{dropped}#"), text, limit, meter)
     if cut is None or cut.text == text:
         return
     assert open_fences(cut.text) == 0
@@ -187,7 +188,7 @@ def test_no_fence_is_left_open_and_every_line_is_of_the_source(meter, text, shar
 @examples(50)
 @given(text=documents, share=shares)
 def test_every_kept_block_stands_under_its_headings(meter, text, share):
-    cut = checked(Markdown(), text, limits(text, meter, share), meter)
+    cut = checked(Shape(kind="markdown"), text, limits(text, meter, share), meter)
     if cut is None or cut.text == text or "characters omitted" in cut.text:
         return
     kept = paths(cut.text)

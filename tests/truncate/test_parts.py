@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.truncate.parts import TextParts, from_both_ends
+from brim.truncate.parts import TextParts
 from properties import examples
 from strategies import long_texts
 from truncate.cutting import boundaries
@@ -56,11 +56,6 @@ def test_part_of_a_long_line_leaves_a_mark_with_its_characters():
         parts.show([0, len(parts) - 1])
         == parts.part(0) + f" [{180 - parts.size(0) + 1} characters omitted]\nlast line\n"
     )
-
-
-def test_parts_come_from_both_ends_in_turn():
-    assert list(from_both_ends([10, 20, 30, 40, 50])) == [50, 10, 40, 20, 30]
-    assert list(from_both_ends([])) == []
 
 
 def test_a_field_without_a_value_does_not_say_how_a_command_ended():

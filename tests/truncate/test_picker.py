@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick
 from properties import examples
-from truncate.cutting import CHAR, PIECE, every_meter
+from truncate.cutting import CHAR, every_meter
 
 
 @examples(120)
@@ -34,16 +34,6 @@ def test_many_parts_take_few_counts():
     assert Counting.seen < 45
 
 
-def test_nothing_to_choose_from_is_nothing_found():
-    assert pick(TextParts(""), [], 1, CHAR) is None
-    assert pick(TextParts("abc"), [], 1, CHAR) is None
-
-
-def test_a_line_that_fills_the_room_does_not_stand_in_the_way():
-    parts = TextParts("x" * 500 + "\nsmall\n" + "y" * 500 + "\nlittle\n", longest=999, marker="#")
-    assert pick(parts, [[0], [1], [2], [3]], 40, CHAR).text == "#\nsmall\n#\nlittle\n"
-
-
 def test_smaller_parts_are_shown_behind_one_that_does_not_fit():
     parts = TextParts("one\n" + "x" * 60 + "\n" + "y" * 60 + "\n" + "z" * 60 + "\ntwo\n", longest=999, marker="#")
     groups = [[0], [1], [2], [4]]
@@ -68,10 +58,3 @@ def test_what_is_picked_was_counted_and_has_all_fixed_parts(meter, lines, data):
     if cut is not None:
         assert cut.after == meter.measure(cut.text) <= limit
         assert all(parts.part(at) in cut.text for at in order[:1])
-
-
-def test_counts_that_go_up_and_down_are_never_exceeded():
-    parts = TextParts("\n".join("a" * n for n in range(40)), marker="#")
-    for limit in range(60):
-        cut = pick(parts, [[at] for at in range(len(parts))], limit, PIECE)
-        assert cut is None or cut.after == PIECE.measure(cut.text) <= limit

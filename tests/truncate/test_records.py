@@ -158,18 +158,6 @@ def test_what_is_kept_is_a_run_from_one_side_and_fits(meter, keep, entries, shar
 
 @pytest.mark.parametrize("keep", ["newest", "best"])
 @examples(100)
-@given(
-    entries=st.lists(st.text("ab", max_size=9) | st.text("c", min_size=40, max_size=90), min_size=2, max_size=30),
-    limit=st.integers(20, 200),
-)
-def test_no_more_than_half_of_the_room_is_free_while_a_small_entry_is_dropped(keep, entries, limit):
-    chosen = Records(keep=keep, marker="#").select(entries, limit, CHAR)
-    lost = [entry for index, entry in enumerate(entries) if index not in chosen.kept and 2 * len(entry) <= limit]
-    assert not lost or 2 * (chosen.after + 2) >= limit
-
-
-@pytest.mark.parametrize("keep", ["newest", "best"])
-@examples(100)
 @given(entries=st.lists(st.text("ab", max_size=9), min_size=2, max_size=30), limit=st.integers(0, 200))
 def test_no_more_entries_would_fit(keep, entries, limit):
     records = Records(keep=keep, marker="#")

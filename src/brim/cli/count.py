@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from operator import itemgetter
+from typing import Annotated
 
 import typer
 from typer import Option
 
 from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import console, emit, show, table, whole
+from brim.cli.output import MOST_ROWS, console, emit, show, table
 from brim.errors import BrimError, SourceError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.meter import DEFAULT, BaseMeter, meter
 from brim.meter.adapters import exact_count_advice
 from brim.meter.base import measured
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _HEAD = 65_536
 """The bytes in which a request has its first role; other JSON files are not parsed."""
@@ -58,26 +54,22 @@ def run(
         ),
     ] = None,
     request: Annotated[bool, Option("--request", help="Count one JSON file as a request, with its framing.")] = False,
-    as_tree: Annotated[bool, Option("--tree", help="Show a tree of directories, the largest first.")] = False,
-    threshold: Annotated[
-        str, Option("--threshold", metavar="N", help="In the tree, group files below N tokens.")
-    ] = "0",
     json: options.Json = False,
 ) -> None:
     """Count the tokens of files, of directories, or of standard input.
 
-    Hidden files in directories are not counted. Binary files in directories and patterns are skipped and reported.
+    The largest files are listed first. Hidden files in directories are not counted. Binary files in directories and
+    patterns are skipped and reported.
 
     With --request, the file is a JSON list of messages, JSON Lines with a message on each line, or the body of a
     request. It is counted as the provider counts it, including the framing of each message, and reported by role.
 
-    Example: brim count src docs --tree --threshold 1000 --model gpt-5
+    Example: brim count src docs --model gpt-5
 
     Example of a request: brim count --request request.json
     """
-    least = whole("--threshold", threshold) or 0
     if request:
-        _count_request(files or [STDIN], name, tree=as_tree, json=json)
+        _count_request(files or [STDIN], name, json=json)
         return
     found = expand(files or [STDIN])
     scale = meter(name or DEFAULT)
@@ -87,13 +79,15 @@ def run(
         head = {"total": tally.total, "upper": tally.upper, "unit": scale.unit, "meter": scale.name}
         emit({**head, "exact": scale.exact, "files": rows, "skipped": tally.skipped})
         return
-    if as_tree or any(os.path.isdir(each) for each in files or ()):
-        show(console(), _tree(scale.unit, tally, least))
-        print()
-    elif len(tally.counts) > 1:
+    if len(tally.counts) > 1:
         made = table(scale.unit, "file", numbers=(scale.unit,), wide=("file",))
-        for path, count in tally.counts.items():
+        ordered = sorted(tally.counts.items(), key=itemgetter(1), reverse=True)
+        for path, count in ordered[:MOST_ROWS]:
             made.add_row(f"{count:,}", path)
+        if rest := ordered[MOST_ROWS:]:
+            made.add_row(
+                f"{sum(count for _, count in rest):,}", f"{counted(len(rest), 'smaller file')}; --json lists all"
+            )
         show(console(), made)
         print()
     within = "" if len(tally.counts) == 1 else f" in {counted(len(tally.counts), 'file')}"
@@ -132,11 +126,9 @@ def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
     return f"{'' if exact else 'about '}{total:,} {unit}{at_most}"
 
 
-def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool) -> None:
+def _count_request(files: list[str], name: str | None, *, json: bool) -> None:
     if len(files) != 1:
         raise BrimError("--request takes one file")
-    if tree:
-        raise BrimError("--tree and --request cannot be combined")
     from brim.history.request_body import read_request
 
     found = read_request(files[0]).tally(name)
@@ -158,15 +150,6 @@ def _count_request(files: list[str], name: str | None, *, tree: bool, json: bool
     _advise(found.total, found.upper, name or found.meter)
 
 
-def _tree(unit: str, tally: _Tally, least: int) -> Table:
-    top = grown(tally.counts)
-    made = table(unit, "share", "", numbers=(unit, "share"), wide=("",))
-    made.add_row(f"{top.count:,}", "100%", top.name or ".", style="bold")
-    for label, count in drawn(top, least):
-        made.add_row(f"{count:,}", f"{count * 100 // max(1, top.count)}%", label)
-    return made
-
-
 def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
     tally = _Tally()
     for read in texts(found):
@@ -177,55 +160,3 @@ def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
         tally.counts[path] = scale.count(read.text)
         tally.upper += tally.counts[path] if scale.exact else scale.upper(read.text)
     return tally
-
-
-@dataclass(slots=True)
-class Branch:
-    """A file, or a directory with its content."""
-
-    name: str
-    count: int = 0
-    files: int = 0
-    """The number of files in it; 1 for a file."""
-    branches: dict[str, Branch] = field(default_factory=dict)
-
-
-def grown(counts: Mapping[str, int]) -> Branch:
-    """Return the tree of the paths; a directory whose only content is a directory is joined with it."""
-    root = Branch("")
-    for path, count in counts.items():
-        at = root
-        at.count += count
-        at.files += 1
-        for name in os.path.normpath(path).split(os.sep):
-            at = at.branches.setdefault(name, Branch(name or os.sep))
-            at.count += count
-            at.files += 1
-    return _joined(root)
-
-
-def _joined(branch: Branch) -> Branch:
-    branches = [_joined(each) for each in branch.branches.values()]
-    branch.branches = {each.name: each for each in branches}
-    if len(branches) == 1 and branches[0].branches:
-        only = branches[0]
-        return Branch(os.path.join(branch.name, only.name), only.count, only.files, only.branches)
-    return branch
-
-
-def drawn(branch: Branch, threshold: int = 0, lead: str = "") -> Iterator[tuple[str, int]]:
-    """Yield the lines below a branch, the largest first, each with its count.
-
-    Branches below the threshold are grouped in one line, or left out if no branch of the directory reaches it.
-    """
-    ordered = sorted(branch.branches.values(), key=lambda each: (-each.count, each.name))
-    shown = [each for each in ordered if each.count >= threshold]
-    hidden = ordered[len(shown) :] if shown or not lead else []
-    for i, each in enumerate(shown):
-        last = i == len(shown) - 1 and not hidden
-        name = each.name + (os.sep if each.branches else "")
-        yield f"{lead}{'└── ' if last else '├── '}{name}", each.count
-        yield from drawn(each, threshold, lead + ("    " if last else "│   "))
-    if hidden:
-        files = sum(each.files for each in hidden)
-        yield f"{lead}└── … {files:,} more", sum(each.count for each in hidden)

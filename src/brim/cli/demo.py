@@ -79,7 +79,7 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     out.print()
     out.print("Next", style="bold")
     out.print(f"  brim demo --budget {max(1, receipt.budget // 2):<10}  the same prompt at half the budget")
-    out.print("  brim count . --tree          the tokens of your own files")
+    out.print("  brim count .                 the tokens of your own files")
     out.print("  brim studio --demo           the same in a browser")
 
 

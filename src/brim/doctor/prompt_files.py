@@ -157,8 +157,8 @@ def _request(path: str, text: str) -> RequestBody | None:
 
 def _of_spec(path: str, budget: int | None, model: str | None, meter: str | None) -> Verdict:
     spec = read_spec(path)
-    own = {} if model or meter else spec.arguments
-    if budget is not None and (stated := spec.arguments.get("budget")) is not None:
+    own = {} if model or meter else spec.own
+    if budget is not None and (stated := spec.own.get("budget")) is not None:
         budget = min(budget, budget_of(stated))
     try:
         found = spec.fit(budget=budget, model=model, meter=meter).receipt

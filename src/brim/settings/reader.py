@@ -5,7 +5,7 @@ A file is read to its end before an error is raised, so that one error lists eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,6 @@ _SHOWN = 10
 """The most problems that an error lists; the others are counted."""
 _AGENT = "agent"
 """A group that is never suggested for a typo: `agents` and the like belong to other programs."""
-_NONE: Mapping[str, OwnKey] = {}
 
 Entry = tuple[Leaf, str, Any, Keys]
 """A setting or a word for it, the key of the setting, the value, and its path in the file."""
@@ -123,9 +122,26 @@ class Reader:
         Flows, profiles, mappings with another tree, and files that use alternative words may also belong to another
         program, so their unknown keys are ignored.
         """
-        flat: dict[str, Value] = {}
         is_open = layer in _OPEN or tree is not TREE or extending(values) is not None
-        for leaf, key, value, at in self.leaves(values, tree, keys, other, is_open=is_open):
+        flat = self.layer(values, layer, other, *keys, tree=tree, is_open=is_open)
+        if layer not in _INNER and (group := extending(values)):
+            # Without a total, the window applies; without a window, the total of the extended profile.
+            flat.setdefault("prompt.total", Value(None, layer, self.where(*keys, group)))
+        return with_preset(flat)
+
+    def layer(
+        self,
+        values: dict[str, Any],
+        layer: str,
+        other: Collection[str],
+        *keys: str | int,
+        tree: Mapping[str, Any],
+        is_open: bool = False,
+        section: str = "",
+    ) -> dict[str, Value]:
+        """Return the settings of a mapping by the names in a tree; `section` is the one that the mapping belongs to."""
+        flat: dict[str, Value] = {}
+        for leaf, key, value, at in self.leaves(values, tree, keys, other, is_open=is_open, section=section):
             if leaf.top and layer not in _TOPS:
                 self.refuse(f"{place(at)} is only allowed at the top of the file", *at)
             elif not leaf.takes(value):
@@ -137,17 +153,14 @@ class Reader:
             else:
                 refused = "" if self.untrusted is None else refusal(key, value, self.untrusted)
                 flat[key] = Value(leaf.read(value), layer, self.where(*at), refused)
-        if layer not in _INNER and (group := extending(values)):
-            # Without a total, the window applies; without a window, the total of the extended profile.
-            flat.setdefault("prompt.total", Value(None, layer, self.where(*keys, group)))
-        return with_preset(flat)
+        return flat
 
     def leaves(
         self,
         values: dict[str, Any],
         node: Mapping[str, Any],
         keys: Keys,
-        other: Mapping[str, OwnKey] = _NONE,
+        other: Collection[str] = (),
         *,
         is_open: bool = False,
         section: str = "",

@@ -113,6 +113,11 @@ class Resolved:
         self._bounded: BoundedBudgets | None = None
         self.profile, self.flow, self.step = place
 
+    def under(self, values: Values) -> Resolved:
+        """Return the settings with others above them."""
+        layers = (values, *self._layers) if values else self._layers
+        return Resolved(layers, (self.profile, self.flow, self.step), self._logged)
+
     def __getitem__(self, key: str) -> Value:
         found = self._at(key)
         if found.refusal:

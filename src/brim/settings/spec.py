@@ -1,51 +1,55 @@
-"""A prompt described in YAML: its sections, and the arguments of `brim.fit`.
+"""A prompt described in YAML: its sections with their contents, and settings of the prompt.
 
-`Section` and `fit` check their own values; this module adds the file and line to their errors.
+The settings are read by the table of `brim.yaml`, and are one more layer above those of a project.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName, shown
-from brim.files.source import Source, load, parse, place, text_of
+from brim.files.source import Source, parse, place, text_of
+from brim.files.source import load as load_yaml
 from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
 from brim.requests.fit import fit_request
-from brim.requests.request import PAGES, Request, RequestTerms
-from brim.sections.fit import fit
+from brim.requests.request import PAGES, Request
 from brim.sections.prompt_fit import Prompt
+from brim.settings.keys import ANY, TREE
+from brim.settings.loader import load
 from brim.settings.project import is_inside
 from brim.settings.prompt import OPTIONS
+from brim.settings.reader import Reader
+from brim.settings.values import Value, Values
 
 if TYPE_CHECKING:
     from brim.history.request_body import RequestBody
     from brim.settings.resolved import Resolved
 
-_REQUEST = ("model", "meter", "budget", "separator", "fill", "policy")
-"""The arguments of a request that a file may set."""
-_KEYS = ("model", "meter", "budget", *OPTIONS, "sections", "messages", "tools")
-_TERMS = {"messages": ("file", "priority", "floor", "ceiling"), "tools": ("keep", "priority", "floor", "ceiling")}
-"""The keys for the messages and the tools of a request."""
+_PROMPT = TREE["prompt"]
+_TOP = {
+    **{name: TREE[name] for name in ("model", "meter")},
+    **{name: _PROMPT[name] for name in (*OPTIONS, "messages", "tools")},
+}
+"""The settings of a file."""
+_SECTION = TREE["sections"][ANY]
+"""The settings of a section."""
+_OWN = ("model", "meter")
+"""Settings that are passed to a fit, so that they replace those of a project together with its window."""
 _CONTENTS = ("content", "file", "files")
 """The keys for a section's content, of which exactly one must be set."""
-_SECTION_KEYS = (
-    "name",
-    "page",
-    *_CONTENTS,
-    *(slot.name for slot in fields(Section) if slot.name not in ("name", "content")),
-)
+_LABELS = ("forms", "scores", "ids")
+"""The options of a section that are no settings, because they belong to its content."""
 _WINDOW_KEYS = ("model", "size", "reserve", "cap", "warn", "limit")
 
 _LOOKS_LIKE_ONE = re.compile(r"^sections[ \t]*:", re.MULTILINE)
-_PLACE = re.compile(r"(\w+)(?:\[(\d+)\](?: (\w+))?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +57,30 @@ class Spec:
     """A prompt described by a file."""
 
     source: Source
-    arguments: Mapping[str, Any]
-    """The keyword arguments of `brim.fit`."""
-    pages: Mapping[str, str] = field(default_factory=dict)
-    """The page of each section in a request, by name: `system` or `user`."""
-    terms: Mapping[str, Any] = field(default_factory=dict)
-    """The arguments of `brim.fit_request` about messages and tools."""
+    contents: Sequence[Section]
+    """The sections with their names and contents, but without the settings of the file."""
+    values: Values
+    """The settings of the file."""
+    own: Mapping[str, Any]
+    """The model, the meter and the budget, as far as the file sets them."""
     messages: str | None = None
     """The file with the messages or the request body, if it is set."""
 
-    def fit_request(self, given: RequestBody, settings: Resolved | None = None, **options: Any) -> Request:
+    def settings(self, below: Resolved | None = None) -> Resolved:
+        """Return the settings of the file, above other settings or the defaults."""
+        return (load({}, {}, {}).resolve() if below is None else below).under(self.values)
+
+    def sections(self, below: Resolved | None = None) -> list[Section]:
+        """Return the sections with their settings.
+
+        Raises:
+            SourceError: a setting is invalid.
+        """
+        settings = self.settings(below)
+        labels = [{name: getattr(each, name) for name in _LABELS} for each in self.contents]
+        return [settings.section(e.name, e.content, **own) for e, own in zip(self.contents, labels, strict=True)]
+
+    def fit_request(self, given: RequestBody, below: Resolved | None = None, **options: Any) -> Request:
         """Return a request of these sections and the messages, tools and system prompt of a body.
 
         The file overrides the settings, and options override both.
@@ -72,78 +90,55 @@ class Spec:
             SourceError: a value of the file is invalid.
             InvalidValue: an argument or a message is invalid.
         """
-        own = {key: value for key, value in self._own(options).items() if key in _REQUEST}
-        if not options.keys() & {"model", "meter"} and given.model:
-            known = own.keys() & {"model", "meter"} or (settings is not None and settings.window() is not None)
-            own |= {} if known else {"model": given.model}
-        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
-        for section, row in self.rows:
-            made = section if settings is None else settings.section(section.name, section.content, **row)
-            page = "user" if settings is None else settings.value(f"sections.{section.name}.page")
-            pages[self.pages.get(section.name, page)].append(made)
+        own = self._own(options)
+        if given.model and not (own | options).keys() & {"model", "meter"}:
+            own |= {"model": given.model} if below is None or below.window() is None else {}
         if given.system is not None and not isinstance(given.system, str):
             raise InvalidType("system", given.system, "a string, to be joined by sections")
-        told = [Section("system", given.system, priority="required")] if given.system else []
-        arguments: dict[str, Any] = {**own, **self.terms, "format": given.format, **options}
-        arguments = arguments if settings is None else settings.request_options(arguments)
+        settings = self.settings(below)
+        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
+        pages["system"] += [Section("system", given.system, priority="required")] if given.system else []
+        for section in self.sections(below):
+            pages[settings.value(f"sections.{section.name}.page")].append(section)
         with self._lines(own, options):
             return fit_request(
-                system=[*told, *pages["system"]],
+                system=pages["system"],
                 messages=given.messages,
                 user=pages["user"],
                 tools=given.tools,
                 fields={key: value for key, value in given.fields.items() if key not in ("model", "modelId")},
-                **arguments,
+                **settings.request_options({**own, "format": given.format, **options}),
             )
 
-    @property
-    def rows(self) -> list[tuple[Section, dict[str, Any]]]:
-        """The sections, each with its options in the file."""
-        sections: list[Section] = self.arguments["sections"]
-        names = ("name", "page", *_CONTENTS)
-        given = (self.source.at("sections", i) for i in range(len(sections)))
-        return [
-            (section, {key: value for key, value in row.items() if key not in names})
-            for section, row in zip(sections, given, strict=True)
-        ]
-
-    def _only_sections(self) -> None:
-        """Raise an error if the file describes a request."""
-        for key in ("messages", "tools"):
-            if self.source.at().get(key) is not None:
-                raise self.source.error(
-                    f"{key} is for requests: brim fit REQUEST.json --sections {self.source.path}", key
-                )
-
-    def fit(self, settings: Resolved | None = None, **options: Any) -> Prompt:
+    def fit(self, below: Resolved | None = None, **options: Any) -> Prompt:
         """Return the fitted prompt.
 
         Args:
-            settings: the settings of a profile; the file overrides them.
+            below: the settings of a profile; the file overrides them.
             options: arguments of `brim.fit`, which override both; `None` means not set.
 
         Raises:
             DoesNotFit: the required sections are bigger than the budget.
-            SourceError: a value of the file or of the settings is invalid.
+            SourceError: a value of the file or of the settings is invalid, or the file describes a request.
             InvalidValue: an argument is invalid.
             UnknownName: no model or meter has the name in an argument.
         """
-        self._only_sections()
+        for key in ("messages", "tools"):
+            if self.source.at().get(key) is not None:
+                problem = f"{key} is for requests: brim fit REQUEST.json --sections {self.source.path}"
+                raise self.source.error(problem, key)
         options = {key: value for key, value in options.items() if value is not None}
         own = self._own(options)
-        made = {**own, **options}
-        with self._lines({**own, "sections": ()}, options):
-            if settings is not None:
-                rows = {each.name: settings.section(each.name, each.content, **row) for each, row in self.rows}
-                return settings.fit(rows, **made)
-            if made.get("budget") is None and made.get("model") is None:
-                raise self.source.error("budget is missing: set tokens or a window, or name a model")
-            return fit(self.arguments["sections"], **made)
+        if below is None and not (own | options).keys() & {"budget", "model"}:
+            raise self.source.error("budget is missing: set tokens or a window, or name a model")
+        with self._lines(own, options):
+            contents = {section.name: section for section in self.sections(below)}
+            return self.settings(below).fit(contents, **own, **options)
 
     def _own(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the file except its sections; a model or meter in the options replaces its own."""
-        left = ("sections", *(("model", "meter") if options.keys() & {"model", "meter"} else ()))
-        return {key: value for key, value in self.arguments.items() if key not in left}
+        """Return the values of the file that no option replaces; a model or a meter replaces both."""
+        replaced = options.keys() | ({"model", "meter"} if options.keys() & {"model", "meter"} else set())
+        return {key: value for key, value in self.own.items() if key not in replaced}
 
     @contextmanager
     def _lines(self, own: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[None]:
@@ -151,23 +146,12 @@ class Spec:
         try:
             yield
         except (InvalidValue, UnknownName) as error:
-            keys = _keys(error, own)
-            if not keys or keys[0] in options:
+            key = "meter" if "meter" in own else "model"
+            if isinstance(error, InvalidValue) and not isinstance(error, UnknownName):
+                key = error.place
+            if key not in own and (key in options or f"prompt.{key}" not in self.values):
                 raise
-            raise self.source.error(str(error), *keys) from error
-
-
-def _keys(error: InvalidValue | UnknownName, own: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """Return the path of the value that an error of `brim.fit` is about; empty if the file does not set it."""
-    if isinstance(error, UnknownName):
-        return ("meter",) if "meter" in own else ("model",)
-    found = _PLACE.match(error.place)
-    if not found or found[1] not in (*own, "budget"):
-        return ()
-    keys: list[str | int] = [found[1]]
-    if found[2]:
-        keys.append(int(found[2]))
-    return (*keys, found[3]) if found[3] else tuple(keys)
+            raise self.source.error(str(error), key) from error
 
 
 def is_spec(path: str, text: str) -> bool:
@@ -185,21 +169,24 @@ def read_spec(path: str, text: str | None = None) -> Spec:
     Raises:
         SourceError: the file, or a file that it names, cannot be read or is invalid.
     """
-    source = load(path) if text is None else parse(text, path)
-    values = source.mapping(_KEYS)
+    source = load_yaml(path) if text is None else parse(text, path)
+    reader = Reader(source)
+    values = reader.mapping(source.values)
     rows = values.get("sections")
     if not isinstance(rows, list):
         raise source.error(f"sections must be a list of sections, not {shown(rows)}", "sections")
-    for key in ("model", "meter"):
-        if not isinstance(values.get(key), str | None):
-            raise source.error(f"{key} must be a string, not {shown(values[key])}", key)
-    arguments = {key: values[key] for key in ("model", "meter", *OPTIONS) if key in values}
-    if "budget" in values:
-        arguments["budget"] = budget_at(source, "budget", model=values.get("model"))
-    sections = [_section(source, i) for i in range(len(rows))]
-    pages = {section.name: row["page"] for section, row in zip(sections, rows, strict=True) if "page" in row}
-    terms, file = _terms(source, values)
-    return Spec(source, {"sections": sections, **arguments}, pages, terms, file)
+    file = values["messages"].get("file") if isinstance(values.get("messages"), dict) else None
+    if file is not None:
+        values = {**values, "messages": {key: each for key, each in values["messages"].items() if key != "file"}}
+    found = reader.layer(values, "file", ("budget", "sections"), tree=_TOP)
+    contents = [_contents(reader, found, rows, i) for i in range(len(rows))]
+    reader.finish()
+    own: dict[str, Any] = {key: found.pop(key).value for key in _OWN if key in found}
+    if values.get("budget") is not None:
+        own["budget"] = _budget(source, model=own.get("model"))
+    spec = Spec(source, contents, found, own, None if file is None else _path(source, str(file)))
+    spec.sections()
+    return spec
 
 
 def check_files(path: str, root: str) -> None:
@@ -210,7 +197,7 @@ def check_files(path: str, root: str) -> None:
     """
     if not is_inside(path, root):
         raise SourceError(path, f"outside of the project {root}")
-    source = load(path)
+    source = load_yaml(path)
     rows = source.values.get("sections") if isinstance(source.values, dict) else None
     for i, row in enumerate(rows if isinstance(rows, list) else ()):
         named = row if isinstance(row, dict) else {}
@@ -221,30 +208,13 @@ def check_files(path: str, root: str) -> None:
                 raise source.error(f"sections[{i}] names a file outside of the project", "sections", i)
 
 
-def _terms(source: Source, values: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments about messages and tools, and the file with the messages."""
-    terms: dict[str, Any] = {}
-    file = None
-    for key, name in (("messages", "history"), ("tools", "tools")):
-        row = dict(source.mapping(_TERMS[key], key)) if values.get(key) is not None else {}
-        if "keep" in row:
-            terms["keep_tools"] = row.pop("keep")
-        if "file" in row:
-            file = _path(source, str(row.pop("file")))
-        terms |= {f"{name}_{term}": value for term, value in row.items()}
-    try:
-        RequestTerms(**terms)
-    except InvalidValue as error:
-        raise source.error(str(error), "tools" if "tools" in error.place else "messages") from error
-    return terms, file
-
-
-def budget_at(source: Source, *keys: str | int, model: str | None = None) -> int | Window:
-    """Return the budget in a file: tokens, or a window by its size or its model.
+def _budget(source: Source, model: str | None) -> int | Window:
+    """Return the budget of a file: tokens, or a window by its size or its model.
 
     Raises:
         SourceError: the budget is invalid.
     """
+    keys = ("budget",)
     value = source.at(*keys)
     where = place(keys)
     if not isinstance(value, dict):
@@ -264,23 +234,28 @@ def budget_at(source: Source, *keys: str | int, model: str | None = None) -> int
         raise source.error(f"{where}.model: {error}", *keys, "model") from error
 
 
-def _section(source: Source, index: int) -> Section:
-    keys = ("sections", index)
-    row = dict(source.mapping(_SECTION_KEYS, *keys))
-    page = row.pop("page", "user")
-    if page not in PAGES:
-        raise source.error(f"{place(keys)}: page must be one of {', '.join(PAGES)}, not {shown(page)}", *keys, "page")
+def _contents(reader: Reader, found: dict[str, Value], rows: Sequence[Any], index: int) -> Section:
+    """Return the name and the content of a section, and add its settings to those of the file."""
+    source, keys = reader.source, ("sections", index)
+    row = source.mapping((), *keys)
+    name = row.get("name")
+    first = next(
+        (i for i, each in enumerate(rows[:index]) if isinstance(each, dict) and each.get("name") == name), None
+    )
+    if not isinstance(name, str) or not name or first is not None:
+        other = "a non-empty string" if first is None else f"different from that of sections[{first}]"
+        raise source.error(f"{place(keys)}: name must be {other}, not {shown(name)}", *keys, "name")
+    found |= reader.layer(row, "file", ("name", *_CONTENTS, *_LABELS), *keys, tree=_SECTION, section=name)
     given = [key for key in _CONTENTS if key in row]
     if len(given) != 1:
-        found = " and ".join(given) or "none"
-        raise source.error(f"{place(keys)} must have exactly one of {', '.join(_CONTENTS)}, and has {found}", *keys)
-    kind = given[0]
-    content = _content(source, row.pop(kind), *keys, kind)
+        which = " and ".join(given) or "none"
+        raise source.error(f"{place(keys)} must have exactly one of {', '.join(_CONTENTS)}, and has {which}", *keys)
+    content = _content(source, row[given[0]], *keys, given[0])
     try:
-        return Section(row.pop("name", None), content, **row)
+        return Section(name, content, **{each: row[each] for each in _LABELS if each in row})
     except InvalidValue as error:
-        name, _, item = error.place.replace("section name", "name").rpartition(": ")[2].partition("[")
-        at = (kind if name == "content" else name, *((int(item[:-1]),) if item else ()))
+        slot, _, item = error.place.rpartition(": ")[2].partition("[")
+        at = (given[0] if slot == "content" else slot, *((int(item[:-1]),) if item else ()))
         raise source.error(f"{place(keys)}: {error}", *keys, *at) from error
 
 

@@ -14,21 +14,12 @@ from brim.truncate.base import Cut, Truncator, shrink
 
 __all__ = ["Cut", "Truncator", "cut", "shortened", "truncator"]
 
-_CLASSES = {
-    "head": ("ends", "Head"),
-    "tail": ("ends", "Tail"),
-    "ends": ("ends", "Ends"),
-    "lines": ("ends", "Lines"),
-    "newest": ("records", "Records"),
-    "best": ("records", "Records"),
-    "shape": ("shape", "Shape"),
-    "json": ("shape", "Json"),
-    "markdown": ("markdown", "Markdown"),
-    "code": ("code", "Code"),
-    "log": ("log", "Log"),
-    "diff": ("diff", "Diff"),
+_MODULES = {
+    **dict.fromkeys(("head", "tail", "ends", "lines"), "ends"),
+    **dict.fromkeys(("newest", "best"), "records"),
+    **dict.fromkeys(("shape", "json", "markdown", "code", "log", "diff"), "shape"),
 }
-"""The module and the class of each value of a section's `keep`."""
+"""The module of each value of a section's `keep`."""
 
 
 def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
@@ -41,19 +32,23 @@ def truncator(keep: str | Truncator, marker: str | None = None) -> Truncator:
     """
     if not isinstance(keep, str) and hasattr(keep, "truncate"):
         return keep
-    if not isinstance(keep, str) or keep not in _CLASSES:
-        known = ", ".join(map(repr, _CLASSES))
+    if not isinstance(keep, str) or keep not in _MODULES:
+        known = ", ".join(map(repr, _MODULES))
         raise InvalidValue("keep", keep, f"one of {known}, or an object with a truncate method")
     return _named(keep, marker)
 
 
 @cache
 def _named(name: str, marker: str | None) -> Truncator:
-    module, kind = _CLASSES[name]
-    options = {"keep": name} if module == "records" else {}
-    if marker is not None:
-        options["marker"] = marker
-    built: Truncator = getattr(import_module(f"brim.truncate.{module}"), kind)(**options)
+    module = import_module(f"brim.truncate.{_MODULES[name]}")
+    options = {} if marker is None else {"marker": marker}
+    built: Truncator
+    if _MODULES[name] == "records":
+        built = module.Records(keep=name, **options)
+    elif _MODULES[name] == "shape":
+        built = module.Shape(kind=None if name == "shape" else name, **options)
+    else:
+        built = getattr(module, name.capitalize())(**options)
     return built
 
 

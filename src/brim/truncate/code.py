@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from brim.meter.base import Meter
-from brim.truncate import truncator
-from brim.truncate.base import BaseTruncator, Cut
+from brim.truncate.base import Cut
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick
 
@@ -40,23 +38,12 @@ class Definition(NamedTuple):
     """The line after its body."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Code(BaseTruncator):
-    """Keeps lines of code: signatures and imports first, then other lines outside of bodies, then bodies.
-
-    The last line that reports a failure comes before all others. If no line fits, the text is cut as a log.
-    """
-
-    marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
-
-    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
-        margins = indents(parts)
-        failures = [line for line in parts.failures(code=True) if margins[line] == 0]  # Indented ones are comments.
-        order = _ranked(parts, margins)
-        cut = pick(parts, ([line] for line in order), limit, meter, fixed=[failures[-1:]], gaps=False)
-        return cut or truncator("log", self.marker).truncate(text, limit, meter)
+def picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:
+    """Return signatures and imports, then other lines outside of bodies, then bodies; the last failure comes first."""
+    margins = indents(parts)
+    failures = [line for line in parts.failures(code=True) if margins[line] == 0]  # Indented ones are comments.
+    order = _ranked(parts, margins)
+    return pick(parts, ([line] for line in order), limit, meter, fixed=[failures[-1:]], gaps=False)
 
 
 def _ranked(parts: TextParts, margins: Sequence[int | None]) -> list[int]:

@@ -8,35 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from brim.meter.base import Meter
-from brim.truncate import truncator
-from brim.truncate.base import BaseTruncator, Cut
+from brim.truncate.base import Cut
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Diff(BaseTruncator):
-    """Keeps lines of a diff: headers first, then changed lines, from the edges of each hunk inward.
-
-    The last line that reports a failure comes before all others. A text without hunks is cut as a log.
-    """
-
-    marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
-
-    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
-        depths = dict(_depths(parts))
-        headers = [line for line in range(len(parts)) if line not in depths]
-        order = [*headers, *sorted(depths, key=depths.__getitem__)]
-        failure = parts.failures(code=True)[-1:]
-        cut = pick(parts, ([line] for line in order), limit, meter, fixed=[failure]) if depths else None
-        return cut or truncator("log", self.marker).truncate(text, limit, meter)
+def picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:
+    """Return headers, then changed lines, from the edges of each hunk inward; the last failure comes first."""
+    depths = dict(_depths(parts))
+    headers = [line for line in range(len(parts)) if line not in depths]
+    order = [*headers, *sorted(depths, key=depths.__getitem__)]
+    failure = parts.failures(code=True)[-1:]
+    return pick(parts, ([line] for line in order), limit, meter, fixed=[failure]) if depths else None
 
 
 def _depths(parts: TextParts) -> Iterator[tuple[int, tuple[bool, int]]]:

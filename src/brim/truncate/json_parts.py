@@ -273,7 +273,7 @@ def _tree(text: str, member: Member, small: int, long: int, level: int) -> JsonN
     node = JsonNode(start, value, stop, noun)
     if stop - start <= small or level > _DEEPEST:
         return node
-    if text[value] == '"' and stop - start > long:
+    if text[value] == '"' and stop - value > long:
         node.lines = TextParts(text, longest=long, span=(value + 1, stop - 1))
     last: JsonNode | None = None
     for each in _inner(text, value, stop) if noun else ():

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from brim.meter.base import Meter
-from brim.truncate import truncator
-from brim.truncate.base import BaseTruncator, Cut
+from brim.truncate.base import Cut
 from brim.truncate.parts import LONG_LINE, TextParts, from_both_ends, grain
 from brim.truncate.picker import finest, pick, room_of
 
@@ -22,22 +20,15 @@ _AROUND = (1, -1, 2, -2)
 """Distances of the lines around a failure that take precedence over more lines from the ends."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Log(BaseTruncator):
-    """Keeps lines of a text: a failure first, then both ends, warnings, and the lines around failures.
+def picked(text: str, limit: int, meter: Meter, marker: str | None) -> Cut | None:
+    """Return lines of a text: a failure first, then both ends, warnings, and the lines around failures.
 
-    A line that is too long is divided into sentences. If none fits, the text is cut as by `Ends`.
+    A line that is too long is divided into sentences.
     """
-
-    marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
-
-    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        room = room_of(text, limit, meter)
-        sizes = [grain(LONG_LINE, room, share) for share in (3, 6, 12)]
-        divided = (TextParts(text, longest=size, marker=self.marker) for size in sizes)
-        cut = finest((_picked(parts, limit, meter) for parts in divided), limit)
-        return cut or truncator("ends", self.marker).truncate(text, limit, meter)
+    room = room_of(text, limit, meter)
+    sizes = [grain(LONG_LINE, room, share) for share in (3, 6, 12)]
+    divided = (TextParts(text, longest=size, marker=marker) for size in sizes)
+    return finest((_picked(parts, limit, meter) for parts in divided), limit)
 
 
 def _picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:

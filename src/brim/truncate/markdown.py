@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from brim.meter.base import Meter
 from brim.truncate import truncator
-from brim.truncate.base import BaseTruncator, Cut, refusal
+from brim.truncate.base import Cut, refusal
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick, room_of
 
@@ -44,26 +43,21 @@ class Block(NamedTuple):
     """Whether it cannot be cut inside."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Markdown(BaseTruncator):
-    """Keeps blocks with their headings: the outline first, then blocks from the start.
+def picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:
+    """Return the outline, then blocks from the start, each with its headings; the last failure comes first.
 
-    The last line that reports a failure comes before all others. If no block fits, the text without its fences is cut
-    as a log. `DoesNotFit` is raised if that would leave a fence open.
+    If no block fits, the text without its fences is cut as a log.
+
+    Raises:
+        DoesNotFit: even that would leave a fence open.
     """
-
-    marker: str | None = None
-    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` means the default mark."""
-
-    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        parts = TextParts(text, longest=len(text) + 1, marker=self.marker)
-        found = blocks([parts.part(line).rstrip("\n") for line in range(len(parts))])
-        paths, failure = _headings(found), list[int]()
-        for line in parts.failures()[-1:]:
-            at = bisect_right([block.start for block in found], line) - 1
-            failure = [*paths[at], *_around(found[at], line)]
-        groups = _ranked(parts, found, paths, room_of(text, limit, meter))
-        return pick(parts, groups, limit, meter, fixed=[failure]) or _bare(text, self.marker, limit, meter)
+    found = blocks([parts.part(line).rstrip("\n") for line in range(len(parts))])
+    paths, failure = _headings(found), list[int]()
+    for line in parts.failures()[-1:]:
+        at = bisect_right([block.start for block in found], line) - 1
+        failure = [*paths[at], *_around(found[at], line)]
+    groups = _ranked(parts, found, paths, room_of(parts.text, limit, meter))
+    return pick(parts, groups, limit, meter, fixed=[failure]) or _bare(parts.text, parts.marker, limit, meter)
 
 
 def _ranked(

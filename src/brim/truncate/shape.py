@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Literal
 
 from brim.errors import DoesNotFit
 from brim.meter.base import Meter
-from brim.truncate import truncator
+from brim.truncate import log, truncator
 from brim.truncate.base import BaseTruncator, Cut
 from brim.truncate.json_parts import LARGEST, JsonParts, Parts, json_parts
+from brim.truncate.parts import TextParts
 from brim.truncate.picker import finest, pick, room_of
 
 Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
@@ -52,22 +54,27 @@ _LOG_SHARE, _CODE_SHARE = 0.3, 0.3
 class Shape(BaseTruncator):
     """Truncate JSON as JSON, Markdown as Markdown, and so on; any other text as a log.
 
-    If no part fits in that format, the text is cut as a log, like JSON of more than a million characters. Reported
+    If no part fits in that format, the text is cut as a log, and if no line fits either, as by `Ends`. Reported
     failures always come first.
     """
 
+    kind: Kind | None = None
+    """The format; `None` detects it, and cuts JSON of more than a million characters as a log."""
     marker: str | None = None
-    """Replaces removed text; `None` is the marker of the detected kind."""
+    """Fills each gap, on a separate line; `{dropped}` is the number of lines. `None` is the default mark, which JSON
+    always has."""
 
     def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        cut = json_cut(text, limit, meter) if len(text) <= LARGEST else None
-        if cut is not None:
-            return cut
-        kind = _kind_of_text(text)
-        if kind not in ("text", "log"):
-            with suppress(DoesNotFit):
-                return truncator(kind, self.marker).truncate(text, limit, meter)
-        return truncator("log", self.marker).truncate(text, limit, meter)
+        cut, kind = None, self.kind
+        if kind == "json" or (kind is None and len(text) <= LARGEST):
+            cut = json_cut(text, limit, meter)
+        kind = kind or _kind_of_text(text)
+        if cut is None and kind in ("code", "diff", "markdown"):
+            lines = TextParts(text, longest=len(text) + 1, marker=self.marker)
+            with suppress(*() if self.kind else (DoesNotFit,)):
+                cut = import_module(f"brim.truncate.{kind}").picked(lines, limit, meter)
+        cut = cut or log.picked(text, limit, meter, self.marker)
+        return cut or truncator("ends", self.marker).truncate(text, limit, meter)
 
 
 def kind_of(text: str) -> Kind:
@@ -97,20 +104,6 @@ def _share(lines: list[str], pattern: re.Pattern[str]) -> float:
     """Return the fraction of lines that match, of the first two hundred."""
     first = lines[:200]
     return sum(1 for line in first if pattern.match(line[:200])) / len(first) if len(first) > 1 else 0.0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Json(BaseTruncator):
-    """Keeps members of a document, or of lines of JSON: failures first, then the outermost and the first.
-
-    If no valid JSON fits, or the text is not JSON, it is cut as a log, and the result is not JSON.
-    """
-
-    marker: str | None = None
-    """Replaces omitted text that is not JSON; in JSON, default marks are inserted as fields and items."""
-
-    def _shorten(self, text: str, limit: int, meter: Meter) -> Cut:
-        return json_cut(text, limit, meter) or truncator("log", self.marker).truncate(text, limit, meter)
 
 
 def json_cut(text: str, limit: int, meter: Meter) -> Cut | None:

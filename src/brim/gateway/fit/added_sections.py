@@ -63,9 +63,8 @@ def read_sections(path: str) -> Spec:
 
 def whole(spec: Spec, given: RequestInput, count: Count) -> AddedSections:
     """Return all sections whole."""
-    separator = spec.arguments.get("separator", "\n\n")
-    texts = [section.text for section, _ in spec.rows if section.enabled]
-    text = separator.join([text for text in texts if text])
+    texts = [section.text for section in spec.sections() if section.enabled]
+    text = spec.settings().value("prompt.separator").join([text for text in texts if text])
     return AddedSections(text=text, tokens=_tokens(text, given, count))
 
 
@@ -76,27 +75,24 @@ def shared(spec: Spec, given: RequestInput, budget: int, scale: BaseMeter, count
         DoesNotFit: the parts that must stay are too long.
     """
     format = given.format or "openai"
-    own = {key: spec.arguments[key] for key in ("separator", "fill", "policy") if key in spec.arguments}
     apart = count(given) - count(replace(given, system=None)) if given.system else 0
+    sections = spec.sections()
+    terms = {"budget": max(0, budget - apart), "meter": scale, "format": format}
     tools = [*(given.tools or ()), tool(format)] if given.recall else given.tools
     taken = (FORMATS[format].model_key, "model")
     fields = {key: value for key, value in (given.fields or {}).items() if key not in taken}
     try:
         made = fit_request(
-            system=[section for section, _ in spec.rows],
+            system=sections,
             messages=given.messages,
             tools=tools,
             fields=fields,
-            budget=max(0, budget - apart),
-            meter=scale,
-            format=format,
-            **own,
-            **spec.terms,
+            **spec.settings().request_options(terms),
         )
     except DoesNotFit as error:
         error.needed, error.available = error.needed + apart, error.available + apart
         raise
-    parts = tuple(made.receipt.parts[: len(spec.rows)])
+    parts = tuple(made.receipt.parts[: len(sections)])
     return AddedSections(text=made.system, tokens=_tokens(made.system, given, count), parts=parts)
 
 
