@@ -94,7 +94,7 @@ def otel_spans():
         }
         listed = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
         listed.append({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "20"}})
-        spans.insert(0, {"traceId": "t", "startTimeUnixNano": str(100 + at), "attributes": listed})
+        spans.insert(0, {"traceId": "t", "startTimeUnixNano": str((1_790_000_000 + at) * 10**9), "attributes": listed})
     tool = {"traceId": "t", "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}]}
     return [{"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [*spans, tool]}]}]}]
 

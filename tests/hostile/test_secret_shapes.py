@@ -1,6 +1,5 @@
 """A hundred shapes of secrets, through every way out: none of the kinds that docs/security.md promises comes out."""
 
-import html
 import json
 import logging
 import re
@@ -91,9 +90,9 @@ def test_no_report_of_an_audit_holds_a_secret(tmp_path):
     lines = [json.dumps({"model": "gpt-4o", "messages": history(place), "id": place}) for place in PLACES]
     (tmp_path / "traces.jsonl").write_text("\n".join(lines))
     words = ("audit", "traces.jsonl", "--workers", "1", "--window", "2000")
-    told = run(tmp_path, *words, "--html", "report.html") + run(tmp_path, *words, "--json")
+    told = run(tmp_path, *words) + run(tmp_path, *words, "--json")
     assert "requests" in told
-    assert leaks(told + html.unescape((tmp_path / "report.html").read_text())) == []
+    assert leaks(told) == []
 
 
 def test_nothing_that_a_gateway_writes_about_its_requests_holds_a_secret(tmp_path, caplog, capfd):

@@ -67,18 +67,13 @@ def test_the_tokens_of_the_cache_add_up(chromium, served):
         assert read + missed + rest == had > missed > 0
 
 
-def test_steps_are_walked_by_keys_and_compared_as_text(chromium, served):
+def test_steps_and_rows_are_walked_by_keys(chromium, served):
     with tab(chromium, served) as at:
         at.go("session", workspace="demo", session=SESSION, step=27)
         at.page.keyboard.press("[")
         at.page.wait_for_selector("[data-step='26']")
         at.page.keyboard.press("]")
         at.page.wait_for_selector("[data-step='27']")
-        at.page.get_by_role("button", name="Compare").click()
-        at.page.wait_for_selector("section[aria-label=Comparison] del")
-        told = at.page.get_by_role("region", name="Comparison").inner_text()
-        assert "From step 26 to step 27" in told
-        assert "[CONTEXT_SUMMARY]" in told
         at.page.keyboard.press("Control+k")
         at.page.keyboard.type("lab")
         at.page.keyboard.press("Enter")
@@ -184,8 +179,6 @@ def test_a_step_shows_what_was_sent_and_left_out_in_its_place_and_the_body(chrom
         at.page.wait_for_selector("pre.tall")
         body = json.loads(at.page.locator("pre.tall").inner_text())
         assert body["input" if format == "responses" else "messages"] == fitted.messages
-        at.page.get_by_role("button", name="curl").click()
-        at.page.wait_for_selector("pre.tall >> text=$API_KEY")
 
 
 def test_a_session_without_texts_offers_the_setting_that_keeps_them(chromium, alone):

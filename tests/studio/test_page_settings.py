@@ -134,12 +134,15 @@ def test_the_doctor_copies_a_command_and_makes_a_change_that_can_be_undone(chrom
         command.get_by_role("button", name="Copy").press("Enter")
         at.page.wait_for_selector("button >> text=Copied")
         assert at.page.evaluate("navigator.clipboard.readText()") == line
-        command.get_by_role("button", name="Fix it").press("Enter")
-        at.page.wait_for_selector("section[aria-label='The change']")
+        command.get_by_role("button", name="Fix it…").press("Enter")
+        at.page.wait_for_selector(".diff .plus")
+        assert "context_budget_chars: 99" in path.read_text()
+        at.page.get_by_role("button", name="Save").press("Enter")
+        at.page.wait_for_selector("text=Saved to")
         assert "context_budget_chars: 99" not in path.read_text()
         at.page.wait_for_function(
             "line => ![...document.querySelectorAll('.command pre')].some(each => each.innerText === line)", arg=line
         )
-        at.page.get_by_role("button", name="Undo the last change").press("Enter")
-        at.page.wait_for_selector("h2 >> text=Undone in")
+        at.page.get_by_role("button", name="Undo").press("Enter")
+        at.page.wait_for_selector("text=Reverted in")
         assert "context_budget_chars: 99" in path.read_text()

@@ -66,7 +66,6 @@ def test_a_compaction_of_claude_code_is_one_change_on_every_screen(workspace, tm
     points = ask(workspace, "timeline", session=session)["points"]
     assert (edits[0]["before"], edits[0]["after"]) == (points[5]["used"], points[6]["used"])
     assert edits[0]["replaced"] == 11
-    assert [mark["text"] for mark in prompt["marks"]] == [marks[0]["text"]]
     lost = [row for row in prompt["rows"] if row["state"] == "left out"]
     assert len(lost) == 11
     assert any(reports_failure(row["text"]) for row in lost)

@@ -10,15 +10,13 @@ from typing import Any
 from brim.audit.conversation import NOTE, RecordedConversation
 from brim.audit.models import ModelFacts, facts_of
 from brim.audit.policy import Policy
-from brim.audit.totals import RECORDED, AuditTotals, ConversationTotals
+from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place, RecordedRequest, TraceStep
 from brim.errors import DoesNotFit, InvalidValue
 from brim.history.history import History
 
 REPORTED = "reported"
 """The scope of numbers about requests whose size the provider reported."""
-BINS = 21
-"""Bins of request sizes: one for each tenth of the window up to twice the window, and one for larger requests."""
 _UNBOUND = 10**12
 """A budget larger than any request."""
 
@@ -37,13 +35,11 @@ class ReplayPlan:
 class Comparison:
     """Compares one conversation, request by request."""
 
-    def __init__(self, plan: ReplayPlan, totals: AuditTotals, place: Place) -> None:
+    def __init__(self, plan: ReplayPlan, totals: AuditTotals) -> None:
         self._plan, self._totals = plan, totals
-        self._place = place
         self._recorded: RecordedConversation | None = None
         self._runs: list[PolicyRun] = []
-        self._requests = self._overflows = self._longest = 0
-        self._label = ""
+        self._requests = 0
 
     def step(self, step: TraceStep, place: Place) -> None:
         """Replay one request."""
@@ -71,9 +67,6 @@ class Comparison:
         """Add the conversation to the totals."""
         if self._requests:
             self._totals.add(RECORDED, "conversations")
-            lost = max((run.lost for run in self._runs), default=0)
-            order = (-self._overflows, -lost, -self._longest, self._place)
-            self._totals.rank(ConversationTotals(*order, self._requests, self._label))
 
     def _take(self, step: TraceStep) -> RecordedConversation:
         """Return the conversation with a request added, or a new one if the request changes earlier messages."""
@@ -95,8 +88,6 @@ class Comparison:
         totals.count(RECORDED, overflows=over, unknown_window=recorded.room is None, illegal=bool(faults))
         totals.count(RECORDED, estimated=not facts.scale.exact)
         totals.add(RECORDED, "models", label)
-        if over:
-            totals.add(RECORDED, "overflows_by_model", label)
         for fault in faults:
             totals.add(RECORDED, "faults", fault)
         if request.usage is not None:
@@ -108,8 +99,6 @@ class Comparison:
             totals.add(RECORDED, "messages_by_role", role, by=count)
             totals.add(RECORDED, "units_by_role", role, by=size)
         self._requests += 1
-        self._overflows += over
-        self._longest, self._label = max(self._longest, units), label
 
     def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt) -> None:
         """Add the prompt of a policy to the totals. If the provider rejected the recorded request, nothing is saved."""
@@ -132,11 +121,9 @@ class Comparison:
 
     def _size(self, scope: str, recorded: RecordedConversation, units: int, shared: int) -> int:
         """Add the size of a prompt to the totals, and return how many of its tokens are cached."""
-        totals, room, cached = self._totals, recorded.room, recorded.facts.cached(shared)
+        totals, cached = self._totals, recorded.facts.cached(shared)
         totals.count(scope, requests=1, units=units, cache_units=cached)
         totals.peak(scope, units)
-        if room is not None:
-            totals.add(scope, "sizes", f"{min(max(0, units * 10 - 1) // max(1, room), BINS - 1):02d}")
         return cached
 
     def _price(self, scope: str, facts: ModelFacts, units: int, cached: int) -> int | None:
@@ -168,8 +155,6 @@ class PolicyRun:
 
     def __init__(self, policy: Policy, recorded: RecordedConversation, last: PolicyRun | None) -> None:
         self.policy = policy
-        self.lost = 0
-        """Tokens that were not sent in the whole conversation."""
         self._own: History | None = None
         """A separate history, if the policy keeps a cut."""
         if policy.stable:
@@ -177,7 +162,7 @@ class PolicyRun:
         self._last: Sequence[Any] = ()
         self._cut = False
         if last is not None:  # The client changed earlier messages: continue from the last prompt.
-            self.lost, self._last, self._cut = last.lost, last._last, True
+            self._last, self._cut = last._last, True
 
     def fit(self, recorded: RecordedConversation) -> ReplayedPrompt | None:
         """Return the prompt of the last request, or `None` if the messages that must stay do not fit."""
@@ -197,9 +182,7 @@ class PolicyRun:
         shared = _shared(recorded, last, messages) if recorded.continued else 0
         if not changed:
             return ReplayedPrompt(recorded.units, shared)
-        prompt = _compared(recorded, messages, units, shared)
-        self.lost += sum(prompt.lost.values())
-        return prompt
+        return _compared(recorded, messages, units, shared)
 
     def _fitted(self, recorded: RecordedConversation) -> tuple[list[Any], int]:
         """Return the messages that fit, and their tokens."""

@@ -59,15 +59,6 @@ def loaded(value: Any) -> Any:
     return value
 
 
-def moment(value: Any) -> str:
-    """Return a time as a text that sorts by time: numbers are padded with zeros."""
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:030.6f}"
-    return "".join(c for c in value[:40] if " " <= c <= "~") if isinstance(value, str) else ""
-
-
 def seconds_in(*holders: Any) -> float | None:
     """Return the time in seconds since 1970, from the first mapping that has one in a field of `TIMES`."""
     return next((at for each in holders for key in TIMES if (at := seconds(mapping(each).get(key))) is not None), None)

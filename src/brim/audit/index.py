@@ -25,7 +25,8 @@ class RecordSpan(NamedTuple):
     """Consecutive records of one conversation."""
 
     key: str
-    when: str
+    at: float
+    """Its time; 0 if it has none, so that it stays in the order of the file."""
     file: int
     offset: int
     length: int
@@ -94,7 +95,7 @@ def _add(result: Scanned, scan: Scan, record: Record, last: dict[str, int]) -> s
         result.silent += not items
         for at, item in enumerate(items):
             key = key_of(item, scan.file, record.offset, at)
-            if key not in keys or item.when < keys[key].when:
+            if key not in keys or (item.at or 0) < (keys[key].at or 0):
                 keys[key] = item
     for key, item in keys.items():
         if item.session and scan.recording.form == LINES and key in last:
@@ -103,7 +104,7 @@ def _add(result: Scanned, scan: Scan, record: Record, last: dict[str, int]) -> s
                 result.spans[last[key]] = before._replace(length=record.offset + record.length - before.offset)
                 continue
         last[key] = len(result.spans)
-        result.spans.append(RecordSpan(key, item.when, scan.file, record.offset, record.length))
+        result.spans.append(RecordSpan(key, item.at or 0, scan.file, record.offset, record.length))
     return "" if known else "it is in none of the recording formats that brim knows"
 
 

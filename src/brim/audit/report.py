@@ -1,4 +1,4 @@
-"""The result of an audit, as a value, as versioned JSON, and as the figures that the terminal and the page show.
+"""The result of an audit, as a value, as versioned JSON, and as the figures that the terminal shows.
 
 It has no times, machine names or details of the executor, so the same recordings always give the same bytes.
 """
@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from brim.audit.comparison import BINS, REPORTED, ReplayPlan
+from brim.audit.comparison import REPORTED, ReplayPlan
 from brim.audit.index import Scanned
 from brim.audit.records import Recording
-from brim.audit.totals import RECORDED, AuditTotals, ConversationTotals
+from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place
 from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 
-VERSION = 1
+VERSION = 2
 _PICO = 10**12
 
 Locate = Callable[[Place], tuple[str, int]]
@@ -56,7 +56,6 @@ class AuditReport:
                     },
                     "recorded": {**_recorded(totals), "named": _named(locate, totals.named)},
                     "policies": [_policy(totals, policy.name) for policy in plan.policies],
-                    "worst": [_conversation(locate, each) for each in totals.worst],
                 },
                 redact,
                 keys=True,
@@ -90,7 +89,7 @@ class AuditReport:
 def _recorded(totals: AuditTotals) -> dict[str, Any]:
     reported = _pick(totals, REPORTED, "requests", "units", "counted")
     counts = ("conversations", "overflows", "refused_by_provider", "illegal", "partial", "unreadable")
-    maps = ("overflows_by_model", "faults", "units_by_role", "messages_by_role", "models")
+    maps = ("faults", "units_by_role", "messages_by_role", "models")
     return {
         **_prompts(totals, RECORDED),
         **_pick(totals, RECORDED, *counts, "unknown_window", "estimated", "parted", "priced_requests"),
@@ -128,7 +127,6 @@ def _prompts(totals: AuditTotals, scope: str) -> dict[str, Any]:
         "longest": totals.peaks.get(scope, 0),
         "cache_share": _share(counts["cache_units"], counts["units"]),
         "cost_usd": _dollars(totals, scope, "cost"),
-        "sizes": [totals.get(scope, "sizes", f"{each:02d}") for each in range(BINS)],
     }
 
 
@@ -152,19 +150,6 @@ def _named(locate: Locate, problems: Sequence[tuple[Place, str]]) -> list[dict[s
     return [{"file": file, "line": line, "problem": problem} for file, line, problem in located]
 
 
-def _conversation(locate: Locate, totals: ConversationTotals) -> dict[str, Any]:
-    file, line = locate(totals.place)
-    return {
-        "file": file,
-        "line": line,
-        "model": totals.model,
-        "requests": totals.requests,
-        "overflows": -totals.overflows,
-        "longest": -totals.longest,
-        "units_lost": -totals.lost,
-    }
-
-
 def percent(share: float | None) -> str:
     """Return a share as text."""
     return "unknown" if share is None else f"{100 * share:.1f} %"
@@ -178,24 +163,23 @@ def dollars(amount: float | None) -> str:
     return ("-" if amount < 0 else "") + (f"${size:,.2f}" if size >= 1 or not size else f"${size:,.4f}")
 
 
-def summary(recorded: Mapping[str, Any]) -> list[tuple[str, int, bool]]:
-    """Return the main numbers of the recorded requests: each with its label, and whether it counts problems."""
+def summary(recorded: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return the main numbers of the recorded requests, each with its label; rare ones only if there are any."""
     rows = [
-        ("conversations", "conversations", False),
-        ("requests", "requests", False),
-        ("over the window", "overflows", True),
-        ("rejected as too long", "refused_by_provider", True),
-        ("illegal", "illegal", True),
-        ("tokens", "units", False),
-        ("tokens of the longest request request", "longest", False),
+        ("conversations", "conversations"),
+        ("requests", "requests"),
+        ("over the window", "overflows"),
+        ("rejected as too long", "refused_by_provider"),
+        ("illegal", "illegal"),
+        ("tokens", "units"),
+        ("tokens of the longest request", "longest"),
     ]
-    optional = (
-        ("partly stored at the provider", "partial", True),
-        ("not replayed", "unreadable", True),
-        ("with an unknown window", "unknown_window", True),
+    rare = (
+        ("partly stored at the provider", "partial"),
+        ("not replayed", "unreadable"),
+        ("with an unknown window", "unknown_window"),
     )
-    rows += [row for row in optional if recorded[row[1]]]
-    return [(label, recorded[key], problem) for label, key, problem in rows]
+    return [(label, recorded[key]) for label, key in (*rows, *(row for row in rare if recorded[row[1]]))]
 
 
 HEADS = (

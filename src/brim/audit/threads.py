@@ -59,7 +59,7 @@ class RecordReader:
                 for _, listed in found(record.value)
                 for at, item in enumerate(listed)
             ]
-            items.sort(key=lambda each: each[1].when)
+            items.sort(key=lambda each: each[1].at or 0)
             place = Place(span.file, record.offset)
             if len({key for key, _ in items}) > 1:
                 while len(self._cached) >= _CACHED:
@@ -73,7 +73,7 @@ class ConversationThreads:
 
     def __init__(
         self,
-        begin: Callable[[Place], ConversationReader],
+        begin: Callable[[], ConversationReader],
         *,
         problem: Callable[[Place, str], Any],
         parted: Callable[[], Any] = lambda: None,
@@ -113,7 +113,7 @@ class ConversationThreads:
     def _line(self, item: TraceItem, place: Place, size: int) -> None:
         """Read the requests that a line of a session completes."""
         if self._session is None and item.session is not None:
-            self._session = item.session(), self._begin(place)
+            self._session = item.session(), self._begin()
         assert self._session is not None
         log, reader = self._session
         at = self._at = seconds_in(item.line) or self._at
@@ -121,7 +121,7 @@ class ConversationThreads:
         if self._size > MOST:  # No conversation may fill the memory.
             log.restart()
             reader.finish()
-            reader = self._begin(place)
+            reader = self._begin()
             self._session, self._size = (log, reader), size
             self._parted()
         for step in log.feed(item.line):
@@ -130,7 +130,7 @@ class ConversationThreads:
     def _request(self, item: TraceItem, request: RecordedRequest, place: Place) -> None:
         messages = list(request.messages)
         if request.whole:
-            reader, kept = self._begin(place), 0
+            reader, kept = self._begin(), 0
             for length in replies(messages):
                 reader.step(TraceStep(messages, length, kept, request, item.at), place)
                 kept = length
@@ -139,7 +139,7 @@ class ConversationThreads:
         at, kept = self._thread(messages)
         if at is None and item.named:
             at = self._same_run(messages)
-        reader = self._threads.pop(at)[1] if at is not None else self._begin(place)
+        reader = self._threads.pop(at)[1] if at is not None else self._begin()
         if len(self._threads) >= _THREADS:
             self._threads.pop(0)[1].finish()
         reader.step(TraceStep(messages, len(messages), kept, request, item.at), place)

@@ -95,25 +95,15 @@ class TraceItem:
 
     key: str
     """The same for all items of a conversation; empty if the item is a whole conversation."""
-    when: str = ""
-    """The time, as a text that sorts by time; empty if the file is already in order of time."""
     request: RecordedRequest | None = field(default=None, repr=False)
     session: Callable[[], SessionLog] | None = None
     """Creates the reader of the session, if the item is a line of one."""
     line: Any = field(default=None, repr=False)
     """The session line."""
     at: float | None = None
-    """The time of a request in seconds since 1970, if the record has one."""
+    """The time of a request in seconds since 1970, if the record has one. Requests are read in order of time."""
     named: bool = False
     """Whether the record contains the name of its conversation."""
-
-
-class RecordingFormat(NamedTuple):
-    """One format of recordings."""
-
-    name: str
-    items: Callable[[Any], list[TraceItem] | None]
-    """Returns the items of a record, or `None` if the record is in another format."""
 
 
 def fingerprint(*parts: Any) -> str:

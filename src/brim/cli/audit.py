@@ -13,7 +13,7 @@ from typer import Option
 
 from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import MOST_ROWS, console, emit, fields, is_plain, show, table, whole, write_files
+from brim.cli.output import MOST_ROWS, console, emit, fields, is_plain, show, table, whole
 
 if TYPE_CHECKING:
     from brim.audit.audit import Progress
@@ -40,7 +40,6 @@ _Limit = Annotated[str | None, Option("--limit", metavar="N", help="Replay a sam
 _Workers = Annotated[
     str | None, Option("--workers", metavar="N", help="The number of processes; default: one per core.")
 ]
-_Html = Annotated[str | None, Option("--html", metavar="FILE", help="Write the report as an HTML page.")]
 
 
 def run(
@@ -51,7 +50,6 @@ def run(
     window: _Window = None,
     limit: _Limit = None,
     workers: _Workers = None,
-    html: _Html = None,
     json: options.Json = False,
 ) -> None:
     """Replay recorded traffic, and report what brim would have changed.
@@ -62,7 +60,7 @@ def run(
     provider's cache. The policy named window cuts each request separately. The exit code is 1 if a request does not fit
     under a policy.
 
-    Example: brim audit ~/.claude/projects --policy lean:budget=60000,stable=true --html report.html
+    Example: brim audit ~/.claude/projects --policy lean:budget=60000,stable=true
     """
     from brim.audit import audit, policies_of
     from brim.meter import meter
@@ -80,16 +78,10 @@ def run(
             workers=whole("--workers", workers, 1),
             progress=progress,
         )
-    if html is not None:
-        from brim.audit.page import page
-
-        write_files({html: page(report)}, [html])
     if json:
         emit(report.values)
     else:
         _show(report.values)
-        if html is not None:
-            console().print(f"the page is in {html}", soft_wrap=True)
     if any(each["does_not_fit"] for each in report.values["policies"]):
         raise typer.Exit(1)
 
@@ -135,7 +127,7 @@ def _show(values: Mapping[str, Any]) -> None:
     recorded, records = values["recorded"], values["records"]
     out = console()
     formats = ", ".join(f"{name} {count:,}" for name, count in records["formats"].items())
-    rows = {name: f"{count:,}" for name, count, _ in summary(recorded)}
+    rows = {name: f"{count:,}" for name, count in summary(recorded)}
     events = {"records without a request": f"{records['silent']:,}"} if records["silent"] else {}
     unread = {"not read": f"{records['bad']:,}"} if records["bad"] else {}
     out.print(fields({"files": f"{len(values['files']):,}", "records": formats, **events, **unread, **rows}))

@@ -22,7 +22,6 @@ from brim.studio.views import (
     ledger,
     preview,
     prompt,
-    prompt_diff,
     search,
     sessions,
     timeline,
@@ -39,7 +38,6 @@ READS: dict[str, View] = {
     "prompt_body": prompt.prompt_body,
     "keep": keep.keep,
     "insights": insights.insights,
-    "prompt_diff": prompt_diff.prompt_diff,
     "timeline": timeline.timeline,
     "cache": cache.cache,
     "ledger": ledger.ledger,
@@ -67,11 +65,10 @@ WRITES: dict[str, View] = {
     "preview": preview.preview,
     "save": flows.save,
     "undo": flows.undo,
-    "fix": doctor.fix,
 }
-"""Views for POST requests with a JSON body; restore, pin, unpin, save, undo and fix change something."""
+"""Views for POST requests with a JSON body; restore, pin, unpin, save and undo change something."""
 
-MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo", "fix")
+MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo")
 """Views that show settings; text in them that looks like a key is masked. Other views show texts from the store."""
 
 

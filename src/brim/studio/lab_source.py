@@ -57,7 +57,6 @@ class LabSource:
     parts missing from the log.
     """
     _lock: RLock = field(default_factory=RLock, repr=False)
-    _recorded: Receipt | None = field(default=None, repr=False)
 
     def fit(self, budget: int) -> Receipt:
         """Return the receipt at a budget; calls from several threads run one after the other.
@@ -67,17 +66,6 @@ class LabSource:
         """
         with self._lock:
             return self.refit(budget)
-
-    @property
-    def recorded(self) -> Receipt | None:
-        """The fit at the recorded budget, or `None` if it does not fit."""
-        with self._lock:
-            if self._recorded is None:
-                try:
-                    self._recorded = self.refit(self.budget)
-                except DoesNotFit:
-                    return None
-            return self._recorded
 
     def category(self, name: str) -> str:
         """Return the category of a piece, as the other screens call it; each section is a category of its own."""
@@ -106,25 +94,28 @@ def listed(workspace: Workspace) -> list[dict[str, str]]:
 
 
 def opened(workspace: Workspace, source: str) -> LabSource:
-    """Return a source by its id, from the cache if it did not change.
+    """Return a source by its id: `session:NAME`, `prompt:NAME@STEP` or the sample, from the cache if it did not change.
 
     Raises:
         UnknownName: there is no such source.
+        InvalidType: its texts were not kept.
     """
     kind, _, name = source.partition(":")
-    if kind == "session":
-        return _session(workspace, source, name)
-    known: LabSource | None = workspace.cached(source)
-    if known is None and source == SAMPLE:
-        sample = sample_receipt().capture
-        known = None if sample is None else of_capture(source, "Sample", sample)
-    elif known is None and kind == "prompt":
-        session, _, step = name.rpartition("@")
-        prompt = opened_prompt(workspace, session, step)
-        known = of_capture(source, f"{session} · step {step}", prompt.capture(), prompt.size)
+    session, _, step = name.rpartition("@") if kind == "prompt" else (name, "", None)
+    row = workspace.store_of(session).session(session) if kind in ("session", "prompt") else None
+    kept = source if row is None else f"{source}@{row.entries}"
+    known: LabSource | None = workspace.cached(kept)
     if known is None:
-        raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
-    workspace.cache(source, known)
+        if source == SAMPLE and (sample := sample_receipt().capture) is not None:
+            known = of_capture(source, "Sample", sample)
+        elif kind == "prompt":
+            prompt = opened_prompt(workspace, session, step)
+            known = of_capture(source, f"{session} · step {step}", prompt.capture(), prompt.size)
+        elif kind == "session":
+            known = of_capture(source, session, *_last(workspace, session))
+        else:
+            raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
+        workspace.cache(kept, known)
     return known
 
 
@@ -132,16 +123,6 @@ def sample_receipt() -> Receipt:
     """Return the receipt of the prompt of `brim demo`, with its texts."""
     with as_file(files("brim.cli").joinpath("demo_prompt")) as folder:
         return read_spec(str(folder / "spec.yaml")).fit(capture=True).receipt
-
-
-def _session(workspace: Workspace, source: str, name: str) -> LabSource:
-    row = workspace.store_of(name).session(name)
-    kept = f"{source}@{row.entries if row is not None else 0}"
-    known: LabSource | None = workspace.cached(kept)
-    if known is None:
-        known = of_capture(source, name, *_last(workspace, name))
-        workspace.cache(kept, known)
-    return known
 
 
 def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] | None]:

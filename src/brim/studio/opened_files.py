@@ -11,7 +11,6 @@ import binascii
 import json
 import os
 import tempfile
-import time
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any
@@ -23,7 +22,6 @@ from brim.audit.trace import Place
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
 from brim.files.text_files import FileMatch
 from brim.receipts.receipt import Receipt
-from brim.sessions.status import Status
 from brim.store import Store, open_store
 from brim.studio.recorded_session import KIND, RecordedSession
 
@@ -56,7 +54,6 @@ class OpenedFile:
     """Records that could not be read."""
     sessions: list[str] = field(default_factory=list)
     prompts: int = 0
-    began: float = field(default_factory=time.time)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -192,7 +189,7 @@ class OpenedFiles:
             detail = f": {found.named[0][1]}" if found.named else ": it is empty"
             raise _Unreadable(f"it has nothing that can be shown{detail}. {FORMATS}")
         reader = RecordReader((recording,))
-        for conversation in sorted(spans.values(), key=lambda each: (each[0].offset, each[0].when)):
+        for conversation in sorted(spans.values(), key=lambda each: each[0].offset):
             self._add_conversation(one, store, reader, conversation)
             one.done = min(2 * one.size, one.done + sum(span.length for span in conversation))
         if not one.sessions:
@@ -201,14 +198,14 @@ class OpenedFiles:
     def _add_conversation(self, one: OpenedFile, store: Store, reader: RecordReader, spans: list[RecordSpan]) -> None:
         begun: list[RecordedSession] = []
 
-        def begin(_: Place) -> RecordedSession:
+        def begin() -> RecordedSession:
             begun.append(RecordedSession(store, f"{one.name}:{len(one.sessions) + len(begun) + 1}", one.name))
             return begun[-1]
 
         def problem(_: Place, text: str) -> None:  # noqa: ARG001 - the reader of a file counts them
             one.skipped += 1
 
-        ordered = sorted(spans, key=lambda span: (span.when, span.offset))
+        ordered = sorted(spans, key=lambda span: (span.at, span.offset))
         with store.transaction():
             ConversationThreads(begin, problem=problem).run(reader.items(ordered))
         for session in begun:
@@ -228,24 +225,12 @@ class OpenedFiles:
             "model": receipt.capture.model if receipt.capture is not None else None,
             "receipt": values,
         }
-        status = Status(
-            session=name,
-            model=prompt["model"],
-            unit=receipt.unit,
-            exact=receipt.exact,
-            used=receipt.used,
-            budget=receipt.budget,
-            window=max(1, receipt.budget),
-            warning=receipt.budget,
-            peak=receipt.used,
-            reported=None,
-            warnings=0,
-            compactions=0,
-            sub_ticks=0,
-            overflows=0,
-            prompts=1,
-            messages=len(receipt.parts),
-        ).to_dict()
+        status = {
+            **{key: prompt[key] for key in ("model", "unit", "exact", "used", "budget")},
+            "window": receipt.budget,
+            "peak": receipt.used,
+            "prompts": 1,
+        }
         store.append(name, [("prompt", prompt)], meta={"kind": KIND, "status": status, "file": one.name})
         self._sessions.add(name)
         one.sessions, one.prompts = [name], 1

@@ -15,14 +15,12 @@ from typing import Any
 
 from brim.errors import BrimError
 from brim.history.compact import mark
-from brim.history.history import History
 from brim.history.note import is_note
-from brim.meter import catalogue
 from brim.receipts.receipt import Part
 from brim.sessions.context import Context
 from brim.sessions.fixed_parts import HEAD
 from brim.studio.prompt_source import PromptSource
-from brim.studio.recorded_session import UNLOGGED, scaled
+from brim.studio.recorded_session import UNLOGGED, extra_in, scaled, size_in
 from brim.wire.message import Message
 
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
@@ -44,30 +42,29 @@ class PromptRows:
         self._source = source
         self._sizes = dict(source.sizes)
         self._context = Context(source.meter, format=source.format)
-        self._history = History(meter=source.meter, format=source.format)
         found = _reasons(source.receipt.parts if source.receipt is not None else ())
         moved = {source.places[i] if source.places else i: why for i, why in found.items()}
         self._reasons = moved | dict(source.reasons)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the rows, with the correction and the size of the prompt up to each."""
+        """Return the rows, with the correction."""
         source = self._source
         if source.kind == "sums":
             rows = list(self._sums())
         elif source.kind == "sections":
             rows = list(self._sections())
         else:
-            rows = [*self._fixed(), *self._messages(), *self._reply()]
+            extra = self._extra()
+            rows = [*self._fixed(extra), *self._messages()]
+            if extra["reply"]:
+                why = "Tokens that the chat format adds before the answer."
+                rows.append(self._row("framing", "", extra["reply"], role="start of the answer", why=why))
         if source.kind == "recorded":
             rows += self._scale(rows)
         total = sum(row["units"] for row in rows if row["sent"])
         used = source.body["used"]
         if total != used:
             rows.append(self._correction(used - total))
-        prefix = 0
-        for row in rows:
-            prefix += row["units"] if row["sent"] else 0
-            row["prefix"] = prefix if row["sent"] else None
         return rows
 
     def _scale(self, rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -83,63 +80,30 @@ class PromptRows:
             why = "The provider counted these tokens, but the log lacks them: usually the system prompt and the tools."
             yield self._row(UNLOGGED, "", unlogged, role=UNLOGGED, why=why)
 
-    def rulers(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return where a cached prefix may end: at a cache mark, the last prompt, or the provider's minimum."""
-        source = self._source
-        found: list[tuple[int, int, str]] = []
-        raws = {row["at"]: source.sent[row["at"]][1] for row in rows if isinstance(row["at"], int) and row["sent"]}
-        for i, row in enumerate(rows):
-            raw = raws.get(row["at"]) if isinstance(row["at"], int) else getattr(source, str(row["at"]), None)
-            if row["sent"] and _marked(raw):
-                found.append((i, row["prefix"], "cache mark"))
-        stable = source.body.get("stable_prefix")
-        if stable:
-            same = [i for i, row in enumerate(rows) if row["sent"] and row["prefix"] <= stable]
-            found.append((same[-1] if same else -1, stable, "unchanged from the previous prompt up to here"))
-        model = catalogue.lookup(source.model)
-        least = model.cache.minimum if model is not None and model.cache is not None else None
-        over = next((i for i, row in enumerate(rows) if row["sent"] and least and row["prefix"] >= least), None)
-        if over is not None:
-            found.append((over, rows[over]["prefix"], f"the provider caches prompts from {least:,} tokens"))
-        return [{"after": after, "units": units, "text": text} for after, units, text in found]
-
     def _row(self, category: str, text: str, units: int, **more: Any) -> dict[str, Any]:
         row = {"category": category, "role": category, "name": "", "state": "whole", "units": units, "was": units}
-        row |= {"text": text, "why": "", "at": None, "sent": True, "taken": None, "from": None}
+        row |= {"text": text, "why": "", "sent": True, "taken": None, "from": None}
         return {**row, **more}
 
-    def _fixed(self) -> Iterator[dict[str, Any]]:
+    def _fixed(self, extra: Mapping[str, int]) -> Iterator[dict[str, Any]]:
         """Yield the tools, and the system prompt where it is not one of the messages."""
         source = self._source
-        extra = self._extra()
         if extra["tools"]:
             names = ", ".join(filter(None, map(tool_name, source.tools or ())))
-            yield self._row(
-                "tools", _pretty(source.tools), extra["tools"], at="tools", name=names, why="It is always kept."
-            )
+            yield self._row("tools", _pretty(source.tools), extra["tools"], name=names, why="It is always kept.")
         if extra["system"]:
             text = source.system if isinstance(source.system, str) else _system_text(source.system)
-            yield self._row("system", text, extra["system"], at="system", why="It is always kept.")
+            yield self._row("system", text, extra["system"], why="It is always kept.")
 
     def _extra(self) -> dict[str, int]:
         source = self._source
         if source.kind == "recorded":
             return dict(source.body["extra"])
         first = [raw for _, raw in source.sent[:1]]
-        try:
-            self._history.extend(first)
-            extra = self._history.extra_units(source.tools, source.system)[0]
-        except BrimError:
-            return {"tools": 0, "system": 0, "reply": 0}
+        extra, _ = extra_in(source.meter, source.format, first, source.tools, source.system)
         if source.format == "openai":  # The system prompt is a message there, and counted with them.
             extra["system"] = 0
         return extra
-
-    def _reply(self) -> Iterator[dict[str, Any]]:
-        units = self._history.turns.chat.framing.reply
-        if units:
-            why = "Tokens that the chat format adds before the answer."
-            yield self._row("framing", "", units, role="start of the answer", why=why)
 
     def _messages(self) -> Iterator[dict[str, Any]]:
         """Yield every message that was sent or left out, in order."""
@@ -151,7 +115,7 @@ class PromptRows:
                 yield from self._left_out(range(after, source))
                 after = source + 1
             row = self._message(message, raw, at)
-            yield {**row, **self._change(source, state, message, row["units"]), "at": place, "from": source}
+            yield {**row, **self._change(source, state, message, row["units"]), "from": source}
         yield from self._left_out(range(after, len(self._source.messages)))
 
     def _change(self, source: int | None, state: str, message: Message, units: int) -> dict[str, Any]:
@@ -173,11 +137,7 @@ class PromptRows:
     def _size(self, at: int | None, raw: Any) -> tuple[int, str]:
         if at is not None and at in self._sizes:
             return self._sizes[at]
-        try:
-            sums = self._context.categories([raw])
-        except BrimError:
-            return self._source.meter.count(json.dumps(raw)), "other"
-        size = (sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing")
+        size = size_in(self._context, self._source.meter, raw)
         if at is not None:
             self._sizes[at] = size
         return size
@@ -217,17 +177,11 @@ class PromptRows:
         whole = {section.name: section.text for section in given.sections}
         for part in receipt.parts:
             text = source.texts.get(part.name, "") if part.present else whole.get(part.name, "")
-            state = {"cut": "shortened", "form": "shortened", "dropped": "left out"}.get(part.state, part.state)
-            more = {
-                "state": state,
-                "why": _worded(part.reason),
-                "was": part.size,
-                "sent": part.present,
-                "at": part.name,
-            }
+            more = _part(part)
+            state = more["state"]
             if state in ("shortened", "summarised") and part.present:
                 more["taken"] = taken(whole.get(part.name, ""), text)
-            yield self._row("section", text, part.used if part.present else part.size, role=part.name, **more)
+            yield self._row("section", text, part.used if part.present else part.size, **more)
         if receipt.joins:
             why = "Separators, and tokens that merge where texts meet."
             yield self._row("framing", "", receipt.joins, role="between the sections", why=why)
@@ -237,10 +191,8 @@ class PromptRows:
         receipt = self._source.receipt
         if receipt is not None:
             for part in receipt.parts:
-                sent, state = part.present, {"cut": "shortened", "dropped": "left out"}.get(part.state, part.state)
-                more = {"state": state, "why": _worded(part.reason), "was": part.size, "sent": sent, "at": part.name}
                 category = part.name if part.name in ("tools", "system", "memory") else "messages"
-                yield self._row(category, "", part.used if sent else part.size, role=part.name, **more)
+                yield self._row(category, "", part.used if part.present else part.size, **_part(part))
             return
         for name, units in (self._source.body.get("categories") or {}).items():
             yield self._row(name, "", units, why="")
@@ -258,6 +210,13 @@ class PromptRows:
             return self._context.history.turns.wire.read(raw, 0)
         except BrimError:
             return Message(role="other", pieces=(), raw=raw)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    """Return what a row shows of a section or a turn of a receipt."""
+    state = {"cut": "shortened", "form": "shortened", "dropped": "left out"}.get(part.state, part.state)
+    about = {"role": part.name, "state": state, "why": _worded(part.reason)}
+    return {**about, "was": part.size, "sent": part.present}
 
 
 _BECAUSE = {
@@ -362,11 +321,3 @@ def _kind(message: Message) -> str:
     if message.text().startswith(HEAD):
         return "memory"
     return "summary" if mark.piece_of(message) is not None else "added"
-
-
-def _marked(value: Any) -> bool:
-    """Return whether a part of a body has a cache mark."""
-    if isinstance(value, Mapping):
-        marks = any(key == "cache_control" or "cache_breakpoint" in key for key in value)
-        return marks or any(_marked(each) for each in value.values() if type(each) is not str)
-    return isinstance(value, list | tuple) and any(map(_marked, value))

@@ -40,8 +40,6 @@ class PromptSource:
     """
     entry: LogEntry
     prompts: SessionPrompts
-    about: Mapping[str, Any]
-    """The row of the session in the store."""
     messages: Sequence[Any] = ()
     """All messages, including those that were left out."""
     sent: Sequence[tuple[int | None, Any]] = ()
@@ -101,8 +99,6 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
         UnknownName: there is no such session or step.
     """
     store = workspace.store_of(session)
-    found = store.session(session)
-    about = {} if found is None else found.meta
     prompts = workspace.prompts(session)
     if not prompts.rows:
         raise UnknownName("session with a prompt", session, [row.id for row in store.sessions(limit=20)])
@@ -118,8 +114,7 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
         kind="sums",
         entry=entry,
         prompts=prompts,
-        about=about,
-        model=entry.body.get("model") or _model(about),
+        model=entry.body.get("model") or prompts.model,
     )
     if "recorded" in entry.body:
         _fill_recorded(store, source)
@@ -128,12 +123,6 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
         if source.kind == "sent":
             _add_replaced(store, source)
     return source
-
-
-def _model(about: Mapping[str, Any]) -> str | None:
-    status = about.get("status")
-    model = status.get("model") if isinstance(status, Mapping) else None
-    return model if isinstance(model, str) and model else None
 
 
 def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:

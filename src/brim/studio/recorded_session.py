@@ -20,12 +20,11 @@ from brim.audit.models import ModelFacts, facts_of
 from brim.audit.trace import Place, RecordedRequest, TraceStep, is_reply
 from brim.errors import BrimError
 from brim.history.history import History
-from brim.meter import DEFAULT, catalogue
+from brim.meter import DEFAULT, BaseMeter, catalogue
 from brim.meter.window import Window
 from brim.sessions.context import Context
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Counts
-from brim.sessions.status import Status
 from brim.store.base import Store
 from brim.wire import Format
 
@@ -137,7 +136,7 @@ class RecordedSession:
         if not same or not self._before_entry:
             self._before = attached
             self._before_entry = self._write("note", {"tools": attached[0], "system": attached[1]})
-        extra, exact = self._extra(messages, *attached)
+        extra, exact = extra_in(self._facts.scale, self._format, messages[:1], *attached)
         categories = {name: units for name, units in (("system", extra["system"]), ("tools", extra["tools"])) if units}
         for entry in now:
             units, category = self._sizes[entry]
@@ -224,55 +223,28 @@ class RecordedSession:
             key = blake2b(json.dumps(raw, sort_keys=True).encode("utf-8", "surrogatepass"), digest_size=16).digest()
             entry = self._known.get(key)
             if entry is None:
-                units, category = self._size(raw)
+                units, category = size_in(self._context, self._facts.scale, raw)
                 entry = self._write("message", {"message": raw, "units": units, "category": category})
                 self._known[key], self._sizes[entry] = entry, (units, category)
                 self._counts.messages += 1
             found.append(entry)
         return found
 
-    def _size(self, raw: Any) -> tuple[int, str]:
-        try:
-            sums = self._context.categories([raw])
-        except BrimError:  # A stranger's message: it counts as its text.
-            return self._facts.scale.count(json.dumps(raw, ensure_ascii=False)), "other"
-        return sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing"
-
-    def _extra(self, messages: Sequence[Any], tools: Any, system: Any) -> tuple[dict[str, int], bool]:
-        """Return the tokens of a request except its messages, and whether the whole count is exact."""
-        history = History(meter=self._facts.scale, format=self._format)
-        try:
-            history.extend(messages[:1])
-            extra, exact = history.extra_units(tools, system)
-        except BrimError:
-            extra, exact = History(meter=self._facts.scale, format=self._format).extra_units()[0], False
-            extra["tools"] = self._facts.scale.count(json.dumps(tools)) if tools else 0
-            extra["system"] = self._facts.scale.count(json.dumps(system)) if system else 0
-        return extra, exact and self._facts.scale.exact and not history.turns.chat.estimated
-
     def _status(self) -> dict[str, Any]:
         assert self._settings is not None
         window = self._settings.window
-        status = Status(
-            session=self.name,
-            model=self._model,
-            unit="tokens",
-            exact=self._exact,
-            used=self._used,
-            budget=window.budget,
-            window=window.size,
-            warning=window.warning,
-            peak=self._counts.peak,
-            reported=self._counts.reported,
-            warnings=self._counts.warnings,
-            compactions=self._counts.compactions,
-            sub_ticks=0,
-            overflows=self._counts.overflows,
-            prompts=self.prompts,
-            messages=self._counts.messages,
-            categories=self._categories,
-        )
-        return {**status.to_dict(), "assumed": self._facts.window is None}
+        names = ("peak", "warnings", "compactions", "overflows", "prompts")
+        return {
+            **{name: getattr(self._counts, name) for name in names},
+            "model": self._model,
+            "unit": "tokens",
+            "exact": self._exact,
+            "used": self._used,
+            "budget": window.budget,
+            "window": window.size,
+            "warning": window.warning,
+            "assumed": self._facts.window is None,
+        }
 
     def _write(self, kind: str, body: dict[str, Any]) -> int:
         """Add an entry, and return its number."""
@@ -284,6 +256,30 @@ class RecordedSession:
         if self._lines or meta is not None:
             self._store.append(self.name, self._lines, at=self._at, meta=meta)
         self._lines = []
+
+
+def size_in(context: Context, scale: BaseMeter, raw: Any) -> tuple[int, str]:
+    """Return the tokens and the category of a message; one that cannot be read counts as its text."""
+    try:
+        sums = context.categories([raw])
+    except BrimError:
+        return scale.count(json.dumps(raw, ensure_ascii=False)), "other"
+    return sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing"
+
+
+def extra_in(
+    scale: BaseMeter, format: Format, first: Sequence[Any], tools: Any, system: Any
+) -> tuple[dict[str, int], bool]:
+    """Return the tokens of a request except its messages, and whether the whole count is exact."""
+    history = History(meter=scale, format=format)
+    try:
+        history.extend(first)
+        extra, exact = history.extra_units(tools, system)
+    except BrimError:
+        extra, exact = History(meter=scale, format=format).extra_units()[0], False
+        extra["tools"] = scale.count(json.dumps(tools)) if tools else 0
+        extra["system"] = scale.count(json.dumps(system)) if system else 0
+    return extra, exact and scale.exact and not history.turns.chat.estimated
 
 
 def scaled(sizes: Sequence[int], total: int) -> list[int]:

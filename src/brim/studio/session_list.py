@@ -94,8 +94,6 @@ def _row(row: SessionRow) -> dict[str, Any] | None:
     if not isinstance(status, Mapping):
         return None
     gateway = kind == GATEWAY
-    if not gateway and "peak_utilization" not in status:
-        return None
     numbers = {name: status.get(name) or 0 for name in _NUMBERS}
     if gateway:
         numbers |= {"peak": numbers["used"], "compactions": status.get("cuts") or 0, "prompts": None}

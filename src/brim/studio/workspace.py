@@ -21,7 +21,6 @@ from brim.settings.loader import load
 from brim.store import Store, open_store
 from brim.studio.opened_files import OpenedFiles
 from brim.studio.prompt_index import SessionPrompts, prompts_of
-from brim.studio.receipt_files import ReceiptFiles
 from brim.studio.session_list import SessionList
 
 FILE = "sqlite:///"
@@ -44,7 +43,6 @@ class Workspace:
     lock: RLock = field(default_factory=RLock, repr=False)
     files: OpenedFiles = field(default_factory=OpenedFiles, repr=False)
     """Files that were opened, with a temporary store."""
-    receipts: ReceiptFiles = field(init=False, repr=False)
     sessions: SessionList = field(init=False, repr=False)
     _prompts: dict[str, SessionPrompts] = field(default_factory=dict, repr=False)
     _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
@@ -53,7 +51,6 @@ class Workspace:
     _saved: list[SettingChange] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
-        self.receipts = ReceiptFiles(self.runs)
         self.sessions = SessionList(self.stores)
 
     def find_store(self) -> Store | None:

@@ -106,4 +106,4 @@ def test_a_change_is_tried_on_the_receipts_of_its_flow(alone):
     last = told["steps"][-1]
     assert (last["before"]["budget"], last["after"]["budget"]) == (12_000, 40_000)
     assert last["before"]["used"] <= 12_000 < last["after"]["used"] <= 40_000
-    assert (last["before"]["kept"], last["after"]["kept"], last["steps"]) == (1, 3, 3)
+    assert (last["before"]["kept"], last["after"]["kept"], last["of"]) == (1, 3, 3)

@@ -36,7 +36,6 @@ def found(workspace, tmp_path, lines, kind):
     assert [each["tokens"] for each in told] == sorted((each["tokens"] for each in told), reverse=True)
     for each in told:
         assert each["do"]
-        assert each["share"] == pytest.approx(each["tokens"] / 128_000, abs=1e-3) or each["share"] < 1
         if each["key"] is not None:
             assert ask(workspace, "plan", key=each["key"], value=each["value"])["changed"]
     return [each for each in told if each["kind"] == kind]
@@ -94,7 +93,6 @@ def test_a_result_that_takes_a_quarter_of_the_window(workspace, tmp_path):
     words = " ".join(f"w{i}" for i in range(12_000))
     (told,) = found(workspace, tmp_path, agent([("ls", "a"), ("cat big", words)]), "large result")
     assert "of the window" in told["title"]
-    assert told["share"] > 0.25
     assert (told["key"], told["value"]) == ("session.tool_limit", "10%")
 
 

@@ -62,14 +62,13 @@ def test_every_budget_gives_what_the_library_gives(workspace, budget, opened):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 1_700), ("session:orders-incident", 2_400)])
-def test_a_dropped_piece_returns_at_the_reported_budget_and_not_one_below(workspace, opened, budget):
+def test_a_dropped_piece_returns_at_the_reported_budget_and_not_one_below(workspace, monkeypatch, opened, budget):
+    monkeypatch.setattr(lab, "_SECONDS", 60)
     dropped = {name for name, state, *_ in rows(lab.fit(workspace, opened, budget)) if state == "dropped"}
     back = lab.returns(workspace, opened, budget)["returns"]
     assert dropped == set(back)
-    for name in dropped:
-        units, exact = lab.returns(workspace, opened, budget, name)["returns"][name]
+    for name, (units, exact) in back.items():
         assert exact
-        assert units <= back[name][0]
         there = {part.name: part.state for part in fresh(opened, units, workspace).parts}
         before = {part.name: part.state for part in fresh(opened, units - 1, workspace).parts}
         assert there[name] != "dropped"
@@ -82,37 +81,14 @@ def test_an_invalid_budget_is_refused(workspace, budget):
         lab.fit(workspace, lab_source.SAMPLE, budget)
 
 
-def test_the_prefix_that_a_cache_would_still_hold_is_what_both_prompts_begin_with(workspace):
-    recorded = lab.fit(workspace, lab_source.SAMPLE, None)
-    assert recorded["prefix"] <= recorded["used"] == recorded["prefix_of"]
-    meter = brim.meter("gpt-5")
-    first = lab_source.sample_receipt().capture
-    options = {key: value for key, value in first.options.items() if value is not None}
-    texts = [
-        brim.fit(list(first.sections), budget, model=first.model, **options).text for budget in (first.budget, 2_600)
-    ]
-    shared = next(i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
-    told = lab.fit(workspace, lab_source.SAMPLE, 2_600)
-    assert 0 < told["prefix"] <= meter.count(texts[0][:shared])
-
-
 def test_a_cost_is_the_catalogues_and_unknown_where_it_has_none(workspace, tmp_path):
     told = lab.fit(workspace, lab_source.SAMPLE, 2_600)
     assert told["cost_usd"] == pytest.approx(told["used"] * 1.25 / 1e6)
-    assert told["cost_change_usd"] < 0
-    assert told["cost_cached_usd"] < told["cost_usd"]
     receipt = brim.fit([brim.Section("a", "some words")], 100, meter="chars", capture=True).receipt
     none = Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db")
     none.cache("receipt:chars", lab_source.of_capture("receipt:chars", "chars", receipt.capture))
     told = lab.fit(none, "receipt:chars", 100)
-    assert (told["cost_usd"], told["cost_change_usd"], told["cost_cached_usd"]) == (None, None, None)
-
-
-def test_presets_have_each_model_in_use_and_the_usual_sizes(workspace):
-    presets = {each["name"]: each["budget"] for each in lab.sources(workspace)["presets"]}
-    assert presets["gpt-5"] == workspace.settings().resolve().window().budget
-    assert presets["claude-sonnet-4-5"] == brim.Window.of("claude-sonnet-4-5").budget
-    assert [presets[name] for name in ("8k", "32k", "128k", "200k", "1M")] == [8_000, 32_000, 128_000, 200_000, 10**6]
+    assert told["cost_usd"] is None
 
 
 @pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 2_600), ("session:orders-incident", 5_000)])

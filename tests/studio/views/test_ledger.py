@@ -22,7 +22,7 @@ def test_the_ledger_has_each_edit_with_its_removed_texts_and_summary(served):
 
 
 def test_a_dropped_text_is_found_by_its_words_and_restored(alone):
-    found = alone.get("search", query="certificate", session=SESSION)[1]["found"]
+    found = alone.get("search", query="certificate")[1]["found"]
     assert found
     handle = found[0]["handle"]
     status, told = alone.post("restore", session=SESSION, handle=handle)
@@ -49,7 +49,7 @@ def test_nothing_is_restored_between_a_call_and_its_result(alone):
 
 
 def test_a_pin_is_listed_with_its_ledger_and_refused_where_it_is_too_big(alone):
-    found = alone.get("search", query="certificate", session=SESSION)[1]["found"][0]
+    found = alone.get("search", query="certificate")[1]["found"][0]
     status, told = alone.post("pin", session=SESSION, handle=found["handle"])
     assert status == 200
     assert told["units"] > 0
@@ -64,10 +64,7 @@ def test_a_pin_is_listed_with_its_ledger_and_refused_where_it_is_too_big(alone):
 
 def test_a_search_finds_texts_with_all_of_its_words(alone):
     """One word of two was enough: "certificate nonsense" found what "certificate" finds."""
-    found = [
-        alone.get("search", query=query, session=SESSION)[1]["found"]
-        for query in ("certificate", "certificate zyzzyva")
-    ]
+    found = [alone.get("search", query=query)[1]["found"] for query in ("certificate", "certificate zyzzyva")]
     assert found[0]
     assert found[1] == []
 

@@ -1,7 +1,6 @@
 """A prompt is shown as it was sent, with what was left out or shortened, in every format, and its tokens add up."""
 
 import json
-import subprocess
 
 import pytest
 
@@ -63,7 +62,7 @@ def test_the_body_holds_the_messages_that_were_sent_to_the_byte(tmp_path, format
 
 
 @pytest.mark.parametrize("format", list(TOOLS))
-def test_every_message_is_sent_or_left_out_with_a_reason_and_the_prefix_grows_to_the_whole(tmp_path, format):
+def test_every_message_is_sent_or_left_out_with_a_reason_and_the_tokens_add_up(tmp_path, format):
     workspace, fitted = recorded(tmp_path, format)
     told = prompt(workspace, "s")
     came = [row for row in told["rows"] if row["from"] is not None]
@@ -72,10 +71,10 @@ def test_every_message_is_sent_or_left_out_with_a_reason_and_the_prefix_grows_to
     assert gone
     assert all(row["why"] for row in gone)
     sent = [row for row in told["rows"] if row["sent"]]
-    messages = [row["at"] for row in sent if isinstance(row["at"], int)]
-    assert messages == list(range(len(fitted.messages)))
+    apart = 1 if format == "openai" else 2  # The tools, and a system prompt that is no message.
+    assert len([row for row in sent if row["text"]]) == len(fitted.messages) + apart
     assert {"note", "memory"} & {row["state"] for row in sent} or any(row["state"] == "extended" for row in sent)
-    assert told["used"] == fitted.used == sent[-1]["prefix"] == sum(row["units"] for row in sent)
+    assert told["used"] == fitted.used == sum(row["units"] for row in sent)
     assert {row["category"] for row in sent} >= {"tools", "system", "user", "assistant"}
     workspace.close()
 
@@ -106,44 +105,6 @@ def test_a_shortened_result_comes_from_the_result_of_its_own_call(workspace, tmp
     assert [(row["from"], row["state"]) for row in rows] == [(2, "shortened"), (3, "shortened")]
 
 
-def test_rulers_stand_at_cache_marks_and_where_the_last_prompt_ends(workspace, tmp_path):
-    url = f"sqlite:///{tmp_path}/brim.db"
-    with brim.open_store(url) as store:
-        session = brim.Session(window=90_000, model="claude-sonnet-4-5", store=store, id="s", capture=True)
-        marked = said("anthropic", "user", "first " + "word " * 2_000)
-        marked["content"][0]["cache_control"] = {"type": "ephemeral"}
-        session.add(marked)
-        session.prompt(system="Be brief.")
-        session.add([said("anthropic", "assistant", "yes"), said("anthropic", "user", "and?")])
-        session.prompt(system="Be brief.")
-    told = prompt(workspace, "s")
-    rulers = {ruler["text"]: ruler for ruler in told["rulers"]}
-    first = told["rows"][1]
-    assert (told["rows"][0]["category"], first["category"]) == ("system", "user")
-    assert rulers["cache mark"] == {"after": 1, "units": first["prefix"], "text": "cache mark"}
-    assert rulers["unchanged from the previous prompt up to here"]["after"] == 1
-    assert any(name.startswith("the provider caches prompts from") for name in rulers)
-
-
-@pytest.mark.parametrize("format", list(TOOLS))
-def test_the_command_has_no_secret_and_a_shell_reads_the_body_back(workspace, tmp_path, format):
-    secret = "sk-ant-" + "a1B2" * 10
-    url = f"sqlite:///{tmp_path}/brim.db"
-    with brim.open_store(url) as store:
-        session = brim.Session(window=4_000, model="gpt-4o", store=store, id="s", capture=True, format=format)
-        session.add(said(format, "user", f'it\'s $HOME `id` the key is {secret} \\ "quoted"\nnext'))
-        session.prompt()
-    told = prompt_body(workspace, "s")
-    assert secret in told["body"]
-    assert secret not in told["curl"]
-    assert "$API_KEY" in told["curl"]
-    script = 'curl() { printf %s "${@: -1}"; }\n' + told["curl"]
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    read = json.loads(done.stdout)
-    assert "it's $HOME `id`" in json.dumps(read)
-    assert set(read) - {"max_tokens"} == set(json.loads(told["body"]))
-
-
 def test_a_session_without_capture_has_its_sums_by_category(tmp_path):
     workspace, fitted = recorded(tmp_path, "openai", capture=False)
     told = prompt(workspace, "s")
@@ -154,8 +115,6 @@ def test_a_session_without_capture_has_its_sums_by_category(tmp_path):
             prompt(workspace, "s", wrong)
     with pytest.raises(brim.InvalidValue):
         prompt_body(workspace, "s")
-    with pytest.raises(brim.InvalidValue):
-        prompt(workspace)
     workspace.close()
 
 
@@ -181,10 +140,7 @@ def test_an_estimate_that_usage_corrected_has_a_row_of_its_own(workspace, tmp_pa
 def test_the_warning_the_timeline_and_the_cache_name_the_same_step(served):
     marks = served.get("timeline", session="orders-incident")[1]["marks"]
     for mark in marks:
-        told = served.get("prompt", session="orders-incident", step=mark["step"])[1]
-        assert told["step"] == mark["step"]
-        if mark["kind"] == "warning":
-            assert any(each["kind"] == "warning" for each in told["marks"])
+        assert served.get("prompt", session="orders-incident", step=mark["step"])[1]["step"] == mark["step"]
     points = served.get("timeline", session="orders-incident")[1]["points"]
     calls = served.get("cache", session="orders-incident")[1]["calls"]
     by_step = {point["step"]: point for point in points}
@@ -192,17 +148,6 @@ def test_the_warning_the_timeline_and_the_cache_name_the_same_step(served):
     assert {call["step"]: call["used"] for call in calls} == {step: point["used"] for step, point in by_step.items()}
     for edit in served.get("ledger", session="orders-incident")[1]["edits"]:
         assert edit["step"] in by_step
-
-
-def test_the_step_of_a_flow_opens_as_a_prompt_of_sections(served):
-    steps = next(flow for flow in served.get("flows")[1]["flows"] if flow["name"] == "build")["steps"]
-    told = served.get("prompt", id=steps[-1]["receipt"])[1]
-    assert sum(each["units"] for each in told["rows"] if each["sent"]) == told["used"] == told["facts"]["used_chars"]
-    for wrong in ("step:../../x", "step:build/../../brim.yaml", "prompt:orders-incident:1", "x", "step:"):
-        status, answer = served.get("prompt", id=wrong)
-        assert status == 404, wrong
-        assert "no receipt" in answer["problem"]
-    assert all(each["category"] in ("section", "framing") for each in told["rows"])
 
 
 @pytest.mark.parametrize(("model", "tools"), [("gpt-5", None), ("gpt-4o", None), ("gpt-4o", TOOLS["openai"])])
@@ -241,7 +186,7 @@ def test_messages_that_a_compaction_replaced_stand_in_their_place_with_the_reaso
     assert order == [text for text in had if text in order]
     assert sum(row["units"] for row in now if row["sent"]) == fitted.used
     sent = json.loads(prompt_body(workspace, "s")["body"])["messages"]
-    assert [row["text"] for row in now if row["sent"] and row["at"] is not None] == [each["content"] for each in sent]
+    assert [row["text"] for row in now if row["sent"] and row["text"]] == [each["content"] for each in sent]
 
 
 def test_what_a_compaction_replaced_is_missing_at_every_later_step(workspace, tmp_path):

@@ -7,17 +7,9 @@ from typing import Any
 
 from brim.audit.fields import first, mapping
 from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel, pi
-from brim.audit.trace import RecordingFormat, TraceItem
+from brim.audit.trace import TraceItem
 
-FORMATS: tuple[RecordingFormat, ...] = (
-    otel.FORMAT,
-    codex.FORMAT,
-    pi.FORMAT,
-    claude_code.FORMAT,
-    langsmith.FORMAT,
-    langfuse.FORMAT,
-    bodies.FORMAT,
-)
+FORMATS = (otel, codex, pi, claude_code, langsmith, langfuse, bodies)
 """The formats, the most specific first: the first format that recognizes a record reads it."""
 _LISTS = ("data", "runs", "observations", "items", "spans", "traces", "records")
 """Keys under which a document lists its records."""
@@ -28,7 +20,7 @@ def found(record: Any) -> Iterator[tuple[str, list[TraceItem]]]:
     for each in FORMATS:
         items = each.items(record)
         if items is not None:
-            yield each.name, items
+            yield each.NAME, items
             return
     for inner in _listed(record):
         yield from found(inner)

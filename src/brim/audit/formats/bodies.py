@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.audit.fields import loaded, mapping, name_in, number, rows, seconds_in, text
-from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, fingerprint, refused, replies
+from brim.audit.trace import RecordedRequest, TraceItem, fingerprint, refused, replies
 from brim.errors import InvalidValue
 from brim.sessions.learning.usage import reported, usage_in
 from brim.wire import KEY_FORMATS, Format, format_of, wire
 from brim.wire.base import MESSAGE_KEYS, answer_limits, is_stateful, value_at
 from brim.wire.remainder import shown_fields
 
+NAME = "bodies"
 _BODIES = ("request", "body", "request_body", "requestBody", "params", "kwargs")
 """Fields in which a log keeps the request."""
 _ANSWERS = ("response", "completion", "output", "response_body", "responseBody", "result")
@@ -36,7 +37,7 @@ _SHOWN = (
 _OF_ANTHROPIC = ("anthropic_version", "stop_sequences", "top_k")
 
 
-def _items(record: Any) -> list[TraceItem] | None:
+def items(record: Any) -> list[TraceItem] | None:
     """Return the one request or conversation of a record."""
     body = body_in(record)
     if body is None:
@@ -50,9 +51,6 @@ def _items(record: Any) -> list[TraceItem] | None:
     if named:
         return [TraceItem(key=f"id {named}", named=True, at=at, request=request)]
     return [TraceItem(key=f"start {_start(request)}", at=at, request=request)]
-
-
-FORMAT = RecordingFormat("bodies", _items)
 
 
 def body_in(record: Any) -> Mapping[str, Any] | None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from brim.audit.fields import rows, text
 from brim.audit.formats.bodies import usage_of
-from brim.audit.trace import RecordingFormat, SessionLog, TraceItem, TraceStep, refused
+from brim.audit.trace import SessionLog, TraceItem, TraceStep, refused
 
-_NAME = "claude-code"
+NAME = "claude-code"
 _EVENTS = ("summary", "system", "progress", "queue-operation", "file-history-snapshot", "pr-link", "permission-mode")
 """Types of lines that are not sent to the model, even if they have no session id."""
 _MARKS = ("sessionId", "leafUuid", "messageId", "parentUuid")
@@ -22,7 +22,7 @@ _BODIES = ("message", "messages", "input", "request", "body", "params", "respons
 """Fields that hold a request; a record with one of them is not a session event."""
 
 
-def _items(record: Any) -> list[TraceItem] | None:
+def items(record: Any) -> list[TraceItem] | None:
     """Return the line if it is sent to the model; a line of a sub-agent belongs to a conversation of its own."""
     if not isinstance(record, Mapping):
         return None
@@ -35,7 +35,7 @@ def _items(record: Any) -> list[TraceItem] | None:
         return []
     agent = text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
     return [
-        TraceItem(key=f"{_NAME} {text(record.get('sessionId')) or ''} {agent}", session=ClaudeCodeSession, line=record)
+        TraceItem(key=f"{NAME} {text(record.get('sessionId')) or ''} {agent}", session=ClaudeCodeSession, line=record)
     ]
 
 
@@ -93,6 +93,3 @@ def _blocks(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return list(rows(content))
-
-
-FORMAT = RecordingFormat(_NAME, _items)

@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from brim.audit.fields import mapping, rows, text, usage_in
-from brim.audit.trace import RecordingFormat, SessionLog, TraceItem, TraceStep, is_reply, refused
+from brim.audit.trace import SessionLog, TraceItem, TraceStep, is_reply, refused
 
-_NAME = "codex"
+NAME = "codex"
 _LINES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
 _PLAIN = ("message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call")
 _IGNORED = ("ghost_snapshot", "other")
 
 
-def _items(record: Any) -> list[TraceItem] | None:
+def items(record: Any) -> list[TraceItem] | None:
     """Return the line. It belongs to the session of its file."""
-    return [TraceItem(key=_NAME, session=CodexSession, line=record)] if _claims(record) else None
+    return [TraceItem(key=NAME, session=CodexSession, line=record)] if _claims(record) else None
 
 
 def _claims(record: Any) -> bool:
@@ -100,6 +100,3 @@ class CodexSession(SessionLog):
 
     def _request(self, **fields: Any) -> TraceStep:
         return self.step(format="responses", model=self._model, system=self._system, **fields)
-
-
-FORMAT = RecordingFormat(_NAME, _items)

@@ -7,9 +7,9 @@ from typing import Any
 
 from brim.audit.fields import first, loaded, mapping, rows, text, usage_in
 from brim.audit.formats.tracer import TracedCall, traced_items, traced_request
-from brim.audit.trace import RecordingFormat, TraceItem, refused
+from brim.audit.trace import TraceItem, refused
 
-_NAME = "langfuse"
+NAME = "langfuse"
 _TYPES = (
     *("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"),
 )
@@ -20,13 +20,13 @@ _CACHED = ("input_cached_tokens", "cache_read_input_tokens", "input_cache_read")
 _WRITTEN = ("cache_creation_input_tokens", "input_cache_creation")
 
 
-def _items(record: Any) -> list[TraceItem] | None:
+def items(record: Any) -> list[TraceItem] | None:
     """Return the requests of an observation, or of a trace with its observations."""
     trace = mapping(record)
     nested = isinstance(trace.get("observations"), list)
     if not (nested and "id" in trace) and not (trace.get("type") in _TYPES and first(trace, _TRACE) is not None):
         return None
-    return traced_items(_NAME, _calls(trace, rows(trace["observations"]) if nested else [trace]))
+    return traced_items(NAME, _calls(trace, rows(trace["observations"]) if nested else [trace]))
 
 
 def _calls(trace: Mapping[str, Any], observations: list[Mapping[str, Any]]) -> Iterator[TracedCall]:
@@ -48,6 +48,3 @@ def _calls(trace: Mapping[str, Any], observations: list[Mapping[str, Any]]) -> I
 def _usage(observation: Mapping[str, Any]) -> tuple[int, int] | None:
     held = loaded(first(observation, ("usageDetails", "usage_details", "usage")))
     return usage_in(held if isinstance(held, Mapping) else observation, _INPUTS, _CACHED, _WRITTEN)
-
-
-FORMAT = RecordingFormat(_NAME, _items)

@@ -7,17 +7,17 @@ from typing import Any
 
 from brim.audit.fields import mapping, name_in, number, rows, text, usage_in
 from brim.audit.formats.tracer import TracedCall, traced_items, traced_request
-from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, refused
+from brim.audit.trace import RecordedRequest, TraceItem, refused
 
-_NAME = "langsmith"
+NAME = "langsmith"
 
 
-def _items(record: Any) -> list[TraceItem] | None:
+def items(record: Any) -> list[TraceItem] | None:
     """Return the requests of a run and of the runs below it."""
     run = mapping(record)
     if not isinstance(run.get("run_type"), str) or "inputs" not in run:
         return None
-    return traced_items(_NAME, _calls(run))
+    return traced_items(NAME, _calls(run))
 
 
 def _calls(run: Mapping[str, Any]) -> Iterator[TracedCall]:
@@ -49,6 +49,3 @@ def _usage(run: Mapping[str, Any]) -> tuple[int, int] | None:
         "cached": mapping(usage.get("input_token_details")).get("cache_read"),
     }
     return usage_in(counts, ("input", "prompt"), ("cached",))
-
-
-FORMAT = RecordingFormat(_NAME, _items)

@@ -13,9 +13,9 @@ from typing import Any
 
 from brim.audit.fields import first, loaded, mapping, number, rows, text, usage_in
 from brim.audit.formats.tracer import TracedCall, chat_messages, tool_definitions, traced_items
-from brim.audit.trace import RecordedRequest, RecordingFormat, TraceItem, refused
+from brim.audit.trace import RecordedRequest, TraceItem, refused
 
-_NAME = "opentelemetry"
+NAME = "opentelemetry"
 _PREFIX = "gen_ai."
 _INPUT = "gen_ai.input.messages"
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model")
@@ -28,9 +28,9 @@ _LISTS = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs"
 _OTHER_OPERATIONS = ("embeddings", "execute_tool", "invoke_agent", "create_agent")
 
 
-def _items(record: Any) -> list[TraceItem] | None:
+def items(record: Any) -> list[TraceItem] | None:
     """Return the requests of the spans of a record."""
-    return traced_items(_NAME, _calls(record)) if _claims(record) else None
+    return traced_items(NAME, _calls(record)) if _claims(record) else None
 
 
 def _claims(record: Any) -> bool:
@@ -159,6 +159,3 @@ def _problem(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
     texts = [attributes.get("error.message"), mapping(span.get("status")).get("message")]
     texts += [_attributes(event).get("exception.message") for event in rows(span.get("events"))]
     return "\n".join(each for each in texts if isinstance(each, str))
-
-
-FORMAT = RecordingFormat(_NAME, _items)

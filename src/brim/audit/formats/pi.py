@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from brim.audit.fields import mapping, rows, text, usage_in
-from brim.audit.trace import RecordingFormat, SessionLog, TraceItem, TraceStep, refused
+from brim.audit.trace import SessionLog, TraceItem, TraceStep, refused
 
-_NAME = "pi"
+NAME = "pi"
 _EVENTS = (
     *("session", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message"),
     *("label", "session_info"),
 )
 
 
-def _items(record: Any) -> list[TraceItem] | None:
+def items(record: Any) -> list[TraceItem] | None:
     """Return the line. It belongs to the session of its file."""
     if not isinstance(record, Mapping) or "sessionId" in record:
         return None
@@ -29,11 +29,11 @@ def _items(record: Any) -> list[TraceItem] | None:
         return [] if "cwd" in record and "id" in record else None
     linked = "parentId" in record and "id" in record
     if kind == "message" and "role" in message and (linked or "timestamp" in record):
-        return [TraceItem(key=_NAME, session=PiSession, line=record)]
+        return [TraceItem(key=NAME, session=PiSession, line=record)]
     if kind not in _EVENTS or not linked:
         return None
     sent = kind in ("compaction", "branch_summary", "custom_message")
-    return [TraceItem(key=_NAME, session=PiSession, line=record)] if sent else []
+    return [TraceItem(key=NAME, session=PiSession, line=record)] if sent else []
 
 
 class PiSession(SessionLog):
@@ -128,6 +128,3 @@ def _parts(content: Any) -> list[dict[str, Any]]:
         else {"type": "text", "text": str(block.get("text") or "")}
         for block in rows(content)
     ]
-
-
-FORMAT = RecordingFormat(_NAME, _items)

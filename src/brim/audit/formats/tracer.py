@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from brim.audit.fields import loaded, mapping, moment, number, rows, seconds, text
+from brim.audit.fields import loaded, mapping, number, rows, seconds, text
 from brim.audit.formats.bodies import body_in, request_of
 from brim.audit.trace import RecordedRequest, TraceItem
 
@@ -39,12 +39,7 @@ TracedCall = tuple[RecordedRequest | None, str | None, Any]
 def traced_items(name: str, calls: Iterable[TracedCall]) -> list[TraceItem]:
     """Return the items of a record; calls without a request are skipped."""
     return [
-        TraceItem(
-            key=f"{name} {conversation}" if conversation else "",
-            when=moment(start),
-            at=seconds(start),
-            request=request,
-        )
+        TraceItem(key=f"{name} {conversation}" if conversation else "", at=seconds(start), request=request)
         for request, conversation, start in calls
         if request is not None
     ]

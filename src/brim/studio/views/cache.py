@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from brim.meter import catalogue
@@ -73,8 +73,9 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
             calls[-1].usage = entry.body
         compacted = compacted or (entry.kind == "compaction" and entry.body["trigger"] != CUT)
     model = row.status.get("model")
-    differ = partial(_first_difference, store, session)
-    rows = [_row(call, calls[i - 1] if i else None, model, differ) for i, call in enumerate(calls)]
+    given = [*map(_inputs(store, session), (call.entry for call in calls))]
+    differ = [("", None), *(_difference(old, new) for old, new in pairwise(given))]
+    rows = [_row(call, calls[i - 1] if i else None, model, *differ[i]) for i, call in enumerate(calls)]
     return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows)}
 
 
@@ -82,7 +83,8 @@ def _row(
     call: CachedCall,
     before: CachedCall | None,
     model: str | None,
-    differ: Callable[[LogEntry, LogEntry], tuple[str | None, dict[str, Any] | None]],
+    part: str | None,
+    difference: dict[str, Any] | None,
 ) -> dict[str, Any]:
     body = call.entry.body
     model = body.get("model") or model
@@ -90,7 +92,6 @@ def _row(
     rules = known.cache if known is not None and known.cache is not None else Cache()
     same = body.get("stable_prefix") if before is not None else 0
     actual = call.usage.get("cached")
-    part, difference = ("", None) if before is None else differ(before.entry, call.entry)
     why = _why(call, before, actual, rules, part)
     difference = None if why in ("cached", "expired") else difference
     cacheable = _cacheable(before, body["used"], rules)
@@ -164,33 +165,19 @@ def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules:
     return "missed"
 
 
-def _first_difference(
-    store: Store, session: str, before: LogEntry, after: LogEntry
-) -> tuple[str | None, dict[str, Any] | None]:
-    """Return which part differs first, and where; `""` if the new prompt is only longer, `None` if unknown."""
-    if "recorded" not in before.body or "recorded" not in after.body:
-        return _difference(_captured(before), _captured(after))
+def _inputs(store: Store, session: str) -> Callable[[LogEntry], Mapping[str, Any] | None]:
+    """Return a function from a prompt to its tools, system prompt and messages; `None` if they were not recorded."""
+    bodies = {entry.number: entry.body for entry in store.entries(session, kinds=["message", "note"])}
 
-    def body(number: int) -> Mapping[str, Any]:
-        return store.entries(session, after=number - 1, limit=1)[0].body
+    def inputs(entry: LogEntry) -> Mapping[str, Any] | None:
+        if "recorded" in entry.body:
+            messages = [bodies[number]["message"] for number in numbers_in(entry.body["recorded"])]
+            return {**bodies[entry.body["attached"]], "messages": messages, "options": {}}
+        receipt = entry.body.get("receipt")
+        found = receipt.get("capture") if isinstance(receipt, Mapping) else None
+        return found if isinstance(found, Mapping) and isinstance(found.get("messages"), Sequence) else None
 
-    if before.body["attached"] != after.body["attached"]:
-        old, new = (body(entry.body["attached"]) for entry in (before, after))
-        part = "tools" if old.get("tools") != new.get("tools") else "system"
-        return part, {"index": None, "role": part, **_excerpts(str(old.get(part)), str(new.get(part)))}
-    old_numbers, new_numbers = (numbers_in(entry.body["recorded"]) for entry in (before, after))
-    pairs = enumerate(zip(old_numbers, new_numbers, strict=False))
-    at = next((i for i, (left, right) in pairs if left != right), None)
-    if at is None:
-        return ("messages" if len(new_numbers) < len(old_numbers) else ""), None
-    left, right = (body(numbers[at])["message"] for numbers in (old_numbers, new_numbers))
-    return _changed(at, left, right, format_of([right]))
-
-
-def _captured(entry: LogEntry) -> Mapping[str, Any] | None:
-    receipt = entry.body.get("receipt")
-    found = receipt.get("capture") if isinstance(receipt, Mapping) else None
-    return found if isinstance(found, Mapping) and isinstance(found.get("messages"), Sequence) else None
+    return inputs
 
 
 def _difference(
@@ -202,11 +189,10 @@ def _difference(
     for part in ("tools", "system"):
         if old.get(part) != new.get(part):
             return part, {"index": None, "role": part, **_excerpts(str(old.get(part)), str(new.get(part)))}
-    format = (new.get("options") or {}).get("format")
     for i, (left, right) in enumerate(zip(old["messages"], new["messages"], strict=False)):
-        if left != right:
-            return _changed(i, left, right, format)
-    return "", None
+        if left is not right and left != right:
+            return _changed(i, left, right, new["options"].get("format") or format_of([right]))
+    return "messages" if len(new["messages"]) < len(old["messages"]) else "", None
 
 
 def _changed(at: int, left: Any, right: Any, format: str | None) -> tuple[str, dict[str, Any]]:

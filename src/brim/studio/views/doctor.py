@@ -4,53 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from brim.doctor.diagnosis import CHECKS, Finding, ProposedChange, diagnose
-from brim.errors import UnknownName
-from brim.settings import changes
-from brim.settings.config import Config
-from brim.studio.views.flows import relative_paths, save
+from brim.doctor.diagnosis import diagnose
+from brim.studio.receipt_files import receipts_in
+from brim.studio.views.flows import relative_paths
 from brim.studio.workspace import Workspace
 
 
 def doctor(workspace: Workspace) -> dict[str, Any]:
-    """Return what is wrong and what could be better."""
-    config = workspace.settings()
-    receipts, findings = _findings(workspace, config)
+    """Return what is wrong and what could be better, with the changes of the project's own settings that help."""
+    config, receipts = workspace.settings(), receipts_in(workspace.runs)
+    found = diagnose(config, receipts)
+    fixes = [
+        [
+            {"command": change.command, "key": change.key, "value": change.value, **dict(change.place)}
+            for change in finding.changes
+            if not change.variable and "file" not in dict(change.place)
+        ]
+        for finding in found
+    ]
     return {
-        "healthy": not any(finding.level == "wrong" for finding in findings),
+        "healthy": not any(finding.level == "wrong" for finding in found),
         "findings": [
-            {**relative_paths(finding.to_dict(), config), "fixes": [change.command for change in _fixes(finding)]}
-            for finding in findings
+            {**relative_paths(finding.to_dict(), config), "fixes": each}
+            for finding, each in zip(found, fixes, strict=True)
         ],
-        "saved": workspace.saved,
-        "checks": list(CHECKS),
         "files": list(config.files),
-        "receipts": receipts,
+        "receipts": len(receipts),
     }
-
-
-def fix(workspace: Workspace, line: str) -> dict[str, Any]:
-    """Make the change of one command that the doctor proposes, and return it; `undo` reverts it.
-
-    Raises:
-        UnknownName: the doctor does not propose this command now.
-        SourceError: the file cannot be changed.
-    """
-    config = workspace.settings()
-    _, findings = _findings(workspace, config)
-    proposed = next((change for each in findings for change in _fixes(each) if change.command == line), None)
-    if proposed is None:
-        raise UnknownName("proposed change", line, [], "Read the findings again: they may have changed")
-    change = changes.plan(config, {proposed.key: proposed.value}, **dict(proposed.place))
-    return save(workspace, workspace.plan(change))
-
-
-def _fixes(finding: Finding) -> list[ProposedChange]:
-    """Return the changes of the project's own settings, and no others."""
-    return [change for change in finding.changes if not change.variable and "file" not in dict(change.place)]
-
-
-def _findings(workspace: Workspace, config: Config) -> tuple[int, list[Finding]]:
-    """Return how many receipts were read, and what was found in them and in the settings."""
-    receipts = workspace.receipts.receipts()
-    return len(receipts), list(diagnose(config, [(each.flow, each.values) for each in receipts]))

@@ -19,15 +19,13 @@ PRESET = "budgets.preset"
 
 
 def flows(workspace: Workspace) -> dict[str, Any]:
-    """Return the flows with their steps and the newest receipt of each, the profiles and the presets."""
+    """Return the flows with their steps, the profiles and the presets."""
     config = workspace.settings()
-    last = {(file.flow, file.values["step_id"]): file.id for file in reversed(workspace.receipts.receipts())}
     rows = []
     for name in config.flows:
         flow = config.flow(name)
         steps = [
             {"id": step.id, "agent": step.agent, "task": step.task[:200], "own": len(step.settings)}
-            | {"receipt": last.get((name, step.id))}
             for step in flow.steps
         ]
         row = {"name": name, "description": flow.description, "where": flow.where, "own": len(flow.settings)}

@@ -81,8 +81,7 @@ class _Session:
         return round(sum(known), 6) if len(known) == len(spent) else None
 
     def insight(self, kind: str, title: str, detail: str, tokens: int, do: str, **more: Any) -> dict[str, Any]:
-        share = round(tokens / self.window, 4) if self.window else None
-        values = {"kind": kind, "title": title, "detail": detail, "tokens": tokens, "share": share, "cost_usd": None}
+        values = {"kind": kind, "title": title, "detail": detail, "tokens": tokens, "cost_usd": None}
         return {**values, "step": None, "do": do, "key": None, "value": None, **more}
 
 

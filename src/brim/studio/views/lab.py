@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
 
-from brim.errors import BrimError, DoesNotFit, InvalidValue
+from brim.errors import DoesNotFit, InvalidValue
 from brim.history.result import Fitted
-from brim.meter.window import Window
 from brim.receipts.receipt import Part, Receipt
 from brim.receipts.section import Priority
 from brim.requests.replay import replay
@@ -26,41 +24,17 @@ from brim.studio.lab_source import LabSource
 from brim.studio.workspace import Workspace
 
 _LARGEST = 100_000_000
-_SIZES = (("8k", 8_000), ("32k", 32_000), ("128k", 128_000), ("200k", 200_000), ("1M", 1_000_000))
 _MOST_WARNINGS = 6
-_MOST_NAMED = 40
-"""Maximum number of sections with a colour each; if there are more, sections of the same priority share a colour."""
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 """Characters of a title that are not used in a file name."""
-_SECONDS = 0.4
+_SECONDS = 2.0
 """Seconds for searching all pieces; budgets that are not exact by then are upper bounds."""
 
 
 def sources(workspace: Workspace) -> dict[str, Any]:
-    """Return what can be opened, and named budgets: one for each model in use, and common sizes."""
-    sizes = [{"name": name, "budget": size, "about": f"{size:,}"} for name, size in _SIZES]
-    return {"sources": lab_source.listed(workspace), "presets": [*_models(workspace), *sizes]}
-
-
-def _models(workspace: Workspace) -> list[dict[str, Any]]:
-    """Return the budget of each model that the settings or the sessions of the store name."""
-    settings = workspace.settings().resolve()
-    model, window = settings.value("model"), settings.window()
-    found: dict[str, dict[str, Any]] = {}
-    if window is not None and model:
-        found[model] = {"name": model, "budget": window.budget, "about": f"the settings, of {window.size:,}"}
-    store = workspace.find_store()
-    for row in store.sessions(limit=100) if store is not None else ():
-        status = row.meta.get("status")
-        model = status.get("model") if isinstance(status, Mapping) else None
-        if isinstance(model, str) and model not in found:
-            try:
-                budget = Window.of(model).budget
-            except BrimError:  # Its window is unknown.
-                continue
-            found[model] = {"name": model, "budget": budget, "about": f"the window of {model}"}
-    return list(found.values())
+    """Return what can be opened."""
+    return {"sources": lab_source.listed(workspace)}
 
 
 def fit(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
@@ -85,18 +59,17 @@ def fit(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
         return {**values, "fits": False, "budget": units, **lacking}
     names = ("budget", "used", "unit", "meter", "exact", "joins")
     values |= {"fits": True, **{name: getattr(receipt, name) for name in names}}
-    many = opened.kind == "sections" and len(receipt.parts) > _MOST_NAMED
-    pieces = [_piece(opened, part, many=many) for part in receipt.parts]
+    pieces = [_piece(opened, part) for part in receipt.parts]
     return {**values, **_sums(opened, receipt), "pieces": pieces}
 
 
-def _piece(opened: LabSource, part: Part, *, many: bool) -> dict[str, Any]:
-    """Return what happened to a piece; `many` sections share the colour of their priority."""
+def _piece(opened: LabSource, part: Part) -> dict[str, Any]:
+    """Return what happened to a piece."""
     priority = "required" if part.required else _PRIORITIES.get(part.priority, str(part.priority))
     return {
         **{name: getattr(part, name) for name in ("name", "size", "used", "state", "reason")},
         "priority": priority,
-        "group": priority if many else opened.category(part.name),
+        "group": opened.category(part.name),
         "excerpt": opened.excerpt(part.name),
     }
 
@@ -150,49 +123,15 @@ def _json(value: Any) -> str:
 
 
 def _sums(opened: LabSource, receipt: Receipt) -> dict[str, Any]:
-    """Return the line above the pieces: sums, cache, cost and warnings."""
-    recorded = opened.recorded
-    prefix = None if recorded is None else shared_prefix(recorded, receipt)
-    now = cost(opened.model, receipt.unit, receipt.used)
-    before = None if recorded is None else cost(opened.model, recorded.unit, recorded.used)
+    """Return the line above the pieces: sums, cost and warnings."""
     return {
         "wanted": sum(part.size for part in receipt.parts),
         "dropped": sum(part.state == "dropped" for part in receipt.parts),
         "shortened": sum(part.state != "dropped" and part.size > part.used for part in receipt.parts),
         "lost": sum(part.size - part.used for part in receipt.parts if part.size > part.used),
-        "prefix": prefix,
-        "prefix_of": None if recorded is None else recorded.used,
-        "cost_usd": now,
-        "cost_change_usd": None if now is None or before is None else round(now - before, 8),
-        "cost_cached_usd": None if prefix is None else cost(opened.model, receipt.unit, receipt.used, prefix),
+        "cost_usd": cost(opened.model, receipt.unit, receipt.used),
         "warnings": _warnings(receipt),
     }
-
-
-def shared_prefix(before: Receipt, now: Receipt) -> int | None:
-    """Return the size of the leading pieces that both prompts share, which a cache would still have.
-
-    Only whole pieces count, so the common bytes may be a few more. `None` for a prompt with a template or a budget
-    section, which does not start with a piece.
-    """
-    options = getattr(now.capture, "options", {})
-    if options.get("template") or options.get("show_budget"):
-        return None
-    units = 0
-    notes = [(each.history or {}).get("note") for each in (before, now)]
-    for old, new in zip(_in_order(before), _in_order(now), strict=False):
-        if not old.used and not new.used and old.name == new.name:
-            if notes[0] != notes[1]:  # The note takes the place of the first dropped turn.
-                break
-            continue
-        if (old.name, old.state, old.used, old.granted) != (new.name, new.state, new.used, new.granted):
-            break
-        units += new.used
-    return units
-
-
-def _in_order(receipt: Receipt) -> Sequence[Part]:
-    return receipt.parts if receipt.order == "given" else sorted(receipt.parts, key=lambda part: part.priority)
 
 
 def _warnings(receipt: Receipt) -> list[str]:
@@ -209,8 +148,8 @@ def _warnings(receipt: Receipt) -> list[str]:
     return found[:_MOST_WARNINGS] + ([f"and {more:,} more"] if more > 0 else [])
 
 
-def returns(workspace: Workspace, source: str, budget: object, name: str | None = None) -> dict[str, Any]:
-    """Return the smallest budget found that brings back each dropped piece, or only the given one.
+def returns(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+    """Return the smallest budget found that brings back each dropped piece.
 
     Each of these budgets was fitted and keeps the piece. The second value is whether one token less drops it.
 
@@ -221,18 +160,18 @@ def returns(workspace: Workspace, source: str, budget: object, name: str | None 
     opened, units = checked(workspace, source, budget)
     until, (low, size) = monotonic() + _SECONDS, _present(opened, units)
     high = max(units + 1, 2 * size + 1_000)
-    top = _present(opened, high)[0]
-    missing = (top if name is None else {name} & top) - low
     found: dict[str, tuple[int, bool]] = {}
-    ranges = deque([(units, high, missing)] if missing else [])
+    ranges = deque([(units, high, _present(opened, high)[0] - low)])
     while ranges:  # Each range of budgets is halved, until it is one wide or the time is over.
         least, most, parts = ranges.popleft()
-        if most - least == 1 or (name is None and monotonic() > until):
+        if not parts:
+            continue
+        if most - least == 1 or monotonic() > until:
             found |= dict.fromkeys(parts, (most, most - least == 1))
             continue
         middle = (least + most) // 2
         there = parts & _present(opened, middle)[0]
-        ranges += [each for each in ((least, middle, there), (middle, most, parts - there)) if each[2]]
+        ranges += [(least, middle, there), (middle, most, parts - there)]
     return {"budget": units, "returns": found}
 
 

@@ -10,14 +10,13 @@ from brim.errors import BrimError, DoesNotFit, ModelError, SourceError
 from brim.flows.curator import Curator
 from brim.flows.step_record import StepRecord
 from brim.llm import Messages, Reply
-from brim.sessions.fixed_parts import pinned_text
 from brim.sessions.log.overview import SessionUse, overview
 from brim.settings.config import Config
 from brim.settings.resolved import Resolved
 from brim.store.base import Store
 from brim.studio.costs import cost
+from brim.studio.receipt_files import receipts_in
 from brim.studio.workspace import Workspace
-from brim.wire import wire
 
 _MOST_SESSIONS = 20
 _MOST_MESSAGES = 2_000
@@ -34,7 +33,6 @@ class PreviewedSession:
     format: str
     system: Any
     tools: Any
-    pinned: tuple[str, ...]
 
 
 def preview(workspace: Workspace, plan: str, profile: str | None, flow: str | None, step: str | None) -> dict[str, Any]:
@@ -54,7 +52,7 @@ def preview(workspace: Workspace, plan: str, profile: str | None, flow: str | No
     rows: list[dict[str, Any]] = []
     for session in () if store is None else _sessions(store):
         sides = {"before": _side(before, session), "after": _side(after, session)}
-        rows.append({"id": session.id, "messages": len(session.messages), **sides})
+        rows.append({"id": session.id, "agent": "", "of": len(session.messages), **sides})
     sums = {side: _sum([row[side] for row in rows]) for side in ("before", "after")}
     steps = [] if flow is None or flow not in then.flows else _step_rows(workspace, now, then, profile, flow)
     return {"rows": rows, **sums, "steps": steps, "warnings": list(after.warnings)}
@@ -69,13 +67,10 @@ def _sessions(store: Store) -> Iterator[PreviewedSession]:
 
 def _session(store: Store, row: SessionUse) -> PreviewedSession:
     messages: list[Any] = []
-    pinned: Mapping[str, Any] = {}
     capture: Mapping[str, Any] = {}
-    for entry in store.entries(row.id, kinds=["message", "note", "prompt"]):
+    for entry in store.entries(row.id, kinds=["message", "prompt"]):
         if entry.kind == "message":
             messages.append(entry.body.get("sent", entry.body["message"]))
-        if "pins" in entry.body:
-            pinned = entry.body["pins"]
         capture = (entry.body.get("receipt") or {}).get("capture") or capture
     return PreviewedSession(
         id=row.id,
@@ -84,36 +79,33 @@ def _session(store: Store, row: SessionUse) -> PreviewedSession:
         format=(capture.get("options") or {}).get("format") or "openai",
         system=capture.get("system"),
         tools=capture.get("tools"),
-        pinned=tuple(pinned.values()),
     )
 
 
 def _side(settings: Resolved, session: PreviewedSession) -> dict[str, Any]:
-    """Return the fit of a session under settings: its size, the messages that it keeps, and the pins that it loses."""
-    messages = list(session.messages)
-    if session.pinned:
-        messages.append(wire(session.format).say(pinned_text({text: text for text in session.pinned})))
+    """Return the fit of a session under settings: its size, and the messages that it keeps."""
     # A budget in characters is one for the history alone.
     extra = {} if settings.limits_history() else {"system": session.system, "tools": session.tools}
-    side: dict[str, Any] = {"fits": True, "problem": "", "unit": ""}
-    side |= dict.fromkeys(("used", "budget", "kept", "lost_pins", "cost_usd"))
     try:
-        fitted = settings.fit_messages(messages, **{name: value for name, value in extra.items() if value})
-    except DoesNotFit as error:
-        return {**side, "fits": False, "problem": str(error), "lost_pins": len(session.pinned)}
+        fitted = settings.fit_messages(session.messages, **{name: value for name, value in extra.items() if value})
     except BrimError as error:
-        return {**side, "fits": None, "problem": str(error)}
-    text, unit = fitted.text, fitted.receipt.unit
-    recorded = {id(raw) for raw in session.messages}
+        return _failed(error)
+    recorded, unit = {id(raw) for raw in session.messages}, fitted.receipt.unit
     return {
-        **side,
+        "fits": True,
+        "problem": "",
         "used": fitted.used,
         "budget": fitted.budget,
         "unit": unit,
         "kept": sum(id(raw) in recorded for raw in fitted.messages),
-        "lost_pins": sum(pinned not in text for pinned in session.pinned),
         "cost_usd": cost(session.model, unit, fitted.used),
     }
+
+
+def _failed(error: BrimError) -> dict[str, Any]:
+    """Return a side without numbers; `fits` is `None` if the fit fails for another reason than its size."""
+    fits = False if isinstance(error, DoesNotFit) else None
+    return {"fits": fits, "problem": str(error), "unit": "", **dict.fromkeys(("used", "budget", "kept", "cost_usd"))}
 
 
 def _sum(sides: list[dict[str, Any]]) -> dict[str, Any]:
@@ -122,7 +114,6 @@ def _sum(sides: list[dict[str, Any]]) -> dict[str, Any]:
     units = {side["unit"] for side in sides if side["unit"]}
     return {
         "overflows": sum(side["fits"] is False for side in sides),
-        "lost_pins": sum(side["lost_pins"] or 0 for side in sides),
         "used": sum(side["used"] or 0 for side in sides) if len(units) == 1 else None,
         "unit": units.pop() if len(units) == 1 else "",
         "cost_usd": round(sum(costs), 6) if costs and None not in costs else None,
@@ -147,7 +138,7 @@ def _step_rows(workspace: Workspace, now: Config, then: Config, profile: str | N
         sides = {
             name: _pack(config, profile, flow, step.id, history) for name, config in (("before", now), ("after", then))
         }
-        rows.append({"id": step.id, "agent": step.agent, "steps": len(history), **sides})
+        rows.append({"id": step.id, "agent": step.agent, "of": len(history), **sides})
         history.append(StepRecord(step_id=step.id, agent=step.agent, output=outputs[step.id]))
     return rows
 
@@ -155,20 +146,18 @@ def _step_rows(workspace: Workspace, now: Config, then: Config, profile: str | N
 def _outputs(workspace: Workspace, flow: str) -> dict[str, str]:
     """Return the output of each step of a flow, by its newest receipt."""
     found: dict[str, str] = {}
-    files = workspace.receipts
-    for receipt in files.receipts():
-        step = str(receipt.values.get("step_id"))
-        if receipt.flow == flow and step not in found:
-            whole = files.read(receipt.id) or {}
-            found[step] = str(whole.get("output") or "")
+    for name, receipt in receipts_in(workspace.runs):
+        if name == flow:
+            found.setdefault(str(receipt["step_id"]), str(receipt.get("output") or ""))
     return found
 
 
 def _pack(config: Config, profile: str | None, flow: str, step: str, history: list[StepRecord]) -> dict[str, Any]:
     """Return the size of a pack, and how many steps are in it."""
     try:
-        pack = Curator(config, flow=flow, profile=profile, model=_NoModel()).prepare(step, history)
+        receipt = Curator(config, flow=flow, profile=profile, model=_NoModel()).prepare(step, history).receipt
     except BrimError as error:
-        return {"used": None, "budget": None, "kept": None, "problem": str(error)}
-    kept = pack.receipt["context_truncation"].get("steps_included", 0)
-    return {"used": pack.receipt["used_chars"], "budget": pack.receipt["budget_chars"], "kept": kept, "problem": ""}
+        return _failed(error)
+    kept = receipt["context_truncation"].get("steps_included", 0)
+    sizes = {"used": receipt["used_chars"], "budget": receipt["budget_chars"], "unit": "chars"}
+    return {"fits": True, "problem": "", **sizes, "kept": kept, "cost_usd": None}

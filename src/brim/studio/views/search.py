@@ -23,26 +23,19 @@ _AROUND = 90
 """Characters before and after the words that were found."""
 
 
-def search(workspace: Workspace, query: str | None, session: str | None) -> dict[str, Any]:
-    """Return the texts with all words of a query: first those left out, ranked by match, then the messages.
-
-    Args:
-        workspace: where to look.
-        query: the words.
-        session: restricts the search to one session.
-    """
+def search(workspace: Workspace, query: str | None) -> dict[str, Any]:
+    """Return the texts with all words of a query: first those left out, ranked by match, then the messages."""
     words = (query or "").casefold().split()
     if not words:
         return {"query": query or "", "found": [], "sent": [], "read": 0, "of": 0}
-    stores = [workspace.store_of(session)] if session else workspace.stores()
+    stores = workspace.stores()
     found = [
         {**hit._asdict(), "step": _step_of(workspace, store, hit)}
         for store in stores
-        for hit in _left_out(store, query or "", session)
+        for hit in _left_out(store, query or "")
         if _has_all(store.text(hit.handle, session=hit.session) or "", words)
     ][:_MOST_HITS]
     rows = [(store, row) for store in stores for row in store.sessions(limit=_MOST_SESSIONS)]
-    rows = [(store, row) for store, row in rows if session in (None, row.id)]
     sent, read = _messages(workspace, rows, words)
     return {"query": query, "found": found, "sent": sent, "read": read, "of": len(rows)}
 
@@ -52,10 +45,8 @@ def _has_all(text: str, words: list[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def _left_out(store: Store, query: str, session: str | None) -> list[SearchHit]:
+def _left_out(store: Store, query: str) -> list[SearchHit]:
     """Return the texts with words of a query that are no longer in the prompts of their sessions."""
-    if session is not None:
-        return DroppedTexts(store, session).search(query, _MOST_HITS)
     hits = store.search(query, limit=_MOST_HITS)
     dropped = {name: DroppedTexts(store, name) for name in {hit.session for hit in hits}}
     return [hit for hit in hits if dropped[hit.session].includes(hit)]

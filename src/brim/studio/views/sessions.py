@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brim.errors import BrimError, InvalidType, UnknownName
-from brim.sessions.log.overview import GATEWAY, SessionUse
-from brim.sessions.status import Status
+from brim.sessions.log.overview import SessionUse
 from brim.store.base import Store
 from brim.studio.workspace import Workspace
 from brim.wire import format_of, wire
@@ -98,38 +97,13 @@ def session_row(store: Store, session: str) -> SessionUse:
     """
     row = store.session(session)
     status = None if row is None else row.meta.get("status")
-    if row is None or not isinstance(status, Mapping) or not ({"peak_utilization", "cuts"} & status.keys()):
+    if row is None or not isinstance(status, Mapping):
         raise UnknownName("session", session, [row.id for row in store.sessions(limit=20)])
-    kind = str(row.meta.get("kind", "session"))
+    # A gateway records fewer numbers of a conversation, and calls its compactions cuts.
+    known = {"unit": "tokens", "sub_ticks": 0, "compactions": status.get("cuts") or 0, **status}
     about = {name: value for name, value in row.meta.items() if name not in ("status", "kind")}
-    known = _of_gateway(session, status) if kind == GATEWAY else status
+    kind = str(row.meta.get("kind", "session"))
     return SessionUse(id=session, kind=kind, updated=row.updated, status=known, about=about)
-
-
-def _of_gateway(name: str, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a conversation of a gateway as that of a session; numbers that it does not record are 0."""
-    numbers = {key: recorded.get(key) or 0 for key in ("used", "budget", "window")}
-    budget, window = numbers["budget"] or numbers["used"], numbers["window"] or numbers["budget"] or 1
-    status = Status(
-        session=name,
-        model=recorded.get("model"),
-        unit="tokens",
-        exact=False,
-        used=numbers["used"],
-        budget=budget,
-        window=window,
-        warning=budget,
-        peak=numbers["used"],
-        reported=None,
-        warnings=0,
-        compactions=recorded.get("cuts") or 0,
-        sub_ticks=0,
-        overflows=0,
-        prompts=0,
-        messages=recorded.get("messages") or 0,
-        regret=recorded.get("regret") or {},
-    )
-    return status.to_dict()
 
 
 def role_and_text(message: Any, format: str | None) -> tuple[str, str]:

@@ -27,7 +27,8 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
         if (mark := _mark(entry)) is not None:
             # A warning and a compaction are logged before their prompt, all other events after it.
             at = step + (entry.kind in ("warning", "compaction"))
-            marks.append(_placed(*mark, entry, min(max(1, at), max(1, len(rows)))))
+            placed = {"kind": mark[0], "text": mark[1], "number": entry.number}
+            marks.append({**placed, "step": min(max(1, at), max(1, len(rows)))})
     return {
         **row.to_dict(),
         "title": workspace.sessions.title(session),
@@ -35,10 +36,6 @@ def timeline(workspace: Workspace, session: str) -> dict[str, Any]:
         "marks": marks,
         "lines": {name: row.status.get(name) for name in ("budget", "window", "warning")},
     }
-
-
-def _placed(kind: str, text: str, entry: LogEntry, step: int) -> dict[str, Any]:
-    return {"kind": kind, "text": text, "number": entry.number, "at": entry.at, "step": step}
 
 
 def _compaction(done: Mapping[str, Any]) -> str:

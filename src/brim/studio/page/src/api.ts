@@ -1,5 +1,6 @@
 // Requests to the server. A refused request throws an error with the server's message.
-import { effect, signal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 import { workspace } from "./route";
 
 async function answer(response: Response): Promise<string> {
@@ -34,38 +35,31 @@ export interface Loaded<T> {
   problem: string | null;
 }
 
+const NOTHING = { value: null, problem: null };
+
 // Incremented by every write, so that all open views load again.
 export const changed = signal(0);
 
 /**
- * Returns a signal with the values of a view, loaded again when its request changes. A screen is created anew for
- * another workspace, so it does not load from that one.
+ * Returns the values of a view, loaded again when the request changes, and after every write. Values of another request
+ * are not shown, unless `kept`. A screen is created anew for another workspace.
  */
-export function load<T>(request: () => { view: string; fields?: Record<string, string> } | null) {
-  const state = signal<Loaded<T>>({ value: null, problem: null });
-  let newest = 0;
-  let last = "";
-  const shown = workspace.peek();
-  const stop = effect(() => {
-    void changed.value;
-    if (shown !== workspace.value) return;
-    const wanted = request();
-    const mine = ++newest;
-    if (wanted === null) {
-      state.value = { value: null, problem: null };
-      return;
-    }
-    read(wanted.view, wanted.fields).then(
+export function useView<T>(view: string | null, fields: Record<string, string> = {}, kept = false): Loaded<T> {
+  const request = `${view} ${JSON.stringify(fields)}`;
+  const state = useSignal({ request: "", text: "", ...NOTHING } as Loaded<T> & { request: string; text: string });
+  const writes = changed.value;
+  useLayoutEffect(() => {
+    if (view === null) return;
+    let newest = true;
+    read(view, fields).then(
       (text) => {
         // A screen that looks again and finds the same is not drawn again.
-        if (mine !== newest || (text === last && state.peek().value !== null)) return;
-        last = text;
-        state.value = { value: JSON.parse(text) as T, problem: null };
+        if (!newest || (state.peek().request === request && state.peek().text === text)) return;
+        state.value = { request, text, value: JSON.parse(text) as T, problem: null };
       },
-      (error: Error) => {
-        if (mine === newest) state.value = { value: null, problem: error.message };
-      },
+      (error: Error) => newest && (state.value = { request, text: "", value: null, problem: error.message }),
     );
-  });
-  return { state, stop };
+    return () => void (newest = false);
+  }, [request, writes]);
+  return kept || state.value.request === request ? state.value : NOTHING;
 }

@@ -5,8 +5,6 @@ import type { Fit } from "./types";
 
 /** Milliseconds without a move after which the slider rests. */
 const REST = 180;
-/** Pieces whose exact budgets are searched one by one. */
-const FEW = 24;
 
 /** For each dropped piece, the budget at which it returns, and whether one token less drops it. */
 export type Back = Record<string, [number, boolean]>;
@@ -46,18 +44,8 @@ export function bench(source: string, first: number | null, rested: (budget: num
     if (!now) return;
     rested(now.budget);
     if (!now.fits) return;
-    await seek(now.budget);
-    const left = Object.entries(back.peek()).filter(([, [, exact]]) => !exact);
-    for (const [name] of left.length <= FEW ? left : []) {
-      if (busy || fit.peek() !== now) return;
-      await seek(now.budget, name);
-    }
-  }
-
-  /** Searches the budgets at which pieces return; for one piece, until the budget is exact. */
-  async function seek(units: number, name?: string) {
-    const loaded = await post<{ budget: number; returns: Back }>("returns", { source, budget: units, name }).catch(() => null);
-    if (loaded && !busy && fit.peek()?.budget === loaded.budget) back.value = { ...back.peek(), ...loaded.returns };
+    const loaded = await post<{ budget: number; returns: Back }>("returns", { source, budget: now.budget }).catch(() => null);
+    if (loaded && !busy && fit.peek()?.budget === loaded.budget) back.value = loaded.returns;
   }
 
   return {

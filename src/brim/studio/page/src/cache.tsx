@@ -1,6 +1,5 @@
 // The cache at each step: how many tokens could have been read from it, how many were, and why not all.
-import { useEffect, useMemo } from "preact/hooks";
-import { load } from "./api";
+import { useView } from "./api";
 import { Bar, dollars, Long, n, plural, Problem, share, Waiting } from "./parts";
 import { go, params, stepLink } from "./route";
 import type { Session } from "./types";
@@ -38,15 +37,12 @@ const NAMES: Record<string, string> = {
 const FINE = ["cached", "first"];
 
 export function CacheTab({ session, step }: { session: string; step: number }) {
-  const found = useMemo(() => load<Loaded>(() => ({ view: "cache", fields: { session } })), [session]);
-  useEffect(() => found.stop, [found]);
-  const { value, problem } = found.state.value;
+  const { value, problem } = useView<Loaded>("cache", { session });
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   const only = params.value.get("why");
-  const inOrder = params.value.get("order") === "steps";
   const rows = value.calls.filter((call) => !only || call.why === only);
-  if (!inOrder) rows.sort((a, b) => (b.lost_usd ?? 0) - (a.lost_usd ?? 0) || b.lost - a.lost || b.step - a.step);
+  rows.sort((a, b) => (b.lost_usd ?? 0) - (a.lost_usd ?? 0) || b.lost - a.lost || b.step - a.step);
   const one = value.calls.find((call) => call.step === step);
   const { sums } = value;
   return (
@@ -62,10 +58,6 @@ export function CacheTab({ session, step }: { session: string; step: number }) {
             {sums.lost > 0 && ` · missed: ${n(sums.lost)} ${value.status.unit}, ${dollars(sums.lost_usd)}`}
             {sums.ends > 0 && ` · ${n(sums.ends)} at the ends of prompts, too short to be stored`}
           </p>
-          <select aria-label="Order" value={inOrder ? "steps" : ""} onChange={(event) => go("session", { order: event.currentTarget.value }, true)}>
-            <option value="">highest cost first</option>
-            <option value="steps">newest first</option>
-          </select>
         </div>
         <ul class="reasons" aria-label="Reasons">
           {sums.why.map((each) => (
@@ -81,7 +73,7 @@ export function CacheTab({ session, step }: { session: string; step: number }) {
           height={32}
           label="Steps"
           row={(call) => (
-            <a data-row class={`row call${call.step === step ? " on" : ""}`} aria-current={call.step === step ? "true" : undefined} href={stepLink(session, call.step, { tab: "cache", why: only, order: inOrder ? "steps" : null })}>
+            <a data-row class={`row call${call.step === step ? " on" : ""}`} aria-current={call.step === step ? "true" : undefined} href={stepLink(session, call.step, { tab: "cache", why: only })}>
               <span class="what clip">
                 <span class={`badge ${FINE.includes(call.why) ? "good" : "warn"}`}>{NAMES[call.why] ?? call.why}</span> <b>step {call.step}</b> <span class="soft">{call.text}</span>
               </span>
@@ -102,7 +94,6 @@ function One({ call }: { call: Call }) {
     <section class="card" aria-label="This step">
       <div class="tools">
         <h2><span class={`badge ${FINE.includes(call.why) ? "good" : "warn"}`}>{NAMES[call.why] ?? call.why}</span> {call.text}</h2>
-        {call.step > 1 && <button onClick={() => go("session", { diff: call.step - 1 })}>What changed since step {call.step - 1}</button>}
       </div>
       <dl class="facts many">
         <div><dt>prompt</dt><dd>{n(call.used)}</dd></div>

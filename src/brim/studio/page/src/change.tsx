@@ -1,9 +1,10 @@
 // A change of a setting: its diff, a preview on recorded sessions, saving and undo.
 import { type Signal, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { changed, post } from "./api";
-import { dollars, n, Problem, shown } from "./parts";
-import type { PackRow, PackSide, Plan, Preview, Side, Sums } from "./types";
+import { dollars, n, plural, Problem, shown } from "./parts";
+import type { Plan, Preview, PreviewRow, Side, Sums } from "./types";
 
 /** The layer that a change is written to; the project if all are null. */
 export interface Layer {
@@ -15,18 +16,17 @@ export interface Layer {
 export const PROJECT: Layer = { profile: null, flow: null, step: null };
 
 export interface Change {
-  layer: Layer;
-  plan: Signal<Plan | null>;
+  plan: Signal<(Plan & { asked: Layer }) | null>;
   said: Signal<string | null>;
   wrong: Signal<string | null>;
   /** Plans a change of a setting and shows its diff; null removes the setting. */
-  look: (key: string, value: string | null) => Promise<void>;
+  look: (key: string, value: string | null, at?: Layer) => Promise<void>;
   save: () => Promise<void>;
   undo: () => Promise<void>;
 }
 
 export function useChange(layer: Layer = PROJECT): Change {
-  const plan = useSignal<Plan | null>(null);
+  const plan: Change["plan"] = useSignal(null);
   const said = useSignal<string | null>(null);
   const wrong = useSignal<string | null>(null);
   const tried = (asked: Promise<void>) => asked.catch((error: Error) => void (wrong.value = error.message));
@@ -36,13 +36,13 @@ export function useChange(layer: Layer = PROJECT): Change {
   };
   const clear = () => (plan.value = said.value = wrong.value = null);
   return {
-    layer,
     plan,
     said,
     wrong,
-    look(key, value) {
+    look(key, value, { profile, flow, step } = layer) {
       clear();
-      return tried(post<Plan>("plan", { key, value, ...layer }).then((made) => void (made.changed ? (plan.value = made) : (said.value = "It already has this value."))));
+      const asked = { profile, flow, step };
+      return tried(post<Plan>("plan", { key, value, ...asked }).then((made) => void (made.changed ? (plan.value = { ...made, asked }) : (said.value = "It already has this value."))));
     },
     save() {
       const id = plan.value?.id;
@@ -71,7 +71,7 @@ export function Changed({ change }: { change: Change }) {
   );
 }
 
-export function Lines({ diff }: { diff: string }) {
+function Lines({ diff }: { diff: string }) {
   return (
     <pre tabIndex={0}>
       {diff.trimEnd().split("\n").map((line, i) => (
@@ -81,12 +81,12 @@ export function Lines({ diff }: { diff: string }) {
   );
 }
 
-function Diff({ plan, change }: { plan: Plan; change: Change }) {
+function Diff({ plan, change }: { plan: Plan & { asked: Layer }; change: Change }) {
   const tried = useSignal<Preview | null>(null);
   const wrong = useSignal<string | null>(null);
   const at = useRef<HTMLHeadingElement>(null);
   useEffect(() => at.current?.focus(), []);
-  const look = () => post<Preview>("preview", { plan: plan.id, ...change.layer }).then((loaded) => (tried.value = loaded), (error: Error) => (wrong.value = error.message));
+  const look = () => post<Preview>("preview", { plan: plan.id, ...plan.asked }).then((loaded) => (tried.value = loaded), (error: Error) => (wrong.value = error.message));
   return (
     <div class="diff" role="group" aria-label="What changes">
       <h3 tabIndex={-1} ref={at}>What changes</h3>
@@ -98,65 +98,61 @@ function Diff({ plan, change }: { plan: Plan; change: Change }) {
       )}
       <div class="tools">
         <button class="main" onClick={() => void change.save()}>Save</button>
-        <button onClick={() => void look()}>{change.layer.flow ? "Preview on this flow's receipts and recorded sessions" : "Preview on recorded sessions"}</button>
+        <button onClick={() => void look()}>{plan.asked.flow ? "Preview on this flow's receipts and recorded sessions" : "Preview on recorded sessions"}</button>
         <button onClick={() => (change.plan.value = null)}>Cancel</button>
       </div>
       {wrong.value && <Problem text={wrong.value} />}
-      {tried.value && tried.value.steps.length > 0 && <Packs rows={tried.value.steps} />}
       {tried.value && <Tried loaded={tried.value} />}
     </div>
   );
 }
-/** The packs of the steps of a flow that ran, made again under the current and the changed settings. */
-function Packs({ rows }: { rows: PackRow[] }) {
-  const cell = (side: PackSide, all: number) => (
+
+/** The packs of a flow and the recorded sessions under the current and the changed settings. */
+function Tried({ loaded: { steps, rows, before, after } }: { loaded: Preview }) {
+  const sum = (sums: Sums) => <td>{sums.used === null ? "" : `${n(sums.used)} ${sums.unit}`}<br /><small class="soft">{sums.overflows} overflows · cost {dollars(sums.cost_usd)}</small></td>;
+  return (
+    <>
+      {steps.length > 0 && <Sides label="Preview on this flow's receipts" noun="step" rows={steps} />}
+      {rows.length > 0 ? (
+        <Sides label="Preview on recorded sessions" noun="message" rows={rows}>
+          <tr class="sum"><th scope="row">total</th>{sum(before)}{sum(after)}</tr>
+        </Sides>
+      ) : (
+        <p class="soft">The store has no session for a preview.</p>
+      )}
+    </>
+  );
+}
+
+interface SidesProps {
+  label: string;
+  /** What a prompt of these rows consists of. */
+  noun: string;
+  rows: PreviewRow[];
+  children?: ComponentChildren;
+}
+
+function Sides({ label, noun, rows, children }: SidesProps) {
+  const cell = (side: Side, all: number) => (
     <td title={side.problem}>
-      {side.used === null ? <span class="badge dropped">does not fit</span> : <>{n(side.used)} <small>of {n(side.budget)} chars</small><br /><small class="soft">{n(side.kept)} of {n(all)} steps</small></>}
+      {side.fits ? <>{n(side.used)} <small>of {n(side.budget)} {side.unit}</small><br /><small class="soft">{n(side.kept)} of {plural(all, noun)}</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be previewed"}</span>}
     </td>
   );
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Preview on this flow's receipts">
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       <table>
-        <thead><tr><th>step</th><th>pack now</th><th>after the change</th></tr></thead>
+        <thead><tr><th /><th>now</th><th>after the change</th></tr></thead>
         <tbody>
           {rows.map((row) => (
             <tr key={row.id}>
               <th scope="row">{row.id} <span class="soft">{row.agent}</span></th>
-              {cell(row.before, row.steps)}
-              {cell(row.after, row.steps)}
+              {cell(row.before, row.of)}
+              {cell(row.after, row.of)}
             </tr>
           ))}
+          {children}
         </tbody>
       </table>
     </div>
   );
 }
-
-/** The recorded sessions under the current and the changed settings. */
-function Tried({ loaded }: { loaded: Preview }) {
-  if (!loaded.rows.length) return <p class="soft">The store has no session for a preview.</p>;
-  const cell = (side: Side, all: number) => (
-    <td title={side.problem}>
-      {side.fits === true ? <>{n(side.used)} <small>of {n(side.budget)} {side.unit}</small><br /><small class="soft">{n(side.kept)} of {n(all)} messages</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be previewed"}</span>}
-    </td>
-  );
-  const sum = (sums: Sums) => <td>{sums.used === null ? "" : `${n(sums.used)} ${sums.unit}`}<br /><small class="soft">{sums.overflows} overflows · {sums.lost_pins} pins lost · cost {dollars(sums.cost_usd)}</small></td>;
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Preview on recorded sessions">
-      <table>
-        <thead><tr><th>session</th><th>now</th><th>after the change</th></tr></thead>
-        <tbody>
-          {loaded.rows.map((row) => (
-            <tr key={row.id}>
-              <th scope="row">{row.id}</th>
-              {cell(row.before, row.messages)}
-              {cell(row.after, row.messages)}
-            </tr>
-          ))}
-          <tr class="sum"><th scope="row">total</th>{sum(loaded.before)}{sum(loaded.after)}</tr>
-        </tbody>
-      </table>
-    </div>
-  );
-}
-

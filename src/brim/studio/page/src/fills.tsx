@@ -1,12 +1,10 @@
 // The tokens of a step by category, how to reduce each, and problems of the session.
-import { useEffect, useMemo } from "preact/hooks";
-import { load } from "./api";
 import { Changed, useChange } from "./change";
 import { Bar, dollars, n, share } from "./parts";
 import { go, link, stepLink } from "./route";
 import { sumsOf } from "./sent";
 import type { Insight, Prompt } from "./types";
-import { Chip, type Key } from "./vessel";
+import { Chip, type Key } from "./categories";
 
 /** How to reduce each category, and the setting for it, if there is one. */
 const FREES: Record<string, [string, string?]> = {
@@ -23,12 +21,6 @@ const FREES: Record<string, [string, string?]> = {
   "not in the log": ["unknown: the provider counted this text, but the log does not have it"],
 };
 
-export function useInsights(session: string | null): Insight[] {
-  const found = useMemo(() => load<{ insights: Insight[] }>(() => (session ? { view: "insights", fields: { session } } : null)), [session]);
-  useEffect(() => found.stop, [found]);
-  return found.state.value.value?.insights ?? [];
-}
-
 interface Props {
   loaded: Prompt;
   colours: Map<string, Key>;
@@ -43,7 +35,7 @@ export function Fills({ loaded, colours, insights }: Props) {
   const open = (name: string) => go("session", { tab: null, part: name });
   return (
     <>
-      {insights.map((each) => <Hint key={each.title} insight={each} session={loaded.session!} />)}
+      {insights.map((each) => <Hint key={each.title} insight={each} session={loaded.session} />)}
       <section class="card" aria-label="Tokens by category">
         <table class="wide">
           <thead>

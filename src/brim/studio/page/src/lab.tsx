@@ -1,18 +1,18 @@
 // The lab: move the budget, and see what is kept, what is dropped, why, and at which budget it returns.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
-import { load, post } from "./api";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { post, useView } from "./api";
 import { bench, type Bench } from "./bench";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { Kept } from "./pieces";
 import { go, link, params, screen } from "./route";
 import { Save } from "./saved";
-import type { Fit, Preset, Sources } from "./types";
+import type { Fit } from "./types";
+
+const SIZES = { "8k": 8_000, "32k": 32_000, "128k": 128_000, "200k": 200_000, "1M": 1_000_000 };
 
 export function Lab() {
-  const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
-  useEffect(() => sources.stop, [sources]);
-  const found = sources.state.value;
+  const found = useView<{ sources: { id: string; title: string }[] }>("sources");
   const source = params.value.get("source") ?? found.value?.sources[0]?.id ?? null;
   if (found.problem) return <Failed title="Lab" text={found.problem} />;
   if (!source) return <Waiting />;
@@ -31,15 +31,13 @@ export function Lab() {
           </select>
         </label>
       </Head>
-      <Work key={source} source={source} presets={found.value?.presets ?? []} />
+      <Work key={source} source={source} />
     </>
   );
 }
 
 /** The lab next to a step: the prompt of the step at other budgets. */
 export function LabDrawer({ source, close }: { source: string; close: () => void }) {
-  const sources = useMemo(() => load<Sources>(() => ({ view: "sources" })), []);
-  useEffect(() => sources.stop, [sources]);
   return (
     <section class="panel lab-drawer" role="dialog" aria-label="Try another budget" onKeyDown={(event) => event.key === "Escape" && close()}>
       <div class="tools">
@@ -47,7 +45,7 @@ export function LabDrawer({ source, close }: { source: string; close: () => void
         <a href={link("lab", { source })}>Open in the lab</a>
         <button onClick={close}>Close</button>
       </div>
-      <Work key={source} source={source} presets={sources.state.value.value?.presets ?? []} />
+      <Work key={source} source={source} />
     </section>
   );
 }
@@ -58,12 +56,13 @@ function named(): number | null {
   return budget !== null && /^\d{1,9}$/.test(budget) ? Number(budget) : null;
 }
 
-function Work({ source, presets }: { source: string; presets: Preset[] }) {
+function Work({ source }: { source: string }) {
   const budget = named();
-  const work = useMemo(() => bench(source, budget, (rested) => go(screen.peek(), { budget: String(rested) }, true)), [source]);
+  const told = useRef<number | null>(null);
+  const work = useMemo(() => bench(source, budget, (rested) => ((told.current = rested), go(screen.peek(), { budget: String(rested) }, true))), [source]);
   // The slider changes the address once it stops; an address that the user changed moves the slider.
   useEffect(() => {
-    if (budget !== work.budget.peek() || !work.fit.peek()) work.want(budget);
+    if (budget !== told.current || !work.fit.peek()) work.want(budget);
   }, [work, budget]);
   useEffect(() => work.end, [work]);
   const fit = work.fit.value;
@@ -73,7 +72,7 @@ function Work({ source, presets }: { source: string; presets: Preset[] }) {
   if (!fit) return <Waiting />;
   return (
     <>
-      <Knobs work={work} fit={fit} presets={presets} />
+      <Knobs work={work} fit={fit} />
       {work.problem.value && <Problem text={work.problem.value} />}
       {fit.fits ? kept : <Over fit={fit} set={work.want} />}
       {fit.fits && <Result key={fit.budget} source={source} budget={fit.budget} />}
@@ -81,7 +80,7 @@ function Work({ source, presets }: { source: string; presets: Preset[] }) {
   );
 }
 
-function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[] }) {
+function Knobs({ work, fit }: { work: Bench; fit: Fit }) {
   const now = work.budget.value ?? fit.budget;
   const set = (units: number) => work.want(Math.min(100_000_000, Math.max(0, Math.round(units))));
   const most = Math.max(Math.ceil((fit.wanted ?? fit.needed ?? 1) * 1.1), fit.recorded, now);
@@ -114,8 +113,8 @@ function Knobs({ work, fit, presets }: { work: Bench; fit: Fit; presets: Preset[
         <button aria-pressed={now === fit.recorded} title={n(fit.recorded)} onClick={() => set(fit.recorded)}>
           recorded budget
         </button>
-        {presets.map(({ name, budget, about }) => (
-          <button key={name} aria-pressed={now === budget} title={about} onClick={() => set(budget)}>
+        {Object.entries(SIZES).map(([name, budget]) => (
+          <button key={name} aria-pressed={now === budget} title={n(budget)} onClick={() => set(budget)}>
             {name}
           </button>
         ))}

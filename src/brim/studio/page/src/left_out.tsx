@@ -1,12 +1,11 @@
 // What is missing at a step: earlier messages that the prompt does not have, and the changes that removed them.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
-import { changed, get, load, post } from "./api";
+import { changed, get, post, useView } from "./api";
 import { n, plural, Problem, Waiting } from "./parts";
 import { stepLink } from "./route";
 import { Parts } from "./sent";
 import type { Edit, Prompt, PromptRow, Removed, Session } from "./types";
-import type { Key } from "./vessel";
+import type { Key } from "./categories";
 
 const NAMES: Record<string, string> = { compaction: "Compaction", sub_tick: "Sub-tick", restart: "Restart", shortened: "A result was shortened", dropped: "Turns were left out" };
 const TRIGGERS: Record<string, string> = { line: "the compaction line was reached", sub_tick: "a sub-tick of the loop", asked: "it was requested", overflow: "the provider refused the prompt" };
@@ -30,16 +29,14 @@ export function LeftOut({ loaded, colours, rows }: Props) {
           : `${plural(missing.length, "message")} left out (${n(out)} ${loaded.unit})${cut ? `, ${n(cut)} shortened` : ""}. Open one to read it or to keep it next time.`}
       </p>
       {rows.length > 0 && <Parts loaded={loaded} colours={colours} changed />}
-      {loaded.session && <Changes session={loaded.session} step={loaded.step!} />}
+      <Changes session={loaded.session} step={loaded.step} />
     </>
   );
 }
 
 /** The changes to the context up to a step, the newest first; their texts can be restored or pinned. */
 function Changes({ session, step }: { session: string; step: number }) {
-  const found = useMemo(() => load<Session & { edits: Edit[]; pins: Removed[] }>(() => ({ view: "ledger", fields: { session } })), [session]);
-  useEffect(() => found.stop, [found]);
-  const { value, problem } = found.state.value;
+  const { value, problem } = useView<Session & { edits: Edit[]; pins: Removed[] }>("ledger", { session });
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   const edits = value.edits.filter((edit) => edit.step === null || edit.step <= step);

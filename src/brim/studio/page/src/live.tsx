@@ -1,6 +1,5 @@
 // Live: the traffic of the gateways that write to this store, read from the store.
-import { useEffect, useMemo } from "preact/hooks";
-import { load } from "./api";
+import { useView } from "./api";
 import { Bar, Empty, Head, Long, n, plural, Problem, shown, Waiting, when } from "./parts";
 import { go, params, stepLink } from "./route";
 
@@ -49,9 +48,7 @@ interface Loaded {
 const ms = (value: number | null | undefined) => (value === null || value === undefined ? "unknown" : `${value.toFixed(value < 10 ? 2 : 0)} ms`);
 
 export function Live() {
-  const found = useMemo(() => load<Loaded>(() => ({ view: "gateway" })), []);
-  useEffect(() => found.stop, [found]);
-  const { value, problem } = found.state.value;
+  const { value, problem } = useView<Loaded>("gateway");
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   if (!value.gateways.length)

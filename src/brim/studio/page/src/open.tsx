@@ -1,6 +1,6 @@
 // Opening a file that was dropped, chosen or pasted. It is sent to this studio only, in pieces.
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { changed, get, post } from "./api";
 import { go } from "./route";
 
@@ -19,7 +19,6 @@ export interface Opened {
 
 /** The file that is being read, with how much of it is done. */
 export const opening = signal<{ name: string; share: number; found: number; problem: string } | null>(null);
-export const asking = signal(false);
 
 function encoded(piece: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -31,7 +30,6 @@ function encoded(piece: Blob): Promise<string> {
 }
 
 export async function openFile(file: Blob, name: string): Promise<void> {
-  asking.value = false;
   opening.value = { name, share: 0, found: 0, problem: "" };
   try {
     let upload: string | null = null;
@@ -61,7 +59,7 @@ export async function follow(id: string, from = 0): Promise<void> {
       changed.value += 1;
       if (file.problem) return;
       opening.value = null;
-      const none = { session: null, step: null, id: null, diff: null, find: null };
+      const none = { session: null, step: null, find: null };
       if (file.found === 1) go("session", { ...none, workspace: "mine", session: file.sessions[0]! });
       else go("sessions", { ...none, workspace: "mine", file: file.name });
       return;
@@ -113,17 +111,12 @@ export function OpenButton({ main }: { main?: boolean }) {
           if (file) void openFile(file, file.name);
         }}
       />
-      <button onClick={() => (asking.value = true)}>Paste</button>
     </>
   );
 }
 
 export function OpenPanel() {
-  const text = useRef<HTMLTextAreaElement>(null);
   const now = opening.value;
-  useEffect(() => {
-    if (asking.value) text.current?.focus();
-  }, [asking.value]);
   return (
     <>
       {now && (
@@ -140,21 +133,6 @@ export function OpenPanel() {
               <progress max={1} value={now.share} aria-label={`Reading ${now.name}`} />
             </>
           )}
-        </div>
-      )}
-      {asking.value && (
-        <div class="overlay" onClick={(event) => event.target === event.currentTarget && (asking.value = false)}>
-          <div class="dialog" role="dialog" aria-modal="true" aria-label="Paste a prompt" onKeyDown={(event) => event.key === "Escape" && (asking.value = false)}>
-            <h2>Paste a request, a log or a receipt</h2>
-            <p class="soft">JSON, or one JSON object per line. It stays on this machine.</p>
-            <textarea ref={text} rows={12} aria-label="The text to open" spellcheck={false} />
-            <div class="tools">
-              <button class="main" onClick={() => text.current?.value.trim() && void openFile(new Blob([text.current.value]), "pasted.json")}>
-                Open
-              </button>
-              <button onClick={() => (asking.value = false)}>Cancel</button>
-            </div>
-          </div>
         </div>
       )}
     </>

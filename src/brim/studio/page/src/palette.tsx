@@ -2,7 +2,6 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get } from "./api";
-import { asking } from "./open";
 import { plural } from "./parts";
 import { go, SCREENS, stepLink } from "./route";
 import type { Found, Home, HomeRow } from "./types";
@@ -53,7 +52,6 @@ export function Palette() {
   const all: Command[] = [
     ...SCREENS.map((each) => ({ name: each.title, about: each.about, run: () => go(each.name) })),
     ...["flows", "doctor"].map((tab) => ({ name: tab[0]!.toUpperCase() + tab.slice(1), about: "in Settings", run: () => go("settings", { tab }) })),
-    { name: "Paste a prompt", about: "Open a request, a log or a receipt from the clipboard.", run: () => (asking.value = true) },
     { name: "Demo", about: "All screens with a recorded demo.", run: () => go("sessions", { workspace: "demo", session: null }) },
     { name: "My project", about: "Your own store, files and settings.", run: () => go("sessions", { workspace: "mine", session: null }) },
     ...sessions.value.map((row) => ({ name: row.title ?? row.id, about: `session ${row.id}`, run: () => (location.hash = stepLink(row.id, null)) })),

@@ -43,7 +43,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
         <path class="brim" d="M8 20h48" />
       </svg>
       <div>{children}</div>
-      <p>Drop a request, a log or a trace anywhere on this page to open it.</p>
+      <p>Drop a request, a log or a trace anywhere on this page, or paste its text, to open it.</p>
       {workspace.value !== "demo" && (
         <button class="main" onClick={() => (location.hash = `#/${screen.value}?workspace=demo`)}>
           Open the demo

@@ -5,11 +5,11 @@ import { get } from "./api";
 import type { Back, Bench } from "./bench";
 import { dollars, Long, n, plural, share } from "./parts";
 import type { Fit, Piece } from "./types";
-import { Chip, type Key, keys, type Share, Vessel } from "./vessel";
+import { Chip, type Key, keys } from "./categories";
+import { Ribbon, type Run } from "./ribbon";
 
 /** The states of a piece, in the words of the other screens. */
 const STATES: Record<string, string> = { dropped: "left out", cut: "shortened", form: "shortened" };
-const change = (value: number) => (value === 0 ? "as recorded" : `${dollars(Math.abs(value))} ${value < 0 ? "less" : "more"} than recorded`);
 
 interface KeptProps {
   work: Bench;
@@ -22,41 +22,20 @@ export function Kept({ work, fit, source }: KeptProps) {
   const groups = useMemo(() => [...new Set(fit.pieces.map((piece) => piece.group))], [fit]);
   const letters = keys(groups);
   const choose = (name: string) => (chosen.value = chosen.value === name ? null : name);
-  const sum = (units: (piece: Piece) => number): Share[] => {
-    const sums = new Map<string, number>();
-    for (const piece of fit.pieces) sums.set(piece.group, (sums.get(piece.group) ?? 0) + units(piece));
-    return [...sums].map(([name, units]) => ({ name, units })).filter((each) => each.units > 0);
-  };
-  const shares = sum((piece) => piece.used);
-  if (fit.joins > 0) shares.push({ name: "separators", units: fit.joins });
+  const runs = useMemo(() => [...fit.pieces.map((piece): Run => [piece.group, piece.used]), ["separators", fit.joins] as Run], [fit]);
   return (
     <>
       <Sums fit={fit} />
-      <section class="split lab">
-        <div class="card">
-          <Vessel
-            shares={shares}
-            spilled={sum((piece) => Math.max(0, piece.size - piece.used))}
-            letters={letters}
-            brim={fit.budget}
-            scale={Math.max(fit.budget, fit.wanted) * 1.06}
-            unit={fit.unit}
-            chosen={chosen.value}
-            onChoose={choose}
-          />
-          {groups.length < fit.pieces.length && (
-            <div class="presets groups" role="group" aria-label="Categories">
-              {groups.map((name) => (
-                <button key={name} aria-pressed={chosen.value === name} onClick={() => choose(name)}>
-                  <Chip at={letters.get(name)} /> {name}
-                </button>
-              ))}
-            </div>
-          )}
+      <section class="card pieces" aria-label="The pieces">
+        <Ribbon runs={runs} used={fit.used} budget={fit.budget} unit={fit.unit} colours={letters} />
+        <div class="presets groups" role="group" aria-label="Categories">
+          {groups.map((name) => (
+            <button key={name} aria-pressed={chosen.value === name} onClick={() => choose(name)}>
+              <Chip at={letters.get(name)} /> {name}
+            </button>
+          ))}
         </div>
-        <div class="card pieces">
-          <List work={work} fit={fit} source={source} letters={letters} chosen={chosen.value} />
-        </div>
+        <List work={work} fit={fit} source={source} letters={letters} chosen={chosen.value} />
       </section>
     </>
   );
@@ -88,20 +67,8 @@ function Sums({ fit }: { fit: Fit }) {
           </dd>
         </div>
         <div>
-          <dt title="The start of the prompt, up to the first difference from the recorded prompt">Unchanged prefix</dt>
-          <dd>
-            {n(fit.prefix)} <small>of {n(fit.prefix_of)}</small>
-          </dd>
-        </div>
-        <div>
           <dt>Predicted cost</dt>
-          <dd>
-            {dollars(fit.cost_usd)}{" "}
-            <small>
-              {fit.cost_change_usd === null ? "change unknown" : change(fit.cost_change_usd)}
-              {fit.cost_cached_usd !== null && `; ${dollars(fit.cost_cached_usd)} with the prefix cached`}
-            </small>
-          </dd>
+          <dd>{dollars(fit.cost_usd)}</dd>
         </div>
         <div>
           <dt>Counted</dt>

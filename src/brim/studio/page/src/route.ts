@@ -48,7 +48,7 @@ export function link(to: string, change: Change = {}): string {
 
 /** Returns the link to a step of a session: the same from every screen. Without a step it is the last one. */
 export function stepLink(session: string, step: number | null, change: Change = {}): string {
-  return link("session", { session, step, id: null, diff: null, find: null, view: null, part: null, at: null, tab: null, ...change });
+  return link("session", { session, step, find: null, view: null, part: null, at: null, tab: null, ...change });
 }
 
 /** Opens a screen; `quietly` adds no entry to the history of the browser, for sliders and searches. */

@@ -6,8 +6,9 @@ import { Changed, useChange } from "./change";
 import { Keep } from "./keep";
 import { Copied, dollars, n, plural, share } from "./parts";
 import { go, params } from "./route";
-import type { Prompt as Loaded, PromptRow } from "./types";
-import { Chip, type Key } from "./vessel";
+import { type Run, Ribbon } from "./ribbon";
+import type { Mark, Prompt as Loaded, PromptRow, Timeline } from "./types";
+import { Chip, type Key } from "./categories";
 
 /** Characters of a closed part. */
 const SHORT = 900;
@@ -27,12 +28,12 @@ const guess = ({ row }: Shown): number => (row.sent ? 56 + 21 * Math.min(8, row.
 /** The category of a row; a section is a category of its own. */
 export const partOf = (row: PromptRow): string => (row.category === "section" ? row.role : row.category);
 
-export function Sent({ loaded, colours, dated }: { loaded: Loaded; colours: Map<string, Key>; dated: boolean }) {
+export function Sent({ loaded, colours, timeline }: { loaded: Loaded; colours: Map<string, Key>; timeline: Timeline | null }) {
   return (
     <>
-      <Ribbon loaded={loaded} colours={colours} />
+      <Ribbon runs={runsOf(loaded.rows)} used={loaded.used ?? 0} budget={loaded.budget ?? 0} unit={loaded.unit} colours={colours} />
       {loaded.kind === "refitted" && <p class="guard">Only the receipt of this prompt was recorded. It is fitted again here, without memory.</p>}
-      {loaded.kind === "sums" && loaded.session && <NoTexts />}
+      {loaded.kind === "sums" && <NoTexts />}
       <section class="split prompt">
         <Parts loaded={loaded} colours={colours} />
         <aside>
@@ -46,7 +47,7 @@ export function Sent({ loaded, colours, dated }: { loaded: Loaded; colours: Map<
               <pre tabIndex={0} class="answer">{loaded.answer.text}</pre>
             </section>
           )}
-          <Facts loaded={loaded} dated={dated} />
+          <Facts loaded={loaded} timeline={timeline} />
         </aside>
       </section>
     </>
@@ -92,7 +93,7 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
   }, [current, hits]);
   const turn = (way: number) => (hit.value = (hit.value + way + hits.length) % Math.max(1, hits.length));
   const draw = ({ row, i }: Shown) => (
-    <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} found={i === current ? wanted : ""} hit={found.has(i)} whole={only === "all" && !part} elsewhere={elsewhere} />
+    <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} found={i === current ? wanted : ""} hit={found.has(i)} elsewhere={elsewhere} />
   );
   return (
     <section class="card parts" aria-label={changed ? "Left out or shortened" : "The prompt"}>
@@ -119,9 +120,6 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
         {part && <button onClick={() => go("session", { part: null }, true)}>all categories</button>}
       </div>
       <div class="text-parts" ref={box}>
-        <ol>
-          <Ruler loaded={loaded} after={-1} />
-        </ol>
         {blocks.map((items, at) => {
           const marks = items.filter(({ i }) => found.has(i)).map(({ i }) => (i === current ? `${i} ${wanted}` : i));
           return <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW || items.some(({ i }) => i === current)} state={marks.join()} />;
@@ -132,42 +130,17 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
   );
 }
 
-/** The most parts of the bar; more would be narrower than a pixel, and are summed by category. */
-const MOST_RUNS = 300;
+/** Returns the parts of a prompt in their order. */
+const runsOf = (rows: readonly PromptRow[]): Run[] => rows.filter((row) => row.sent).map((row) => [partOf(row), row.units]);
 
-/** Returns the parts of a prompt in their order, with neighbours of one category joined. */
-function runsOf(rows: readonly PromptRow[]): [string, number][] {
-  const runs: [string, number][] = [];
-  for (const row of rows.filter((each) => each.sent && each.units > 0)) {
-    const [last, name] = [runs.at(-1), partOf(row)];
-    if (last?.[0] === name) last[1] += row.units;
-    else runs.push([name, row.units]);
-  }
-  return runs.length <= MOST_RUNS ? runs : [...sumsOf(rows)];
-}
+/** Returns the warnings and compactions of a step. */
+export const marksAt = (timeline: Timeline | null, step: number): Mark[] => (timeline?.marks ?? []).filter((mark) => mark.step === step && (mark.kind === "warning" || mark.kind === "compaction"));
 
 /** Returns the tokens that were sent by category. */
 export function sumsOf(rows: readonly PromptRow[]): Map<string, number> {
   const sums = new Map<string, number>();
   for (const row of rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
   return sums;
-}
-
-/** The whole prompt as one bar, part by part in their order. */
-function Ribbon({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
-  const whole = Math.max(1, loaded.budget ?? 0, loaded.used ?? 0);
-  const free = Math.max(0, whole - (loaded.used ?? 0));
-  return useMemo(
-    () => (
-      <div class="ribbon" role="img" aria-label={`${n(loaded.used)} of ${n(loaded.budget)} ${loaded.unit}, in the order of the prompt`}>
-        {runsOf(loaded.rows).map(([name, units], i) => (
-          <span key={i} class={`p${colours.get(name)?.pattern ?? 0}`} style={{ flexGrow: units, backgroundColor: colours.get(name)?.colour ?? "#ffffff" }} title={`${name}: ${n(units)}`} />
-        ))}
-        {free > 0 && <span class="free" style={{ flexGrow: free }} title={`free: ${n(free)}`} />}
-      </div>
-    ),
-    [loaded, colours],
-  );
 }
 
 /** A step that was recorded without texts, and the setting that records them. */
@@ -215,15 +188,14 @@ function Sums({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }
   );
 }
 
-function Facts({ loaded, dated }: { loaded: Loaded; dated: boolean }) {
+function Facts({ loaded, timeline }: { loaded: Loaded; timeline: Timeline | null }) {
   const facts: [string, string][] = [];
-  if (!dated && loaded.session) facts.push(["when", "not recorded"]);
-  if (loaded.window && loaded.window > (loaded.budget ?? 0)) facts.push(["window of the model", n(loaded.window)]);
+  if (timeline && timeline.lines.window > (loaded.budget ?? 0)) facts.push(["window of the model", n(timeline.lines.window)]);
   if (loaded.usage?.input != null) facts.push(["provider's count", n(loaded.usage.input)]);
   if (loaded.usage?.cached != null) facts.push(["read from the cache", `${n(loaded.usage.cached)} (${share(loaded.usage.cached, loaded.usage.input ?? loaded.used ?? 0)})`]);
   if (loaded.cost_usd !== null) facts.push(["cost", dollars(loaded.cost_usd)]);
-  for (const [name, each] of Object.entries(loaded.facts ?? {})) facts.push([name.replaceAll("_", " "), String(each)]);
-  if (!facts.length && !loaded.marks.length) return <></>;
+  const marks = marksAt(timeline, loaded.step);
+  if (!facts.length && !marks.length) return <></>;
   return (
     <section class="card" aria-label="About this step">
       <dl class="facts list small">
@@ -234,22 +206,8 @@ function Facts({ loaded, dated }: { loaded: Loaded; dated: boolean }) {
           </div>
         ))}
       </dl>
-      {loaded.marks.map((mark) => <p key={mark.text} class="soft">{mark.text}.</p>)}
+      {marks.map((mark) => <p key={mark.text} class="soft">{mark.text}.</p>)}
     </section>
-  );
-}
-
-function Ruler({ loaded, after }: { loaded: Loaded; after: number }) {
-  return (
-    <>
-      {loaded.rulers
-        .filter((each) => each.after === after)
-        .map((each) => (
-          <li key={each.text} class="ruler">
-            <span>{each.text}</span> <b class="num">{n(each.units)}</b>
-          </li>
-        ))}
-    </>
   );
 }
 
@@ -260,7 +218,6 @@ interface PartProps {
   at: Key | undefined;
   found: string;
   hit: boolean;
-  whole: boolean;
   elsewhere: (row: PromptRow) => string;
 }
 
@@ -271,7 +228,7 @@ function echoOf(text: string, sent: string): string {
   return !lines.length ? "" : kept === lines.length ? "all of its lines are elsewhere in this prompt" : kept ? `${n(kept)} of its ${plural(lines.length, "line")} are elsewhere in this prompt` : "none of its lines is elsewhere in this prompt";
 }
 
-function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
+function Part({ row, i, loaded, at, found, hit, elsewhere }: PartProps) {
   const open = useSignal(false);
   const { text } = row;
   const isOpen = open.value || found !== "";
@@ -309,14 +266,13 @@ function Part({ row, i, loaded, at, found, hit, whole, elsewhere }: PartProps) {
             {found ? <Marked text={text.slice(0, MARKED)} words={found} /> : isOpen ? text : text.slice(0, SHORT)}
           </pre>
         ) : null}
-        {isOpen && loaded.session && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
+        {isOpen && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
         {!closed && (long || row.taken) && (
           <button class="more" onClick={() => toggle()} tabIndex={-1}>
             {isOpen ? "Show less" : row.taken ? "Show what was removed" : `Show all ${n(text.length)} characters`}
           </button>
         )}
       </li>
-      {whole && <Ruler loaded={loaded} after={i} />}
     </>
   );
 }

@@ -1,32 +1,26 @@
 // One session: the strip of its steps, and below it the selected step: what was sent and left out, the cache, and the
 // tokens by category.
-import { useEffect, useLayoutEffect, useMemo } from "preact/hooks";
-import { load } from "./api";
+import { useLayoutEffect, useMemo } from "preact/hooks";
+import { useView } from "./api";
 import { CacheTab } from "./cache";
 import { keys } from "./categories";
 import { CopyAs } from "./copy_as";
-import { Fills, useInsights } from "./fills";
+import { Fills } from "./fills";
 import { LabDrawer } from "./lab";
 import { LeftOut } from "./left_out";
 import { Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
-import { Difference } from "./prompt_diff";
 import { go, link, params } from "./route";
-import { partOf, Sent } from "./sent";
-import { Steps, Strip } from "./strip";
-import type { Prompt, Timeline } from "./types";
+import { marksAt, partOf, Sent } from "./sent";
+import { Events, Strip } from "./strip";
+import type { Insight, Prompt, Timeline } from "./types";
 
 const TABS = ["sent", "out", "cache", "fills"] as const;
 
 export function Session() {
-  const [id, session, step] = ["id", "session", "step"].map((name) => params.value.get(name));
-  const fields: Record<string, string> | null = id ? { id } : session ? { session, ...(step ? { step } : {}) } : null;
-  const found = useMemo(() => load<Prompt>(() => (fields ? { view: "prompt", fields } : null)), [id, session, step]);
-  useEffect(() => found.stop, [found]);
-  const steps = useMemo(() => load<Timeline>(() => (session && !id ? { view: "timeline", fields: { session } } : null)), [id, session]);
-  useEffect(() => steps.stop, [steps]);
-  const prompt = found.state.value;
-  const timeline = steps.state.value.value;
-  if (!fields)
+  const [session, step] = ["session", "step"].map((name) => params.value.get(name));
+  const prompt = useView<Prompt>(session ? "prompt" : null, { session: session!, ...(step ? { step } : {}) });
+  const timeline = useView<Timeline>(session ? "timeline" : null, { session: session! }).value;
+  if (!session)
     return (
       <Empty>
         <h1>No session is selected</h1>
@@ -36,10 +30,10 @@ export function Session() {
   const at = prompt.value?.step ?? (step ? Number(step) : (timeline?.points.length ?? 1));
   return (
     <>
-      <Title session={session ?? id!} timeline={timeline} prompt={prompt.value} />
+      <Title session={session} timeline={timeline} prompt={prompt.value} />
       {timeline && timeline.points.length > 0 && <Strip loaded={timeline} step={at} />}
       {prompt.problem ? <Failed title="This step cannot be shown" text={prompt.problem} /> : prompt.value ? <Selected loaded={prompt.value} timeline={timeline} /> : <Waiting />}
-      {timeline && timeline.points.length > 0 && <Steps loaded={timeline} step={at} />}
+      {timeline && timeline.marks.length > 0 && <Events loaded={timeline} />}
     </>
   );
 }
@@ -62,17 +56,16 @@ function Title({ session, timeline, prompt }: { session: string; timeline: Timel
 function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | null }) {
   const tab = params.value.get("tab") ?? "sent";
   const view = params.value.get("view") ?? "";
-  const diff = params.value.get("diff");
   const colours = useMemo(() => keys([...new Set(loaded.rows.map(partOf))]), [loaded]);
   const out = useMemo(() => loaded.rows.filter((row) => !row.sent || row.taken), [loaded]);
-  const insights = useInsights(loaded.session);
-  const open = (name: string) => go("session", { tab: name === "sent" ? null : name, diff: null, view: null });
+  const insights = useView<{ insights: Insight[] }>("insights", { session: loaded.session }).value?.insights ?? [];
+  const open = (name: string) => go("session", { tab: name === "sent" ? null : name, view: null });
   useLayoutEffect(() => {
     const turn = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || (event.target instanceof HTMLElement && event.target.matches("input, select, textarea"))) return;
       const [way, pick] = [event.key === "[" ? -1 : event.key === "]" ? 1 : 0, TABS[Number(event.key) - 1]];
-      const to = (loaded.step ?? 0) + way;
-      if (way && loaded.step && to >= 1 && to <= loaded.steps) go("session", { step: to, part: null });
+      const to = loaded.step + way;
+      if (way && to >= 1 && to <= loaded.steps) go("session", { step: to, part: null });
       if (pick) open(pick);
     };
     addEventListener("keydown", turn);
@@ -82,48 +75,32 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
   return (
     <>
       <div class="step-head">
-        {loaded.step && <StepButtons loaded={loaded} />}
-        <Size loaded={loaded} />
+        <StepButtons loaded={loaded} />
+        <Size loaded={loaded} timeline={timeline} />
         <span class="grow" />
-        {loaded.session && loaded.step && loaded.step > 1 && (
-          <button aria-pressed={!!diff} onClick={() => go("session", { diff: diff ? null : String(loaded.step! - 1), view: null })}>Compare</button>
-        )}
-        {loaded.replayable && <button aria-pressed={view === "body"} onClick={() => go("session", { view: view === "body" ? null : "body", diff: null })}>Copy as…</button>}
-        {loaded.replayable && <button class="main" aria-pressed={view === "lab"} onClick={() => go("session", { view: view === "lab" ? null : "lab", diff: null })}>Try another budget</button>}
+        {loaded.replayable && <button aria-pressed={view === "body"} onClick={() => go("session", { view: view === "body" ? null : "body" })}>Copy as…</button>}
+        {loaded.replayable && <button class="main" aria-pressed={view === "lab"} onClick={() => go("session", { view: view === "lab" ? null : "lab" })}>Try another budget</button>}
       </div>
-      {diff && loaded.session && loaded.step && (
-        <>
-          <label class="inline">
-            <span>Compare with step</span>
-            <input type="number" min={1} max={loaded.steps} value={diff} aria-label="Compare with step" onChange={(event) => go("session", { diff: event.currentTarget.value || null })} />
-          </label>
-          <Difference session={loaded.session} step={loaded.step} other={diff} colours={colours} />
-        </>
-      )}
       {view === "body" && <CopyAs loaded={loaded} />}
       {view === "lab" && <LabDrawer source={`prompt:${loaded.session}@${loaded.step}`} close={() => go("session", { view: null, budget: null })} />}
-      {!diff && (
-        <>
-          <div class="tabs" role="tablist" aria-label="The selected step">
-            {TABS.filter((name) => loaded.session || name === "sent" || name === "out").map((name, i) => (
-              <button key={name} role="tab" id={`tab-${name}`} aria-selected={tab === name} aria-controls="panel" title={`Key ${i + 1}`} onClick={() => open(name)}>
-                {titles[name]}
-              </button>
-            ))}
-          </div>
-          <div id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
-            {tab === "out" ? (
-              <LeftOut loaded={loaded} colours={colours} rows={out} />
-            ) : tab === "cache" && loaded.session ? (
-              <CacheTab session={loaded.session} step={loaded.step!} />
-            ) : tab === "fills" && loaded.session ? (
-              <Fills loaded={loaded} colours={colours} insights={insights} />
-            ) : (
-              <Sent loaded={loaded} colours={colours} dated={timeline?.points[loaded.step! - 1]?.at != null} />
-            )}
-          </div>
-        </>
-      )}
+      <div class="tabs" role="tablist" aria-label="The selected step">
+        {TABS.map((name, i) => (
+          <button key={name} role="tab" id={`tab-${name}`} aria-selected={tab === name} aria-controls="panel" title={`Key ${i + 1}`} onClick={() => open(name)}>
+            {titles[name]}
+          </button>
+        ))}
+      </div>
+      <div id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+        {tab === "out" ? (
+          <LeftOut loaded={loaded} colours={colours} rows={out} />
+        ) : tab === "cache" ? (
+          <CacheTab session={loaded.session} step={loaded.step} />
+        ) : tab === "fills" ? (
+          <Fills loaded={loaded} colours={colours} insights={insights} />
+        ) : (
+          <Sent loaded={loaded} colours={colours} timeline={timeline} />
+        )}
+      </div>
     </>
   );
 }
@@ -131,13 +108,13 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
 function StepButtons({ loaded: { step, steps } }: { loaded: Prompt }) {
   return (
     <span class="steps" data-step={step}>
-      <button aria-label="Previous step" title="Previous step  ( [ )" disabled={step! <= 1} onClick={() => go("session", { step: step! - 1, part: null })}>
+      <button aria-label="Previous step" title="Previous step  ( [ )" disabled={step <= 1} onClick={() => go("session", { step: step - 1, part: null })}>
         ←
       </button>
       <h2>
         Step {n(step)} <small>of {n(steps)}</small>
       </h2>
-      <button aria-label="Next step" title="Next step  ( ] )" disabled={step! >= steps} onClick={() => go("session", { step: step! + 1, part: null })}>
+      <button aria-label="Next step" title="Next step  ( ] )" disabled={step >= steps} onClick={() => go("session", { step: step + 1, part: null })}>
         →
       </button>
     </span>
@@ -145,7 +122,7 @@ function StepButtons({ loaded: { step, steps } }: { loaded: Prompt }) {
 }
 
 /** The size of the selected prompt, to which the numbers of all tabs add up, and how it was counted. */
-function Size({ loaded }: { loaded: Prompt }) {
+function Size({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | null }) {
   const { used, budget, unit, size } = loaded;
   return (
     <p class="lead" data-used={used ?? ""}>
@@ -158,10 +135,10 @@ function Size({ loaded }: { loaded: Prompt }) {
       ) : (
         ` ${unit}`
       )}{" "}
-      <span class={`badge ${loaded.exact ? "good" : "soft"}`}>{size?.method ?? (loaded.exact ? "counted exactly" : "estimated")}</span>
+      <span class={`badge ${loaded.exact ? "good" : "soft"}`}>{size.method}</span>
       {loaded.usage?.input != null && loaded.usage.input !== used && <span class="soft"> the provider counted {n(loaded.usage.input)}</span>}
       {used !== null && budget !== null && used > budget && <span class="badge dropped">over its budget</span>}
-      {loaded.marks.map((mark) => (
+      {marksAt(timeline, loaded.step).map((mark) => (
         <span key={mark.text} class="badge warn" title={mark.text}>
           {mark.kind === "warning" ? "reached the warning line" : "compacted here"}
         </span>

@@ -1,7 +1,7 @@
 // All sessions, from the store, gateways and opened files, each with its worst problem.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
-import { load, post } from "./api";
+import { useEffect } from "preact/hooks";
+import { post, useView } from "./api";
 import { dollars, Head, Long, n, plural, Problem, share, Waiting, when } from "./parts";
 import { OpenButton } from "./open";
 import { params, go, link, stepLink } from "./route";
@@ -10,17 +10,9 @@ import type { Home as Loaded, HomeRow } from "./types";
 type Sparks = Record<string, { shares: number[]; cost_usd: number | null; first: number }>;
 
 export function Sessions() {
-  const found = useMemo(
-    () =>
-      load<Loaded>(() => {
-        const fields: Record<string, string> = {};
-        for (const name of ["text", "file", "only", "order", "start"]) if (params.value.get(name)) fields[name] = params.value.get(name)!;
-        return { view: "sessions", fields };
-      }),
-    [],
-  );
-  useEffect(() => found.stop, [found]);
-  const { value, problem } = found.state.value;
+  const fields: Record<string, string> = {};
+  for (const name of ["text", "file", "only", "order", "start"]) if (params.value.get(name)) fields[name] = params.value.get(name)!;
+  const { value, problem } = useView<Loaded>("sessions", fields, true);
   const sparks = useSignal<Sparks>({});
   const ids = value?.sessions.map((row) => row.id).join("\n") ?? "";
   useEffect(() => {
@@ -85,7 +77,7 @@ function Welcome() {
   return (
     <section class="welcome">
       <h1>See what your prompts are made of</h1>
-      <p>Drop a file anywhere on this page: a request, a log, a trace, a session of an agent, a receipt. It stays on this machine.</p>
+      <p>Drop a file anywhere on this page, or paste its text: a request, a log, a trace, a session of an agent, a receipt. It stays on this machine.</p>
       <div class="tools">
         <OpenButton main />
         <button onClick={() => go("sessions", { workspace: "demo" })}>Open the demo</button>

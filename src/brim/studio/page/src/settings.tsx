@@ -1,7 +1,7 @@
 // Settings: every key with its origin, for the project, a flow or a step; and what the doctor finds.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
-import { load } from "./api";
+import { useEffect, useRef } from "preact/hooks";
+import { useView } from "./api";
 import { Changed, useChange } from "./change";
 import { Doctor } from "./doctor";
 import { Head, n, Problem, shown, Waiting } from "./parts";
@@ -46,9 +46,7 @@ export function Settings() {
 
 /** The project, its flows and their steps, with the number of settings of each. */
 function Layers() {
-  const found = useMemo(() => load<Flows>(() => ({ view: "flows" })), []);
-  useEffect(() => found.stop, [found]);
-  const { value, problem } = found.state.value;
+  const { value, problem } = useView<Flows>("flows");
   const [flow, step, profile] = ["flow", "step", "profile"].map((name) => params.value.get(name) ?? "");
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
@@ -92,10 +90,8 @@ interface LayerProps {
 }
 
 function Layer({ profile, flow, step, flows }: LayerProps) {
-  const found = useMemo(() => load<Loaded>(() => ({ view: "settings", fields: { profile, flow, step } })), [profile, flow, step]);
-  useEffect(() => found.stop, [found]);
   const change = useChange({ profile: profile || null, flow: flow || null, step: step || null });
-  const { value, problem } = found.state.value;
+  const { value, problem } = useView<Loaded>("settings", { profile, flow, step });
   const here = flows.flows.find((each) => each.name === flow);
   const one = here?.steps.find((each) => each.id === step);
   if (problem) return <Problem text={problem} />;
@@ -113,7 +109,6 @@ function Layer({ profile, flow, step, flows }: LayerProps) {
               {flows.profiles.map((name) => <option key={name} value={name}>{name}</option>)}
             </select>
           </label>
-          {one?.receipt && <a href={link("session", { id: one.receipt })}>Last pack</a>}
           <button disabled={flows.saved === 0} onClick={() => void change.undo()}>Undo{flows.saved ? ` (${flows.saved})` : ""}</button>
         </div>
         {about && <p class="soft">{about}</p>}

@@ -2,11 +2,10 @@
 // click selects a step.
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { keys } from "./categories";
-import { dollars, n, plural, share, when } from "./parts";
+import { n, plural } from "./parts";
 import { params, stepLink } from "./route";
 import type { Mark, Point, Timeline } from "./types";
-import { Chip } from "./vessel";
+import { Chip, keys } from "./categories";
 
 const ORDER = ["system", "tools", "fields", "memory", "summary", "user", "assistant", "tool results", "framing", "unattributed"];
 const SIGNS: Record<string, string> = { compaction: "C", sub_tick: "S", warning: "W", overflow: "!", iteration: "I" };
@@ -182,13 +181,12 @@ function Plot(props: PlotProps) {
   );
 }
 
-/** The events and the steps as lists: the same as the strip, for reading and for the keyboard. */
-export function Steps({ loaded, step }: { loaded: Timeline; step: number }) {
-  const dated = loaded.points.some((point) => point.at !== null);
+/** The events as a list: the same as in the strip, for reading and for the keyboard. */
+export function Events({ loaded }: { loaded: Timeline }) {
   return (
     <details class="card">
       <summary>
-        {plural(loaded.points.length, "step")} and {plural(loaded.marks.length, "event")} as a list
+        {plural(loaded.marks.length, "event")} as a list
       </summary>
       <ol class="marks">
         {loaded.marks.map((mark) => (
@@ -199,27 +197,6 @@ export function Steps({ loaded, step }: { loaded: Timeline; step: number }) {
           </li>
         ))}
       </ol>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Steps">
-        <table>
-          <thead>
-            <tr><th class="num">step</th>{dated && <th>when</th>}<th class="num">used</th><th class="num">of the budget</th><th class="num">reported</th><th class="num">cached</th><th class="num">answer</th><th class="num">cost</th></tr>
-          </thead>
-          <tbody>
-            {loaded.points.map((point) => (
-              <tr key={point.number} class={point.step === step ? "on" : ""}>
-                <td class="num"><a href={stepLink(loaded.id, point.step)}>{point.step}</a></td>
-                {dated && <td>{point.at === null ? "" : when(point.at)}</td>}
-                <td class="num">{n(point.used)}</td>
-                <td class="num">{share(point.used, point.budget)}</td>
-                <td class="num">{n(point.input)}</td>
-                <td class="num">{n(point.cached)}</td>
-                <td class="num">{n(point.output)}</td>
-                <td class="num">{dollars(point.cost_usd)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
     </details>
   );
 }

@@ -99,11 +99,7 @@ export interface Fit {
   shortened: number;
   lost: number;
   size: { used: number; method: string } | null;
-  prefix: number | null;
-  prefix_of: number | null;
   cost_usd: number | null;
-  cost_change_usd: number | null;
-  cost_cached_usd: number | null;
   warnings: string[];
   pieces: Piece[];
 }
@@ -147,13 +143,11 @@ export interface PromptRow {
   sent: boolean;
   /** The lines of the original and of what was sent: `=` in both, `-` taken out, `+` put in. */
   taken: [string, string][] | null;
-  prefix: number | null;
 }
 
 export interface Prompt {
-  id: string;
-  session: string | null;
-  step: number | null;
+  session: string;
+  step: number;
   steps: number;
   at: number | null;
   kind: "sent" | "refitted" | "recorded" | "sections" | "sums";
@@ -163,15 +157,11 @@ export interface Prompt {
   unit: string;
   exact: boolean;
   /** How it was counted. */
-  size?: { used: number; exact: boolean; method: string; reported: number | null; unlogged: number | null };
-  window: number | null;
+  size: { used: number; exact: boolean; method: string; reported: number | null; unlogged: number | null };
   usage: { input: number | null; output: number | null; cached: number | null } | null;
   cost_usd: number | null;
   rows: PromptRow[];
-  rulers: { after: number; units: number; text: string }[];
   answer: { text: string } | null;
-  marks: { kind: string; text: string }[];
-  facts?: Record<string, unknown>;
   replayable: boolean;
 }
 
@@ -185,17 +175,6 @@ export interface Insight {
   /** The setting that fixes it, and its value. */
   key: string | null;
   value: string | null;
-}
-
-export interface Preset {
-  name: string;
-  budget: number;
-  about: string;
-}
-
-export interface Sources {
-  sources: { id: string; title: string; kind: string }[];
-  presets: Preset[];
 }
 
 export interface Setting {
@@ -219,7 +198,7 @@ export interface Flow {
   description: string;
   where: string;
   own: number;
-  steps: { id: string; agent: string; task: string; own: number; receipt: string | null }[];
+  steps: { id: string; agent: string; task: string; own: number }[];
 }
 
 export interface Flows {
@@ -229,22 +208,6 @@ export interface Flows {
   files: string[];
   path: string;
   saved: number;
-}
-
-export interface PackSide {
-  used: number | null;
-  budget: number | null;
-  kept: number | null;
-  problem: string;
-}
-
-export interface PackRow {
-  id: string;
-  agent: string;
-  /** Steps before it. */
-  steps: number;
-  before: PackSide;
-  after: PackSide;
 }
 
 export interface Plan {
@@ -266,22 +229,29 @@ export interface Side {
   budget: number | null;
   unit: string;
   kept: number | null;
-  lost_pins: number | null;
   cost_usd: number | null;
 }
 
 export interface Sums {
   overflows: number;
-  lost_pins: number;
   used: number | null;
   unit: string;
   cost_usd: number | null;
 }
 
+export interface PreviewRow {
+  id: string;
+  agent: string;
+  /** Its messages, or the steps before it. */
+  of: number;
+  before: Side;
+  after: Side;
+}
+
 export interface Preview {
   /** The packs of this flow's steps that ran. */
-  steps: PackRow[];
-  rows: { id: string; messages: number; before: Side; after: Side }[];
+  steps: PreviewRow[];
+  rows: PreviewRow[];
   before: Sums;
   after: Sums;
   warnings: string[];

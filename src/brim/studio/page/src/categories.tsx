@@ -1,5 +1,5 @@
 // One colour and one pattern for one category, on every screen. The colours are those of the terminal.
-export const COLOURS = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0"];
+const COLOURS = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#8fa8ff", "#c0c0c0"];
 
 export interface Key {
   colour: string;
@@ -24,8 +24,6 @@ const KNOWN: Record<string, Key> = {
   other: { colour: "#b0a090", pattern: 7 },
 };
 
-export const OTHER: Key = { colour: "#ffffff", pattern: 0 };
-
 /** Returns a key for each name: that of its category, or one colour after the other if there are other names. */
 export function keys(names: readonly string[]): Map<string, Key> {
   const known = names.every((name) => name in KNOWN);
@@ -34,14 +32,6 @@ export function keys(names: readonly string[]): Map<string, Key> {
   );
 }
 
-/** Lines of a pattern in a square of one by one; 0 is plain. */
-export const PATTERNS: readonly string[][] = [
-  [],
-  ["M0 1L1 0"],
-  ["M0 .5H1"],
-  ["M.5 0V1"],
-  ["M0 0L1 1", "M0 1L1 0"],
-  ["M0 0L1 1"],
-  ["M.35 .5H.65", "M.5 .35V.65"],
-  ["M0 .5H1", "M.5 0V1"],
-];
+export function Chip({ at }: { at: Key | undefined }) {
+  return <span class={`chip p${at?.pattern ?? 0}`} style={{ backgroundColor: at?.colour ?? "#ffffff" }} aria-hidden="true" />;
+}
