@@ -97,8 +97,6 @@ class LastPrompt(NamedTuple):
     categories: Mapping[str, int]
     exact: bool = True
     """Whether the count of the parts outside the history, such as tools, is exact."""
-    at: float | None = None
-    """When it was made, in seconds."""
 
 
 @dataclass(slots=True, kw_only=True)
