@@ -142,14 +142,6 @@ def test_a_store_that_cannot_be_written_leaves_the_session_as_it_was():
     assert {**talk.status().to_dict(), "session": never.id} == never.status().to_dict()
 
 
-def test_an_id_is_used_once_and_an_unknown_one_is_named(store):
-    Session(**asked(store=store, id="mine"))
-    with pytest.raises(InvalidValue, match=r"Session\.open"):
-        Session(**asked(store=store, id="mine"))
-    with pytest.raises(UnknownName, match="mine"):
-        Session.open("mind", store=store)
-
-
 def test_a_meter_of_the_callers_own_has_to_be_given_again(store):
     talk = Session(window=window(), meter=len, store=store)
     talk.add(turn(1))
