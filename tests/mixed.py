@@ -61,7 +61,7 @@ _TAG = re.compile(r"tag\.\w+\.\d+\.")
 """A word that only one call has used."""
 _LOCKED = "has been writing for more than"
 _CLOSED = "the store is closed"
-_INHERITED = "opened by the parent"
+_INHERITED = "the parent process opened it: open it again in the child"
 
 
 class Mischief(Exception):

@@ -8,7 +8,7 @@ import brim
 from brim.errors import ModelError, NoProgress
 from brim.sessions import NOTICE
 from brim.testing import MemoryStore, Scripted
-from sessions.talking import SYSTEM, TURNS, Seen, turn, window
+from sessions.talking import SYSTEM, Seen, turn, window
 
 M = brim.meter("o200k_base")
 
@@ -215,17 +215,6 @@ def test_the_summary_stays_when_turns_after_it_are_left_out(stable):
         fitted = talk.prompt(system=SYSTEM)
         assert any("one reason" in str(message) for message in fitted.messages)
     assert fitted.receipt.losses
-
-
-@pytest.mark.parametrize("format", TURNS)
-def test_a_compacted_talk_is_legal_in_every_shape(format):
-    talk = session()
-    for i in range(30):
-        talk.add(TURNS[format](i))
-        sent = talk.prompt().messages
-        again = brim.fit_messages(sent, 10**9, format=format, meter="o200k_base", repair="error")
-        assert again.messages == sent
-    assert talk.status().compactions > 0
 
 
 def test_the_receipt_after_a_summary_says_what_it_stands_for():

@@ -146,20 +146,6 @@ def test_what_has_to_stay_and_is_too_big_is_refused_before_the_call():
         Conversations(1_000, model="gpt-4o").request([TASK], tools=tools)
 
 
-def test_a_model_that_nobody_knows_is_asked_as_it_came_and_learnt_from_its_refusal():
-    conversations = Conversations()
-    given = history(20)
-    request = conversations.request(given, model="my-own-model")
-    assert not request.changed
-    assert request.session is None
-    smaller = request.refused(TOO_LONG)
-    assert smaller is not None
-    assert smaller.changed
-    assert 300 < smaller.fitted.used <= 1_200
-    assert smaller.messages[-1] == given[-1]
-    assert conversations.request(given, model="my-own-model").changed, "learnt"
-
-
 def test_a_refusal_is_answered_by_a_smaller_request_once():
     conversations = Conversations(2_000, model="gpt-4o")
     request = conversations.request(history(12))
@@ -168,16 +154,6 @@ def test_a_refusal_is_answered_by_a_smaller_request_once():
     assert legal(smaller.messages)
     assert smaller.refused(TOO_LONG) is None
     assert conversations.sessions[0].status().overflows == 1
-
-
-def test_what_the_provider_reports_corrects_an_estimate():
-    conversations, rough = Conversations(8_000, meter="chars/4"), brim.meter("chars/4")
-    for steps in range(1, 12):
-        request = conversations.request(history(steps))
-        request.answered({"prompt_tokens": rough.count_messages(request.messages) * 2, "completion_tokens": 1})
-    session = conversations.sessions[0]
-    assert session.status().reported is not None
-    assert conversations.request(history(12)).fitted.used > rough.count_messages(history(12)) * 1.5
 
 
 def test_the_usage_of_an_older_request_is_not_taken_for_that_of_the_newest():

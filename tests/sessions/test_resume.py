@@ -44,7 +44,6 @@ def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, f
             never.add(message)
             mine, its = (each.prompt(system=SYSTEM, memory=["tea"]) for each in (kept, never))
             assert mine.messages == its.messages
-            assert kept.notices == never.notices
             prefix = {} if kept.settings.options["stable"] else {"stable_prefix": 0}
             assert {**mine.receipt.to_dict(), **prefix} == {**its.receipt.to_dict(), **prefix}
             if chance.random() < 0.3:
@@ -141,14 +140,6 @@ def test_a_store_that_cannot_be_written_leaves_the_session_as_it_was():
                 store.full = False
             assert talk.prompt().messages == never.prompt().messages
     assert {**talk.status().to_dict(), "session": never.id} == never.status().to_dict()
-
-
-def test_an_id_is_used_once_and_an_unknown_one_is_named(store):
-    Session(**asked(store=store, id="mine"))
-    with pytest.raises(InvalidValue, match=r"Session\.open"):
-        Session(**asked(store=store, id="mine"))
-    with pytest.raises(UnknownName, match="mine"):
-        Session.open("mind", store=store)
 
 
 def test_a_meter_of_the_callers_own_has_to_be_given_again(store):

@@ -413,21 +413,6 @@ def test_threads_that_write_one_log_leave_every_entry_once(store):
     assert all(one == other for one, other in pairs)
 
 
-def test_threads_that_compare_and_swap_never_both_win(store):
-    def raise_by_one(_):
-        while True:
-            saved = store.load("count", "1")
-            version, n = (saved.version, saved.body["n"]) if saved else (0, 0)
-            try:
-                return store.save("count", "1", {"n": n + 1}, version=version)
-            except Conflict:
-                continue
-
-    with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(raise_by_one, range(20))) == list(range(1, 21))
-    assert store.load("count", "1").body == {"n": 20}
-
-
 def test_a_store_without_a_clock_tells_the_time_of_day(url):
     import time
 

@@ -313,7 +313,6 @@ class History:
             prefix=prefix,
             meter=self._meter,
             stable=last.stable,
-            anew=last.anew,
             correction=last.correction,
             regret=last.regret,
             before=before,

@@ -49,9 +49,8 @@ class HistoryRecord:
     """The name of the meter, if it was chosen by name."""
     stable: Stable | None
     """The lines, and the cut before the fit."""
-    anew: str
     correction: str
-    """Why the last cut was given up; empty if it is kept."""
+    """Why the budget differs from that of the window; empty if it does not."""
     regret: Mapping[str, Any] | None
     """Repeated calls because of cuts; `None` if there are none."""
     before: Mapping[str, Any]
@@ -219,7 +218,7 @@ class HistoryRecord:
         return {
             "select": fit.options.select,
             "note": fit.note,
-            **{name: told for name in ("anew", "correction") if (told := getattr(self, name))},
+            **({"correction": self.correction} if self.correction else {}),
             **self._compaction(),
             **({"regret": dict(self.regret)} if self.regret else {}),
             "repairs": [

@@ -79,8 +79,6 @@ class LastFit(NamedTuple):
     before: Mapping[str, Any] | None = None
     """What came before its messages; `None` if only the cut is known, as in a reopened session."""
     messages: tuple[Any, ...] = ()
-    anew: str = ""
-    """Why the last cut was given up; empty if it is kept."""
     regret: Mapping[str, Any] | None = None
     """Repeated calls because of cuts, for the receipt; `None` if there are none."""
     correction: str = ""

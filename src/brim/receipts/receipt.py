@@ -225,8 +225,8 @@ class Receipt:
     """Tokens at the start of the prompt in sections that are stable and whole; for messages, those that are identical
     to the last prompt."""
     history: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """For messages: how turns were selected, the note, why a held cut was made `anew`, the provider's `compaction`, the
-    `regret` of the cuts, the repairs, and `context_truncation`. Empty for sections."""
+    """For messages: how turns were selected, the note, the provider's `compaction`, the `regret` of the cuts, the
+    repairs, and `context_truncation`. Empty for sections."""
     stages: tuple[str, ...] = ()
     """What the stages removed before anything else was cut, one line each."""
     planned: bool = False
@@ -258,7 +258,7 @@ class Receipt:
             steps, repairs = self.history["context_truncation"], len(self.history["repairs"])
             present, total = steps["steps_included"], steps["steps_total"]
             more = f", {repairs:,} repaired" if repairs else ""
-            more += "".join(f"; {self.history[name]}" for name in ("anew", "correction") if name in self.history)
+            more += f"; {self.history['correction']}" if "correction" in self.history else ""
             if regret := self.history.get("regret"):
                 calls = "1 call" if regret["calls"] == 1 else f"{regret['calls']:,} calls"
                 more += f"; {calls} repeated after a cut, {regret['tokens']:,} {self.unit}"

@@ -129,7 +129,7 @@ class SavedSession:
         elif kind == "prompt":
             length = body.get("held")
             self.cut = None if length is None or self.cut is None else grown(self.cut, length)
-            self.last = LastPrompt(body["used"], body["units"], body["categories"], body.get("exact", True), entry.at)
+            self.last = LastPrompt(body["used"], body["units"], body["categories"], body.get("exact", True))
         elif kind == "usage":
             if "calibration" in body:
                 self.calibration, self.learnt = body["calibration"], []

@@ -30,7 +30,6 @@ from brim.sessions import compaction, recall_tool
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory, pinned_text, with_pin
 from brim.sessions.learning.model_meter import SentPrompt, load_calibration, save_calibration
-from brim.sessions.learning.models import lifetime
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
 from brim.sessions.log.dropped_texts import DroppedTexts
@@ -185,7 +184,6 @@ class Session:
         notifier = Notifier(saved.id, saved.settings.model, clock, more["observers"], more["on_notice"])
         journal, state = Journal(store, saved.id, saved.number), saved.state(more["meter"])
         journal.since = saved.created
-        notifier.restore(saved.counts.compactions)
         capture = settings.get("capture", False)
         made._set_up(journal, state, notifier, more["summarise"], capture=capture, meter=more["meter"])
         made.about |= saved.about
@@ -324,7 +322,7 @@ class Session:
 
     @property
     def notices(self) -> list[str]:
-        """The notices for the user, the newest last."""
+        """The notices for the user since the session was created or opened, the newest last."""
         return list(self._notifier.notices)
 
     @property
@@ -405,7 +403,6 @@ class Session:
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
-            step.drop_expired_cut(lifetime(self.settings.model, tools, system, fields, step.state.context.messages))
             fitted = step.prompt(parts, most, query=query, capture=self._capture)
             apart = None if self.format == "openai" else system
             step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
@@ -648,7 +645,6 @@ class Session:
             number=None if self.logs_cuts else journal.next,
             logged=journal.store is not None and not self.logs_cuts,
             summarise=self._summarise,
-            now=self.clock(),
         )
         try:
             made = change(step)
@@ -741,7 +737,7 @@ class Session:
         state.logged_cut = held
         if row is not None:
             state.counts = Counts.from_dict(row.meta.get("counts", {}))
-            state.last = LastPrompt(0, 0, {}, at=row.updated)
+            state.last = LastPrompt(0, 0, {})
             self._journal.number, self._journal.since = row.entries, row.created
 
     def _follow(self, *, behind: bool = True) -> None:

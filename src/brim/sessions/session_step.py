@@ -7,7 +7,7 @@ written. Messages are added to the shared context, so `Session` removes them if 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -79,8 +79,6 @@ class SessionStep:
     recalls: bool = True
     """Whether dropped text is kept, so that it can be recalled."""
     summarise: Any = None
-    now: float = 0.0
-    """The time in seconds."""
     lines: list[Line] = field(default_factory=list)
     """Entries for the log."""
     dropped: list[Line] = field(default_factory=list)
@@ -120,23 +118,6 @@ class SessionStep:
             self.lines.append((DROPPED, {"results": whole}))
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
-    def drop_expired_cut(self, lifetime: int | None) -> None:
-        """Drop the kept cut if the provider's cache has expired.
-
-        In that case keeping the prefix has no advantage, so a new cut is made from the whole history.
-
-        Args:
-            lifetime: the seconds for which the provider caches a prompt; `None` if unknown.
-        """
-        state = self.state
-        last, fit, held = state.last, state.last_fit, state.last_fit.held
-        if lifetime is None or last is None or last.at is None or fit.stable is None or held is None or not held.budget:
-            return
-        if (gap := self.now - last.at) > lifetime:
-            why = f"the cache had expired: the last prompt was {gap:,.0f} seconds ago, the lifetime is {lifetime:,}"
-            state.last_fit = fit._replace(stable=replace(fit.stable, held=None), anew=why)
-            state.counts.saved = 0
-
     def prompt(
         self,
         parts: FixedParts,
@@ -159,7 +140,7 @@ class SessionStep:
         line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
-        context, anew = state.context, state.last_fit.anew
+        context = state.context
         state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else None)
         parts = _with_room(parts, state, budget)
         fitted = context.fit(
@@ -177,7 +158,7 @@ class SessionStep:
         if left and self.recalls:
             self._drop(fitted.messages)
         placed = parts.placed(fitted, context, budget)
-        cut = self._report_cut(placed, parts, budget, anew, left=left)
+        cut = self._report_cut(placed, parts, budget, left=left)
         if cut is not None:
             state.record_removed_results(fitted.messages)
         self._record_saved(whole - placed.used, fitted, moved=cut is not None)
@@ -185,7 +166,7 @@ class SessionStep:
         categories = state.spent(parts, fitted, placed, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, placed.used)
-        state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1], self.now)
+        state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1])
         self._report_prompt(placed, left=left, cut=cut, capture=capture)
         return placed
 
@@ -331,9 +312,7 @@ class SessionStep:
         elif moved or not held.unanswered:
             counts.saved = max(0, saved)
 
-    def _report_cut(
-        self, placed: Fitted, parts: FixedParts, budget: int, anew: str, *, left: bool
-    ) -> dict[str, Any] | None:
+    def _report_cut(self, placed: Fitted, parts: FixedParts, budget: int, *, left: bool) -> dict[str, Any] | None:
         """Report the new cut of this prompt and return its numbers; `None` without one, or if cuts are not counted."""
         state, held = self.state, placed.held
         cut, before = int(left) if held is None else held.seen, state.estimate(parts)
@@ -343,8 +322,7 @@ class SessionStep:
         state.counts.compactions += 1
         replaced = state.noted.missing
         line, unit = state.settings.line(budget), state.model_meter.meter.unit
-        why = anew or f"{before:,} {unit} reached the limit of {line:,}"
-        reason = f"{why}; {replaced:,} messages were shortened or left out"
+        reason = f"{before:,} {unit} reached the limit of {line:,}; {replaced:,} messages were shortened or left out"
         self._report_compaction("line", before, placed.used, replaced, reason)
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 

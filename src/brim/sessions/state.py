@@ -86,6 +86,8 @@ class Counts:
 
 
 _NAMES = tuple(slot.name for slot in fields(Counts))
+_SHOWN = tuple(slot.name for slot in fields(Status) if slot.name in _NAMES and slot.name != "regret")
+"""The counters that a status shows as they are."""
 
 
 class LastPrompt(NamedTuple):
@@ -97,8 +99,6 @@ class LastPrompt(NamedTuple):
     categories: Mapping[str, int]
     exact: bool = True
     """Whether the count of the parts outside the history, such as tools, is exact."""
-    at: float | None = None
-    """When it was made, in seconds."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -245,18 +245,9 @@ class SessionState:
             budget=self.budget,
             window=settings.window.size,
             warning=settings.window.warning,
-            peak=counts.peak,
-            reported=counts.reported,
-            warnings=counts.warnings,
-            compactions=counts.compactions,
-            sub_ticks=counts.sub_ticks,
-            overflows=counts.overflows,
-            prompts=counts.prompts,
-            messages=counts.messages,
-            cleared=counts.cleared,
-            compacted=counts.compacted,
             regret=counts.regrets(),
             categories=categories,
+            **{name: getattr(counts, name) for name in _SHOWN},
         )
 
 

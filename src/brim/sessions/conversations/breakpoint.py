@@ -7,15 +7,15 @@ the prompts before the cut, so that the remaining part is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
 from brim.history.note import is_written
 from brim.sessions.conversations.beginning import bare
 from brim.sessions.conversations.request import FittedRequest
-from brim.sessions.learning.models import MARK, block_marks, marks_of
 
+_MARK = "cache_control"
 _MOST = 4
 """Marks that a request may have."""
 _MARKED = ("text", "tool_use", "tool_result", "image", "document")
@@ -33,9 +33,9 @@ def add_breakpoint(made: FittedRequest) -> None:
     sent = [
         raw if place is None else request.messages[place] for raw, place in zip(made.messages, made.places, strict=True)
     ]
-    after = [*marks_of(sent[at + 1 :]), *block_marks([request.fields])]
-    before = [*block_marks(request.tools), *block_marks(request.system), *marks_of(sent[:at])]
-    if not after or len(before) + len(after) >= _MOST or any(marks_of(sent[at : at + 1])):
+    after = [*_message_marks(sent[at + 1 :]), *_marks([request.fields])]
+    before = [*_marks(request.tools), *_marks(request.system), *_message_marks(sent[:at])]
+    if not after or len(before) + len(after) >= _MOST or any(_message_marks(sent[at : at + 1])):
         return
     # With the lifetime of the next mark: longer lifetimes must come first.
     message = _with_mark(bare(made.messages[at]), after[0])
@@ -54,7 +54,22 @@ def _with_mark(message: Any, mark: Any) -> dict[str, Any] | None:
     last = blocks[end] if blocks else None
     if not isinstance(last, Mapping) or last.get("type") not in _MARKED or not _text(last):
         return None
-    return {**message, "content": [*blocks[:end], {**last, MARK: mark}, *blocks[end + 1 :]]}
+    return {**message, "content": [*blocks[:end], {**last, _MARK: mark}, *blocks[end + 1 :]]}
+
+
+def _message_marks(messages: Iterable[Any]) -> Iterator[Any]:
+    """Yield the marks in the contents of messages, and in the results there."""
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        yield from _marks(content)
+        if isinstance(content, list):
+            results = (block for block in content if isinstance(block, Mapping) and "tool_use_id" in block)
+            yield from _message_marks(results)
+
+
+def _marks(blocks: Any) -> list[Any]:
+    """Return the marks of blocks; a string has none."""
+    return [block[_MARK] for block in _listed(blocks) if isinstance(block, Mapping) and block.get(_MARK)]
 
 
 def _listed(blocks: Any) -> list[Any]:

@@ -23,7 +23,6 @@ from brim.sessions.conversations.reported_size import ReportedSize
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.model_meter import SentPrompt
-from brim.sessions.learning.models import lifetime
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
 from brim.sessions.log.cut_record import folded
@@ -199,7 +198,6 @@ class Conversation:
                 raise Diverged
         had = step.state.counts.regrets()
         added, state = self._add(step, request), step.state
-        step.drop_expired_cut(lifetime(request.model, request.tools, request.system, request.fields, request.messages))
         start = self._start_change(state, request.messages, added)
         parts = self.session.parts(request.system, request.tools, fields=request.fields)
         beside, exact = parts.extra(state.context)
