@@ -44,6 +44,7 @@ def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, f
             never.add(message)
             mine, its = (each.prompt(system=SYSTEM, memory=["tea"]) for each in (kept, never))
             assert mine.messages == its.messages
+            assert kept.notices == never.notices
             prefix = {} if kept.settings.options["stable"] else {"stable_prefix": 0}
             assert {**mine.receipt.to_dict(), **prefix} == {**its.receipt.to_dict(), **prefix}
             if chance.random() < 0.3:

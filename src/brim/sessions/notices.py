@@ -32,6 +32,10 @@ class Notifier:
         self.notices: list[str] = []
         """The notices for the user, the newest last."""
 
+    def restore(self, compactions: int) -> None:
+        """Restore the notices of logged compactions, without calling `on_notice` again."""
+        self.notices = [NOTICE] * min(compactions, _MOST)
+
     def emit(self, events: Iterable[tuple[str, dict[str, Any]]]) -> None:
         """Emit events by name and fields; a compaction also gives the user a notice."""
         at = self.clock()

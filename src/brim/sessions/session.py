@@ -184,6 +184,7 @@ class Session:
         notifier = Notifier(saved.id, saved.settings.model, clock, more["observers"], more["on_notice"])
         journal, state = Journal(store, saved.id, saved.number), saved.state(more["meter"])
         journal.since = saved.created
+        notifier.restore(saved.counts.compactions)
         capture = settings.get("capture", False)
         made._set_up(journal, state, notifier, more["summarise"], capture=capture, meter=more["meter"])
         made.about |= saved.about
@@ -322,7 +323,7 @@ class Session:
 
     @property
     def notices(self) -> list[str]:
-        """The notices for the user since the session was created or opened, the newest last."""
+        """The notices for the user, the newest last."""
         return list(self._notifier.notices)
 
     @property

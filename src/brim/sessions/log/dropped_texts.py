@@ -7,15 +7,24 @@ hash, which others may know, so a text is returned only to a session whose log c
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from brim.errors import InvalidValue, UnknownName
-from brim.sessions.log.cut_record import storable
-from brim.store import open_store
+from brim.errors import UnknownName
 from brim.store.base import Body, LogEntry, SearchHit, Store
-from brim.store.texts import DROPPED, INDEXED, SHOWN, handle_of
-from brim.store.values import encode_body
+from brim.store.texts import (
+    DROPPED,
+    INDEXED,
+    SHORTEST,
+    SHOWN,
+    best_hits,
+    handle_of,
+    handles_of,
+    said,
+    sent_message,
+    texts_of,
+    turn_text,
+)
+from brim.store.words import RANKED, query_words, rarest, text_words
 from brim.wire import transcript
 
 Line = tuple[str, Body]
@@ -23,15 +32,19 @@ Line = tuple[str, Body]
 
 
 class MemoryLog:
-    """The log of a session without a store. When it is first searched, a store in memory is filled with it."""
+    """The log of a session without a store: it can be read and searched like a log in a store.
+
+    The indexes are built when they are first needed.
+    """
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
-        self._stored = 0
-        """Number of lines in the store."""
-        self._store: Store | None = None
-        self._process = 0
-        """The process that opened the store; a forked child opens its own."""
+        self._handles: dict[str, list[int]] = {}
+        self._indexed = 0
+        """Number of lines in the index of handles."""
+        self._words: dict[str, list[int]] = {}
+        self._searched = 0
+        """Number of lines in the index of words."""
 
     def append(self, lines: Iterable[Line]) -> int:
         """Add the lines that can be searched, and return the number of the last one."""
@@ -45,29 +58,36 @@ class MemoryLog:
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:  # noqa: ARG002 - the log has one session
         """Return the text of a handle, or of the start of a handle; `None` if there is none."""
-        return self._filled().text(handle)
+        if len(handle) < SHORTEST:
+            return None
+        for at in range(self._indexed, len(self._lines)):
+            for name in handles_of(*self._lines[at]):
+                self._handles.setdefault(name, []).append(at)
+        self._indexed = len(self._lines)
+        start = handle[:SHOWN]
+        known = [start] if start in self._handles else [name for name in self._handles if name.startswith(start)]
+        places = sorted({at for name in known for at in self._handles[name]})
+        found = (text for at in places for text in self._texts(*self._lines[at]))
+        return next((text for text in found if handle_of(text).startswith(handle)), None)
+
+    def _texts(self, kind: str, body: Body) -> Iterator[str]:
+        """Yield the texts of a line; those of dropped turns are built from the lines of their messages."""
+        yield from texts_of(kind, body)
+        for numbers in body.get("turns", {}).values() if kind == DROPPED else ():
+            yield turn_text([sent_message(self._lines[number - 1][1]) for number in numbers])
 
     def search(self, query: str, *, session: str, limit: int) -> list[SearchHit]:
         """Return the entries that share words with a query, the best first."""
-        return [hit._replace(session=session) for hit in self._filled().search(query, limit=limit)]
-
-    def _filled(self) -> Store:
-        """Return a store in memory with all lines."""
-        if self._store is None or self._process != os.getpid():
-            self._store, self._process, self._stored = open_store("sqlite:///:memory:"), os.getpid(), 0
-        new = [_encodable(*line) for line in self._lines[self._stored :]]
-        self._store.append("memory", new)
-        self._stored += len(new)
-        return self._store
-
-
-def _encodable(kind: str, body: Body) -> Line:
-    """Return a line as JSON values; one that JSON cannot represent is not searched."""
-    try:
-        encode_body("body", made := storable(body))
-    except InvalidValue:
-        return "note", {}
-    return kind, made
+        for at in range(self._searched, len(self._lines)):
+            for word in set(text_words(said(*self._lines[at]))):
+                self._words.setdefault(word, []).append(at)
+        self._searched = len(self._lines)
+        having = {word: self._words.get(word, []) for word in query_words(query)}
+        total = sum(kind in INDEXED for kind, _ in self._lines)
+        places, rarity = rarest(having, total, max(limit, RANKED))
+        return best_hits(
+            [LogEntry(session, at + 1, self._lines[at][0], 0.0, self._lines[at][1]) for at in places], rarity, limit
+        )
 
 
 class DroppedTexts:
