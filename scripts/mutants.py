@@ -1,6 +1,6 @@
 """Draws mutants of the product at random, and tells which of them the tests of `make test` catch.
 
-    python scripts/mutants.py                      200 mutants; some hours on two cores
+    python scripts/mutants.py                      200 mutants; some hours on two cores, minutes on sixteen
     python scripts/mutants.py --draw 20 --seed 3   another draw
 
 An expression in the body of a function is changed: a comparison, a condition, a sum, a number, a result, a call whose
@@ -26,6 +26,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 else:
     from faults import ROOT, WITH_SLOW, Copy
 
+_JOBS = os.cpu_count() or 1
+"""How many mutants are judged at once, each in a copy of its own."""
 _SECONDS = 300
 """What the tests of one mutant may take; one that they have not caught by then hangs, which is caught as well."""
 _SWAPS: dict[type[ast.AST], Any] = dict(
@@ -162,7 +165,7 @@ def coverage(drawn: Sequence[Mutant], folder: Path) -> dict[int, list[str]]:
         conftest.write(_FAILURES % str(hits / "failed"))
     probe = "__import__('brim_probe').hit({}) or ({})"
     _write(folder, [(one, probe.format(i, one.old)) for i, one in enumerate(drawn)])
-    _pytest(folder, ["-n", "2"], 7_200)
+    _pytest(folder, ["-n", str(_JOBS)], 7_200)
     failed = {"", *(hits / "failed").read_text().splitlines()}
     tests: dict[int, set[str]] = defaultdict(set)
     for path in hits.glob("[0-9]*"):
@@ -213,21 +216,23 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=46)
     given = parser.parse_args()
     drawn = draw(given.draw, given.seed)
-    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
-        copies = [Copy(Path(name) / each).folder for each in ("a", "b", "probed")]
-        tests = coverage(drawn, copies.pop())
-        jobs = [[(one, tests.get(i, [])) for i, one in enumerate(drawn)][half::2] for half in (0, 1)]
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(_JOBS) as pool:
+        probed, *copies = [Copy(Path(name) / str(at)).folder for at in range(_JOBS + 1)]
+        tests, free = coverage(drawn, probed), SimpleQueue[Path]()
+        for each in copies:
+            free.put(each)
 
-        def work(half: int) -> int:
-            caught = 0
-            for one, found in jobs[half]:
-                verdict = judge(one, found, copies[half])
-                caught += bool(verdict)
-                state = "caught" if verdict else "SURVIVES" if found else "NOT RUN"
-                print(f"{state} {one} ({verdict or f'{len(found)} tests'})", flush=True)
-            return caught
+        def work(at: int) -> bool:
+            one, found, folder = drawn[at], tests.get(at, []), free.get()
+            try:
+                verdict = judge(one, found, folder)
+            finally:
+                free.put(folder)
+            state = "caught" if verdict else "SURVIVES" if found else "NOT RUN"
+            print(f"{state} {one} ({verdict or f'{len(found)} tests'})", flush=True)
+            return bool(verdict)
 
-        caught = sum(pool.map(work, (0, 1)))
+        caught = sum(pool.map(work, range(len(drawn))))
     print(f"{caught} of {len(drawn)} mutants are caught ({caught / len(drawn):.0%})")
     return 0
 
