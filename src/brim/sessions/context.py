@@ -14,7 +14,6 @@ from brim.history.compact import mark
 from brim.history.history import History
 from brim.history.note import is_note
 from brim.history.options import Options
-from brim.history.prompt import sent_messages
 from brim.history.receipt import written
 from brim.history.result import Fitted
 from brim.history.stable import LastFit
@@ -24,8 +23,6 @@ from brim.receipts.receipt import handle
 from brim.wire import Format
 from brim.wire.message import Message
 
-_NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
-"""No tools, system prompt or other fields."""
 _RESULT = 200
 """Tokens that memory leaves for the newest turn if it has results."""
 
@@ -105,31 +102,10 @@ class Context:
     def anew(self, scale: BaseMeter, messages: Sequence[Any], summary: mark.Summary | None = None) -> Context:
         """Return a context with other messages or another meter."""
         made = Context(scale, messages, format=self.history.turns.format, summary=summary)
-        made._take_numbers(self)
+        own = {id(raw): at for at, raw in enumerate(self.messages)}
+        found = ((at, self.numbers.get(own.get(id(raw), -1))) for at, raw in enumerate(made.messages))
+        made.numbers = {at: number for at, number in found if number is not None}
         return made
-
-    def as_sent(self, last: LastFit) -> tuple[Context, LastFit] | None:
-        """Return a context of the messages as the last fit sent them, and its cut; `None` if there is no kept cut."""
-        turns, held = self.history.turns, last.held
-        if held is None or not held.budget or held.unanswered or held.length > len(turns):
-            return None
-        if held.check != turns.fingerprint(held.length) or last.stable is None:
-            return None
-        sent = sent_messages(turns, held.kept, held.edits, held.note, held.length).messages
-        made = Context(turns.meter, sent, format=turns.format, summary=self._summary)
-        lines = replace(last.stable, held=None)
-        fitted = made.fit(held.budget, LastFit(lines), before=_NOTHING, counted=made.history.extra_units())
-        if fitted.held is not None:
-            lines = replace(lines, held=replace(fitted.held, extra=held.extra))
-        made.extend(turns.raws[held.length :])
-        made._take_numbers(self)
-        return made, LastFit(lines)
-
-    def _take_numbers(self, before: Context) -> None:
-        """Copy the entry numbers of messages that are also in an earlier context."""
-        own = {id(raw): at for at, raw in enumerate(before.messages)}
-        found = ((at, before.numbers.get(own.get(id(raw), -1))) for at, raw in enumerate(self.messages))
-        self.numbers = {at: number for at, number in found if number is not None}
 
     def shortened(self, length: int) -> Context:
         """Return the context as it was when it had only the first messages."""

@@ -53,16 +53,10 @@ def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> A
     return changed(raw, edits) if edits else raw
 
 
-CUT = "cut"
-"""The trigger of a compaction that continues with the history as it was last sent."""
 ANOTHER_MODEL = "another model"
 """The trigger of a compaction that counts the history for another model."""
 PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False, "cut": None, "held": None}
 """The usual values in a prompt's entry, which are not written."""
-_HELD = 2_000_000
-"""Tokens of the history (about 8 MB of text) above which the part that was cut is removed from memory. Receipts then no
-longer include that part.
-"""
 _GROWTH = 20
 """The history must grow by a twentieth of its room before a summary is tried again."""
 
@@ -133,8 +127,6 @@ class SessionStep:
             DoesNotFit: what has to stay is larger than the budget.
         """
         state = self.state
-        if self.number is not None and state.context.units > _HELD:
-            self._continue_as_sent()
         estimate = state.estimate(parts)
         self.warn(estimate + state.counts.drift)
         line = state.settings.line(budget)
@@ -169,16 +161,6 @@ class SessionStep:
         state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1])
         self._report_prompt(placed, left=left, cut=cut, capture=capture)
         return placed
-
-    def _continue_as_sent(self) -> None:
-        """Continue with the messages of the last prompt, and with those added since then."""
-        state = self.state
-        made = state.context.as_sent(state.last_fit)
-        if made is not None:
-            self._drop(made[0].messages)
-            state.replace_context(*made)
-            state.counts.cut = state.counts.saved = 0
-            self.lines.append(("compaction", compaction_entry(state, CUT)))
 
     def warn(self, estimate: int) -> None:
         """Warn if the use crosses the warning line from below."""

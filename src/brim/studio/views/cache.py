@@ -14,7 +14,7 @@ from typing import Any
 
 from brim.meter import catalogue
 from brim.meter.catalogue import Cache
-from brim.sessions.session_step import CUT, prompt_body
+from brim.sessions.session_step import prompt_body
 from brim.store.base import LogEntry, Store
 from brim.studio.costs import prices_of
 from brim.studio.prompt_source import numbers_in
@@ -71,7 +71,7 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
             compacted = False
         elif entry.kind == "usage" and calls:
             calls[-1].usage = entry.body
-        compacted = compacted or (entry.kind == "compaction" and entry.body["trigger"] != CUT)
+        compacted = compacted or entry.kind == "compaction"
     model = row.status.get("model")
     given = [*map(_inputs(store, session), (call.entry for call in calls))]
     differ = [("", None), *(_difference(old, new) for old, new in pairwise(given))]

@@ -9,7 +9,6 @@ from brim.errors import UnknownName
 from brim.meter import BaseMeter
 from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
-from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
 from brim.studio.prompt_source import meter_of
@@ -72,8 +71,6 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
     edit: dict[str, Any] = {"number": entry.number, "at": entry.at, "removed": []}
     edit |= dict.fromkeys(("summary", "replaced", "trigger", "before", "after"))
     if entry.kind == "compaction":
-        if body["trigger"] == CUT:
-            return None
         done = body["compacted"]
         kind = "sub_tick" if body["trigger"] == "sub_tick" else "compaction" if done else "restart"
         edit |= {"kind": kind, "trigger": body["trigger"], "before": used, "reason": ""}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from brim.sessions.session_step import CUT
 from brim.store.base import LogEntry
 from brim.studio.views.sessions import session_row
 from brim.studio.workspace import Workspace
@@ -49,7 +48,7 @@ def _mark(entry: LogEntry) -> tuple[str, str] | None:
         return ("compaction", _compaction(body["cut"])) if body.get("cut") else None
     if entry.kind == "warning":
         return "warning", f"{body['used_tokens']:,} tokens reached the warning line"
-    if entry.kind == "compaction" and body["trigger"] not in ("sub_tick", CUT):
+    if entry.kind == "compaction" and body["trigger"] != "sub_tick":
         done = body["compacted"]
         return "compaction", _compaction(done) if done else f"restarted: {body['trigger']}"
     iterations = body.get("progress", {}).get("iterations", 0)
