@@ -72,7 +72,7 @@ def check_session(place: Place, acked: list[str]) -> None:
 
 def _next_prompt(session: Session) -> Fitted:
     """Return the next prompt, without writing it."""
-    step = SessionStep(state=session._state.copy(), number=None, logged=False)
+    step = SessionStep(state=session._state.copy(), number=None)
     return step.prompt(session.parts("Be brief.", None), session.budget)
 
 

@@ -1,6 +1,5 @@
 """A session costs the same at its thousandth turn as at its hundredth."""
 
-
 import pytest
 
 import brim

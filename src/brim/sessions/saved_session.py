@@ -130,7 +130,7 @@ class SavedSession:
             length = body.get("held")
             self.cut = None if length is None or self.cut is None else grown(self.cut, length)
             self.last = LastPrompt(body["used"], body["units"], body["categories"], body.get("exact", True))
-        elif kind == "usage":
+        elif kind in ("usage", "note"):
             if "calibration" in body:
                 self.calibration, self.learnt = body["calibration"], []
             elif "mix" in body:

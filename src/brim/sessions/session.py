@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, NoReturn, Self, TypeVar, Unpack
+from typing import Any, NoReturn, Self, TypeVar, Unpack
 from uuid import uuid4
 
 from brim.amounts import units
@@ -50,7 +50,7 @@ T = TypeVar("T")
 RESTORED = "restored"
 """A field of logged messages that restore a dropped text; its value is the handle."""
 _CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
-"""The kinds of entries in a log that has only cuts."""
+"""The kinds of entries in a log without messages."""
 _TRIES = 5
 """Attempts to write a change while other writers are faster, before the others are made to wait."""
 
@@ -84,7 +84,7 @@ class Session:
         on_notice: Callable[[str], Any] | None = None,
         calibration: Calibration | None = None,
         also: Lines = (),
-        log: Literal["all", "cuts"] = "all",
+        log: bool = True,
         **options: Unpack[SessionOptions],
     ) -> None:
         """Create a session.
@@ -102,8 +102,8 @@ class Session:
             on_notice: called with a notice for the user, once for each compaction.
             calibration: what other sessions learned about how the model counts.
             also: the caller's own entries, written at the start of the log.
-            log: `all`, or only `cuts` and what they dropped, for a caller who passes the whole history each time; in
-                this case, an existing session is continued.
+            log: whether its messages are logged. If not, for a caller that passes the whole history each time, only
+                cuts and dropped texts are, and an existing session is continued.
             options: how it keeps within its window: see `SessionOptions`.
 
         Raises:
@@ -112,18 +112,18 @@ class Session:
         """
         check_options(options, SessionOptions)
         kept, self._owned = opened_store(store)
-        if calibration is None and log == "all":
+        if calibration is None and log:
             calibration = load_calibration(kept, model)
         state = SessionState.new(window, model, meter, calibration, options)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, options.get("clock", time.time), observers, on_notice)
         capture = options.get("capture", False)
         self._set_up(Journal(kept, name), state, notifier, summarise, capture=capture, meter=meter)
-        if log == "cuts":
+        if log:
+            self._begin_log(also)
+        else:
             self._journal.kinds = _CUTS
             self.reload()
-        else:
-            self._begin_log(also)
 
     @classmethod
     def open(
@@ -286,9 +286,9 @@ class Session:
         return self._state.model_meter.calibration
 
     @property
-    def logs_cuts(self) -> bool:
-        """Whether its log contains only cuts and what they dropped."""
-        return self._journal.kinds is not None
+    def logs_messages(self) -> bool:
+        """Whether its messages are logged; otherwise its log has only cuts and what they dropped."""
+        return self._journal.kinds is None
 
     @property
     def dropped(self) -> DroppedTexts:
@@ -643,13 +643,12 @@ class Session:
         self._unfinished = len(self._state.context.messages)
         step = SessionStep(
             state=self._state.copy(),
-            number=None if self.logs_cuts else journal.next,
-            logged=journal.store is not None and not self.logs_cuts,
+            number=journal.next if self.logs_messages else None,
             summarise=self._summarise,
         )
         try:
             made = change(step)
-            meta = None if journal.store is None or self.logs_cuts else self._meta(step.state)
+            meta = self._meta(step.state) if journal.store is not None and self.logs_messages else None
             journal.write([*step.lines, *step.dropped], step.meta or meta)
         except BaseException:  # Whatever the error, nothing of the change stays.
             self._undo()
@@ -668,15 +667,6 @@ class Session:
     def _meta(self, state: SessionState) -> dict[str, Any]:
         """Return what the store's list of sessions shows."""
         return {**self.about, "status": state.status(self.id).to_dict(), "counts": state.counts.to_dict()}
-
-    def count_by(self, meter: BaseMeter) -> None:
-        """Count with another meter, for callers that learn how the model counts."""
-        with self._lock:
-            if meter is not self.meter:
-                state = self._state.copy()
-                state.model_meter.meter = meter
-                state.show(state.context.messages)
-                self._state = state
 
     def tolerate(self, on_failure: Callable[[StoreError], object]) -> None:
         """Continue if the store fails: pass failures to a function, and write the missing entries later.
@@ -715,7 +705,7 @@ class Session:
         journal = self._journal
         if journal.store is None:
             return
-        if self.logs_cuts:
+        if not self.logs_messages:
             self._reload_cut(journal.store)
             return
         saved = read(journal.store, self.id)
@@ -774,7 +764,7 @@ class Session:
 
     def _is_note(self, entry: LogEntry) -> bool:
         """Return whether an entry changes nothing in the next prompt except pins."""
-        if self.logs_cuts:
+        if not self.logs_messages:
             return entry.kind != cut_record.KIND
         return entry.kind == "note" and entry.body.keys() <= {"pins"}
 

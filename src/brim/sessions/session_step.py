@@ -6,7 +6,7 @@ written. Messages are added to the shared context, so `Session` removes them if 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -68,8 +68,6 @@ class SessionStep:
     state: SessionState
     number: int | None
     """The number of its first entry; `None` if messages are not logged."""
-    logged: bool = True
-    """Whether prompts are written to a store."""
     recalls: bool = True
     """Whether dropped text is kept, so that it can be recalled."""
     summarise: Any = None
@@ -82,19 +80,30 @@ class SessionStep:
     meta: Mapping[str, Any] | None = None
     """What the store's list of sessions shows instead of the status."""
 
-    def add(
-        self, given: Sequence[Any], marks: Mapping[str, str] = MappingProxyType({}), *, limited: bool = True
-    ) -> None:
+    def count_by(self, meter: BaseMeter) -> None:
+        """Count with another meter, for callers that learn how the model counts."""
+        state = self.state
+        if state.model_meter.use(meter):
+            self._recount()
+            self.lines.append(("note", {"calibration": state.model_meter.to_dict(), "units": state.context.units}))
+
+    def _recount(self) -> None:
+        """Count the history again."""
+        state = self.state
+        state.show(state.context.messages)
+        state.last = None if state.last is None else state.last._replace(units=state.context.units)
+
+    def add(self, given: Sequence[Any], marks: Mapping[str, str] = MappingProxyType({})) -> None:
         """Add messages at the end, before other entries of the step; `marks` are added to their entries.
 
-        With `limited`, tool results over the limit are shortened by their kind.
+        Tool results over the limit are shortened by their kind.
         """
         state, context = self.state, self.state.context
         had = len(context.messages)
         format = wire(state.settings.format or format_of(given) or context.history.turns.wire.name)
         cap, meter = state.settings.longest_result, state.model_meter.meter
         sent = list(given)
-        if limited and cap is not None:
+        if cap is not None:
             sent = [bounded(raw, had + i, format, cap, meter) for i, raw in enumerate(given)]
         if state.taken is None:
             state.record_results_removed_before()
@@ -104,10 +113,9 @@ class SessionStep:
         state.counts.messages += len(given)
         if self.number is None:
             return
-        copied: Callable[[Any], Any] = storable if self.logged else lambda raw: raw
         for raw, shown in zip(given, sent, strict=True):
-            body = {"message": copied(raw), **marks}
-            self.lines.append(("message", body if shown is raw else {**body, "sent": copied(shown)}))
+            body = {"message": storable(raw), **marks}
+            self.lines.append(("message", body if shown is raw else {**body, "sent": storable(shown)}))
         if whole := [entry_handle(*line)[:SHOWN] for line in self.lines if "sent" in line[1]]:
             self.lines.append((DROPPED, {"results": whole}))
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
@@ -237,8 +245,7 @@ class SessionStep:
             if mix is not None:
                 recount = state.model_meter.record(mix, usage.sent, used)
             if recount:
-                state.show(state.context.messages)
-                state.last = None if state.last is None else state.last._replace(units=state.context.units)
+                self._recount()
             if usage.read >= state.settings.window.warning:
                 self.warn(usage.read)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
@@ -315,7 +322,7 @@ class SessionStep:
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
         if state.settings.options["stable"]:
             fields["stable_prefix"] = placed.stable_prefix
-        if self.logged:
+        if self.number is not None:
             self.log_cut()
             self.lines.append(("prompt", self._entry(placed, fields, cut, capture=capture)))
         self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))

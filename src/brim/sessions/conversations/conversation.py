@@ -22,7 +22,6 @@ from brim.sessions.conversations.beginning import bare, fingerprints, leading, s
 from brim.sessions.conversations.reported_size import ReportedSize
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.model_meter import SentPrompt
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
 from brim.sessions.log.cut_record import folded
@@ -109,14 +108,9 @@ class Conversation:
         """The indexes of the known messages by object id."""
 
     @property
-    def meter(self) -> BaseMeter:
-        """The meter that counts its next request."""
-        return self.session.meter
-
-    @property
     def logged(self) -> bool:
         """Whether its messages are logged, not only its cuts."""
-        return not self.session.logs_cuts
+        return self.session.logs_messages
 
     @property
     def weight(self) -> int:
@@ -168,7 +162,7 @@ class Conversation:
         Args:
             request: the request.
             room: how many tokens it may take.
-            scale: the meter to use if only cuts are logged; otherwise the session's own meter counts.
+            scale: the meter.
             most: a lower limit, after a refusal.
 
         Raises:
@@ -178,24 +172,25 @@ class Conversation:
             Diverged: the messages do not continue those of another process.
         """
         if not self.logged:
-            self.session.count_by(scale)
             self.session.refresh()  # Another process may have cut it since.
-        made, added = self.session.make(lambda step: self._fit(step, request, room, most))
+        made, added = self.session.make(lambda step: self._fit(step, request, room, scale, most))
         if not added.had:
             self._set_known((), self.session.reloads)
         self._places.update((id(raw), place) for place, raw in enumerate(added.new, start=added.had))
         self.known += added.new
-        self._units, self._newest = (self.meter, added.units), made.fitted
+        self._units, self._newest = (scale, added.units), made.fitted
         return made
 
     def _fit(
-        self, step: SessionStep, request: RequestInput, room: Room, most: int | None
+        self, step: SessionStep, request: RequestInput, room: Room, scale: BaseMeter, most: int | None
     ) -> tuple[FittedRequest, _NewMessages]:
         """Return the request that fits, and which of its messages are new."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
             self._set_known(self._read_log(), self.session.reloads)
             if self.auto and self.logged and self.continues(request.messages) is None:
                 raise Diverged
+        step.recalls = self.logged or request.recall
+        step.count_by(scale)
         had = step.state.counts.regrets()
         added, state = self._add(step, request), step.state
         start = self._start_change(state, request.messages, added)
@@ -239,12 +234,12 @@ class Conversation:
         new = list(messages[had or 0 :])
         if request.changes:
             new = [jsonable(raw) for raw in new]
-        before, units = context.units, self._units[1] if self._units[0] is self.meter else None
+        before, units = context.units, self._units[1] if self._units[0] is step.state.model_meter.meter else None
         if had is None:
             step.restart(new, CHANGED)
             before, units = 0, 0
         elif new:
-            step.add(new, limited=self.logged)
+            step.add(new)
         context, turns = step.state.context, step.state.context.history.turns
         if len(context.messages) == (had or 0) + len(new):
             units = context.units
@@ -270,7 +265,6 @@ class Conversation:
         if state.counts.ceiling is not None:
             budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
-        step.recalls = self.logged or request.recall
         has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
         fitted = step.prompt(parts, budget, pin=pin, capture=self._capture)
@@ -286,11 +280,7 @@ class Conversation:
         made.cut = state.counts.compactions if state.counts.compactions > cuts else 0
         if made.room is not None and target < made.room.target:
             made.room = replace(made.room, target=target)
-        if self.logged:
-            apart = None if session.format == "openai" else request.system
-            known = (request.tools, apart, session.format, fitted.used, request.fields)
-            state.model_meter.sent = SentPrompt(fitted.messages, *known)
-        else:
+        if not self.logged:
             self._log_cut(step, made)
 
     def _place(self, made: FittedRequest, sent: Sequence[Any], added: _NewMessages) -> None:
@@ -359,7 +349,7 @@ class Conversation:
         """Record the tokens that the provider reported for the newest prompt, and those that it cleared first."""
         counted = (request.used or 0) - request.correction
         sent = replace(request.input, messages=request.messages)
-        size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=self.meter)
+        size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=self.session.meter)
         self.reported = size if size.plausible else None
 
     def charge(self, recalled: Sequence[int]) -> None:
@@ -378,12 +368,11 @@ class Conversation:
             with suppress(SessionPurged):  # The next request begins anew.
                 self.session.refused(overflow, retried=True)
 
-    def answered(self, request: FittedRequest, usage: Any) -> bool:
-        """Record the usage of an answer, and return whether the session itself learns from it."""
+    def answered(self, request: FittedRequest, usage: Any) -> None:
+        """Log the usage of an answer to the newest request."""
         if self.logged and self._newest is request.fitted:
             with suppress(SessionPurged):
                 self.session.record_usage(usage)
-        return self.logged
 
 
 class _NewMessages(NamedTuple):

@@ -52,6 +52,8 @@ _ENDLESS = 1 << 62
 """Stands for the size of an unknown window: without a log, such a request is still counted as part of its
 conversation.
 """
+_UNSTORED: Mapping[str, Any] = {"log": False, "summarise": None, "observers": ()}
+"""The options of a conversation that ends with its request."""
 
 
 class Conversations:
@@ -120,7 +122,7 @@ class Conversations:
         self._lock, self._opening = ProcessLock(), dict[str, ProcessLock]()  # One for each name that is being opened.
         self._known = RememberedConversations(most, memory)
         self.last: FittedRequest | None = None
-        """The newest request; `None` without a log."""
+        """The newest request."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -151,7 +153,7 @@ class Conversations:
     def sessions(self) -> list[Session]:
         """The sessions in memory; the session of the newest request is last."""
         with self._lock:
-            return [each.session for each in self._known if each.logged]
+            return [each.session for each in self._known]
 
     def request(
         self,
@@ -260,7 +262,7 @@ class Conversations:
             agent = _compacting_agent(request)
             if agent:  # A summary makes losses final, so it reads as much of the history as fits.
                 request, name = replace(request, recall=False), uuid4().hex
-                conversation = self._open_cut(name, key, plan, room, stored=False, stable=False)
+                conversation = self._opened(name, key, plan, room, None, **_UNSTORED, stable=False)
             else:
                 conversation = self._find(request, key, name, plan, room)
             try:
@@ -291,7 +293,7 @@ class Conversations:
             return self._shrunk(refused, overflow, plan, name)
 
         made.shrink, made.learn = shrink, lambda done, usage: self._answered(done, usage, plan, conversation)
-        self.last = made if self._log else None
+        self.last = made
         return made
 
     def _fit_in(
@@ -334,7 +336,7 @@ class Conversations:
 
     def _recount(self, conversation: Conversation, plan: RequestPlan) -> None:
         """Count the newest prompt of a conversation again if its meter has changed."""
-        known, scale = conversation.reported, conversation.meter if conversation.logged else plan.scale
+        known, scale = conversation.reported, plan.scale
         if known is not None and known.scale is not scale:
             conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens + it.extra, scale)
 
@@ -394,16 +396,10 @@ class Conversations:
     def _answered(
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
     ) -> None:
-        actual, logged = reported(usage), False
-        if actual.sent is not None:
-            self._accepted(request, plan, actual)  # Before the session learns from it and its meter changes.
         if conversation is not None:
             with conversation.lock:
-                logged = conversation.answered(request, usage)
-        if logged and request.session is not None:
-            self.meters.adopt(plan.scope, plan.chosen, request.session.calibration)
-        elif actual.sent is not None:
-            self._calibrate(request, plan, actual.sent)
+                conversation.answered(request, usage)
+        self.learn(request, plan, reported(usage))
 
     def _find(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
@@ -431,7 +427,7 @@ class Conversations:
             found = found or self._open(name, key, plan, room)
             with self._lock:
                 self._opening.pop(name, None)
-                if found.key == key and found.logged == self._log:
+                if found.key == key and found.session.store is self._store:
                     self._known.put(name, found)
             return found
 
@@ -453,51 +449,42 @@ class Conversations:
         """Return a conversation from the store, or a new one; if the store fails, one that is not stored."""
         for _ in attempts():
             try:
-                return self._open_logged(name, key, plan, room) if self._log else self._open_cut(name, key, plan, room)
+                return self._opened(name, key, plan, room, self._store)
             except StoreError as error:
                 self.store.failed(error)
-        return self._open_cut(name, key, plan, room, stored=False)
+        return self._opened(name, key, plan, room, None, **_UNSTORED)
 
-    def _open_cut(
-        self,
-        name: str,
-        key: ConversationKey,
-        plan: RequestPlan,
-        room: Room,
-        *,
-        stored: bool = True,
-        stable: bool | None = None,
+    def _opened(
+        self, name: str, key: ConversationKey, plan: RequestPlan, room: Room, store: Store | None, **more: Any
     ) -> Conversation:
-        """Return a conversation that keeps only its cut."""
-        store, window = self._store if stored else None, self._limits.window(room.window)
-        given: dict[str, Any] = {"stable": self.stable if stable is None else stable, "format": key.format}
-        given |= {name: self._settings[name] for name in ("clock",) if name in self._settings}
-        session = Session(window, model=key.model or None, meter=plan.scale, store=store, id=name, log="cuts", **given)
-        session.tolerate(self.store.failed)
-        return Conversation(session, key, capture=bool(self._settings.get("capture")))
+        """Return a conversation from a store, or a new one.
 
-    def _open_logged(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
-        """Return a conversation from the store, or a new one."""
-        store, window = self._store, self._window if self._window is not None else self._limits.window(room.window)
-        first = store.entries(name, limit=1) if store is not None else []
+        Raises:
+            StoreError: the store cannot be read or written.
+        """
+        settings = {**self._settings, "log": self._log, "stable": self.stable, **more}
+        window = self._window if self._window is not None else self._limits.window(room.window)
+        first = store.entries(name, limit=1) if store is not None and self._log else []
         if not first:
-            meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
-            learned = self.meters.calibration(plan.scope, plan.chosen)
-            own = {"meter": meter, "format": key.format, "calibration": learned, **self._settings}
+            settings["meter"] = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
             try:
-                session = Session(window, model=key.model or None, store=store, id=name, **own)
+                session = Session(
+                    window, model=key.model or None, store=store, id=name, **{"format": key.format, **settings}
+                )
             except SessionExists:  # Another process was faster.
-                return self._open_logged(name, key, plan, room)
-            session.tolerate(self.store.failed)
-            return Conversation(session, key, capture=bool(self._settings.get("capture")))
+                return self._opened(name, key, plan, room, store, **more)
+            return self._following(session, key)
         assert store is not None
+        del settings["log"]
         began = first[0].body.get("settings") or {}
         size = window if self._window is not None or began.get("model") == (key.model or None) else None
-        session = Session.open(name, store=store, meter=self._meter, window=size, **self._settings)
-        session.tolerate(self.store.failed)
+        session = Session.open(name, store=store, meter=self._meter, window=size, **settings)
         opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
-        said, capture = logged_messages(store, name), bool(self._settings.get("capture"))
-        return Conversation(session, opened, said, capture=capture)
+        return self._following(session, opened, logged_messages(store, name))
+
+    def _following(self, session: Session, key: ConversationKey, said: Sequence[Any] = ()) -> Conversation:
+        session.tolerate(self.store.failed)
+        return Conversation(session, key, said, capture=bool(self._settings.get("capture")))
 
     def _note_newest(self, conversation: Conversation, *, changed: bool) -> None:
         """Record the newest request of a conversation, and evict conversations from memory.
@@ -507,7 +494,7 @@ class Conversations:
         if conversation.auto and self._store is not None and (changed or self._log):
             conversation.found_by = self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
         with self._lock:
-            self._known.forget(conversation, logged=self._log)
+            self._known.forget(conversation)
 
 
 def _compacting_agent(request: RequestInput) -> str:

@@ -54,9 +54,6 @@ class PrefixIndex:
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Default limit in bytes on the memory for all conversations."""
-
-_LARGEST = 1 / 2
-"""The share of this memory that one conversation without a log may take."""
 _DEPTH = 3
 """Number of first messages by which a conversation is found; the system prompt, which may change, is not among them."""
 _CANDIDATES = 64
@@ -118,18 +115,13 @@ class RememberedConversations:
         # Among equals, the one unused for the longest time.
         return None if best is None else [name for name, length in lengths.items() if length == best][-1]
 
-    def forget(self, newest: Conversation, *, logged: bool) -> None:
-        """Note the size of the newest conversation, and forget the oldest if there are too many.
-
-        Without a log, a conversation that is too large is forgotten too.
-        """
+    def forget(self, newest: Conversation) -> None:
+        """Note the size of the newest conversation, and forget the oldest if there are too many."""
         most = _MOST_BYTES if self._memory is None else self._memory
         if self._known.get(newest.name) is newest:
             self._total += newest.weight - newest.size
             newest.size = newest.weight
             self._find_by(newest.name, openings(newest.key, newest.known))
-            if newest.size > most * _LARGEST and not logged:
-                self.drop(newest.name)
         if len(self) > self._most or self._total > most:
             for name in list(self._known):
                 if len(self) <= self._most and self._total <= most:

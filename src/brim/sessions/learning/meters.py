@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from brim.errors import StoreError
 from brim.meter import BaseMeter, meter
-from brim.meter.calibration import Calibration
 from brim.meter.chat import request_counts
 from brim.meter.estimate import OTHER
 from brim.sessions.learning.model_meter import ModelMeter, SentPrompt, load_calibration, save_calibration
@@ -92,22 +91,6 @@ class Meters:
         if recount:
             with suppress(StoreError):  # It can be learned again.
                 save_calibration(self._store, scope.id if scope.model else None, found.calibration, scope.about)
-
-    def calibration(self, scope: LearningScope, chosen: Any = None) -> Calibration | None:
-        """Return the calibration of a model; `None` if nothing was learned."""
-        known = self._model_meter(scope, chosen).calibration
-        return known if known is not None and known.calls else None
-
-    def adopt(self, scope: LearningScope, chosen: Any, calibration: Calibration | None) -> None:
-        """Use the calibration of a session, if it is based on more calls."""
-        found = self._model_meter(scope, chosen)
-        with self._lock:
-            known = found.calibration
-            if calibration is not None and known is not None and calibration.calls > known.calls:
-                found = found.copy()
-                found.calibration = calibration
-                found.recount()
-                self._learned.put(scope, found, chosen)
 
     def count(self, request: RequestInput, scale: BaseMeter) -> RequestSize:
         """Count a request by itself, before it is cut.

@@ -67,8 +67,19 @@ class ModelMeter:
 
     def recount(self) -> None:
         """Count with the current correction."""
-        if self.calibration is not None and self.calibration.calls:
+        if self.calibration is not None and self.calibration.calls and self.calibration != self._corrected_by:
             self.meter = Calibrated(self.estimate, self.calibration)
+
+    def use(self, meter: BaseMeter) -> bool:
+        """Count with another meter and its correction, and return whether it counts differently."""
+        before = self.meter, self._corrected_by
+        self.meter = meter
+        self.calibration = self._corrected_by or (Calibration(model=meter.model) if self.learns else None)
+        return meter is not before[0] and (self._corrected_by is None or self._corrected_by != before[1])
+
+    @property
+    def _corrected_by(self) -> Calibration | None:
+        return self.meter.calibration if isinstance(self.meter, Calibrated) else None
 
     def sent_size(self) -> CallSize | None:
         """Return the estimated size of the newest prompt; `None` if there is none, or it has uncountable parts."""
