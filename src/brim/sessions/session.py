@@ -82,7 +82,6 @@ class Session:
         summarise: Summariser | None = None,
         observers: Iterable[Observer] = (),
         on_notice: Callable[[str], Any] | None = None,
-        calibration: Calibration | None = None,
         also: Lines = (),
         log: bool = True,
         **options: Unpack[SessionOptions],
@@ -100,7 +99,6 @@ class Session:
                 are shortened in place.
             observers: receive events, in addition to the observers of the process.
             on_notice: called with a notice for the user, once for each compaction.
-            calibration: what other sessions learned about how the model counts.
             also: the caller's own entries, written at the start of the log.
             log: whether its messages are logged. If not, for a caller that passes the whole history each time, only
                 cuts and dropped texts are, and an existing session is continued.
@@ -112,8 +110,7 @@ class Session:
         """
         check_options(options, SessionOptions)
         kept, self._owned = opened_store(store)
-        if calibration is None and log:
-            calibration = load_calibration(kept, model)
+        calibration = load_calibration(kept, model) if log else None
         state = SessionState.new(window, model, meter, calibration, options)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, options.get("clock", time.time), observers, on_notice)

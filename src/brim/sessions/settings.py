@@ -15,7 +15,6 @@ from brim.amounts import fraction, part_of, units, units_or_share
 from brim.errors import BrimError, InvalidType, InvalidValue, nearest
 from brim.history.stable import Stable
 from brim.meter import DEFAULT, Meter
-from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
@@ -137,7 +136,6 @@ class OpenOptions(SessionOptions, total=False):
 
     window: Window | int | None
     model: str | None
-    calibration: Calibration | None
     also: Any
 
 

@@ -140,10 +140,7 @@ class SessionState:
         known = DEFAULT if meter is None and model is None else name_of(meter)
         own = meter is not None and known is None
         settings = SessionSettings.of(window, model, meter=known, own_meter=own, options=options)
-        model_meter = ModelMeter(meter, model)
-        if model_meter.learns:
-            model_meter.calibration = calibration or model_meter.calibration
-            model_meter.recount()
+        model_meter = ModelMeter(meter, model, calibration)
         context = Context(model_meter.meter, format=settings.format)
         return cls(settings=settings, context=context, model_meter=model_meter, last_fit=LastFit(lines_of(settings)))
 

@@ -55,7 +55,7 @@ class ModelMeter:
         """Whether usage corrects it; an exact meter needs no correction."""
         self.estimate = _estimate(chosen, model, self._plain)
         """The meter's estimate, without the upper bound."""
-        self.calibration = calibration or (Calibration(model=model or self.estimate.model) if self.learns else None)
+        self.calibration = (calibration or Calibration(model=model or self.estimate.model)) if self.learns else None
         """The correction so far."""
         self.meter = self._plain
         """The meter that counts the history."""

@@ -18,7 +18,6 @@ from brim.store.texts import (
     SHOWN,
     best_hits,
     handle_of,
-    handles_of,
     said,
     sent_message,
     texts_of,
@@ -32,62 +31,42 @@ Line = tuple[str, Body]
 
 
 class MemoryLog:
-    """The log of a session without a store: it can be read and searched like a log in a store.
-
-    The indexes are built when they are first needed.
-    """
+    """The log of a session without a store: it can be read and searched like a log in a store."""
 
     def __init__(self) -> None:
-        self._lines: list[Line] = []
-        self._handles: dict[str, list[int]] = {}
-        self._indexed = 0
-        """Number of lines in the index of handles."""
-        self._words: dict[str, list[int]] = {}
-        self._searched = 0
-        """Number of lines in the index of words."""
+        self._entries: list[LogEntry] = []
 
     def append(self, lines: Iterable[Line]) -> int:
         """Add the lines that can be searched, and return the number of the last one."""
-        self._lines += [line for line in lines if line[0] in (*INDEXED, DROPPED)]
-        return len(self._lines)
+        for kind, body in lines:
+            if kind in (*INDEXED, DROPPED):
+                self._entries.append(LogEntry("", len(self._entries) + 1, kind, 0.0, body))
+        return len(self._entries)
 
     def entries(self, session: str, *, kinds: Sequence[str], after: int = 0) -> list[LogEntry]:
         """Return the entries of these kinds with numbers above `after`."""
-        rows = enumerate(self._lines[after:], start=after + 1)
-        return [LogEntry(session, number, kind, 0.0, body) for number, (kind, body) in rows if kind in kinds]
+        return [entry._replace(session=session) for entry in self._entries[after:] if entry.kind in kinds]
 
     def text(self, handle: str, *, session: str | None = None) -> str | None:  # noqa: ARG002 - the log has one session
         """Return the text of a handle, or of the start of a handle; `None` if there is none."""
         if len(handle) < SHORTEST:
             return None
-        for at in range(self._indexed, len(self._lines)):
-            for name in handles_of(*self._lines[at]):
-                self._handles.setdefault(name, []).append(at)
-        self._indexed = len(self._lines)
-        start = handle[:SHOWN]
-        known = [start] if start in self._handles else [name for name in self._handles if name.startswith(start)]
-        places = sorted({at for name in known for at in self._handles[name]})
-        found = (text for at in places for text in self._texts(*self._lines[at]))
+        found = (text for entry in self._entries for text in self._texts(entry))
         return next((text for text in found if handle_of(text).startswith(handle)), None)
 
-    def _texts(self, kind: str, body: Body) -> Iterator[str]:
-        """Yield the texts of a line; those of dropped turns are built from the lines of their messages."""
-        yield from texts_of(kind, body)
-        for numbers in body.get("turns", {}).values() if kind == DROPPED else ():
-            yield turn_text([sent_message(self._lines[number - 1][1]) for number in numbers])
+    def _texts(self, entry: LogEntry) -> Iterator[str]:
+        """Yield the texts of an entry; those of dropped turns are built from the entries of their messages."""
+        yield from texts_of(entry.kind, entry.body)
+        for numbers in entry.body.get("turns", {}).values() if entry.kind == DROPPED else ():
+            yield turn_text([sent_message(self._entries[number - 1].body) for number in numbers])
 
     def search(self, query: str, *, session: str, limit: int) -> list[SearchHit]:
         """Return the entries that share words with a query, the best first."""
-        for at in range(self._searched, len(self._lines)):
-            for word in set(text_words(said(*self._lines[at]))):
-                self._words.setdefault(word, []).append(at)
-        self._searched = len(self._lines)
-        having = {word: self._words.get(word, []) for word in query_words(query)}
-        total = sum(kind in INDEXED for kind, _ in self._lines)
-        places, rarity = rarest(having, total, max(limit, RANKED))
-        return best_hits(
-            [LogEntry(session, at + 1, self._lines[at][0], 0.0, self._lines[at][1]) for at in places], rarity, limit
-        )
+        texts = self.entries(session, kinds=INDEXED)
+        words = [set(text_words(said(entry.kind, entry.body))) for entry in texts]
+        having = {word: [at for at, each in enumerate(words) if word in each] for word in query_words(query)}
+        places, rarity = rarest(having, len(texts), max(limit, RANKED))
+        return best_hits([texts[at] for at in places], rarity, limit)
 
 
 class DroppedTexts:

@@ -203,42 +203,34 @@ class Loop:
         """
         if _is_async(self._act):
             return _run_async(self.arun(ticks), self._act)  # type: ignore[no-any-return]
-
-        async def settle(step: Any) -> Any:
-            return _run_async(step, self._act)
-
+        steps = self._steps(ticks)
         try:
-            # Nothing in it waits, so it runs to its end without an event loop.
-            self._drive(ticks, settle, _here).send(None)
+            tick = next(steps)
+            while True:
+                try:
+                    step = self._act(tick)
+                    if inspect.isawaitable(step):
+                        step = _run_async(step, self._act)
+                except Exception as error:  # Raised again unless a smaller prompt helps.
+                    tick = steps.throw(error)
+                else:
+                    tick = steps.send(step)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
-        raise AssertionError
 
     async def arun(self, ticks: int | None = None) -> Outcome:
         """Like `run`, inside an event loop; the store is used in a thread."""
-        return await self._drive(ticks, _waited, _in_thread)
-
-    async def _drive(
-        self, ticks: int | None, settle: Callable[[Any], Awaitable[Any]], work: Callable[..., Awaitable[Any]]
-    ) -> Outcome:
-        """Perform the step of each tick.
-
-        Args:
-            ticks: iterations to run; `None` for all.
-            settle: returns the result of an awaitable step.
-            work: calls a function that reads and writes the store.
-        """
         steps = self._steps(ticks)
-        ended, found = await work(_advance, next, steps)
+        ended, found = await _in_thread(_advance, next, steps)
         while not ended:
             try:
                 step: Any = self._act(found)
                 if inspect.isawaitable(step):
-                    step = await settle(step)
+                    step = await step
             except Exception as error:  # Raised again unless a smaller prompt helps.
-                ended, found = await work(_advance, steps.throw, error)
+                ended, found = await _in_thread(_advance, steps.throw, error)
             else:
-                ended, found = await work(_advance, steps.send, step)
+                ended, found = await _in_thread(_advance, steps.send, step)
         return found  # type: ignore[no-any-return]
 
     def _steps(self, ticks: int | None) -> _Ticks:
@@ -451,11 +443,6 @@ def _run_async(waiting: Any, act: object) -> Any:
 async def _waited(waiting: Any) -> Any:
     """Return the result of an awaitable."""
     return await waiting
-
-
-async def _here(function: Callable[..., Any], *given: Any) -> Any:
-    """Return what a function returns."""
-    return function(*given)
 
 
 async def _in_thread(function: Callable[..., Any], *given: Any) -> Any:
