@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
-from brim.sessions.memory import DIRECTIVE, EpisodicMemory, SemanticMemory
+from brim.sessions.memory import DIRECTIVE, EpisodicMemory
 
 ARCHITECT = "You are the Architect. You pick the next rule and plan how it is fixed. " + "Weigh risk and order. " * 380
 WORKER = "You are the Worker. You fix one rule on one host. " + "Change as little as the rule demands. " * 205
@@ -19,13 +20,17 @@ class Run:
     failing: list[str]
     fixed: list[str] = field(default_factory=list)
     escalated: list[str] = field(default_factory=list)
-    semantic: SemanticMemory = field(default_factory=SemanticMemory)
+    advice: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def learn(self, kind: str, text: str) -> None:
+        """Count how often advice was given, and note it as the newest."""
+        known = self.advice.setdefault(kind, Counter())
+        known[text] = known.pop(text, 0) + 1
 
     def learned(self, kind: str) -> list[str]:
-        """Return what was learned of a kind, the best first; what is strategic, the newest last."""
-        if kind == "strategic":
-            return [entry.text for entry in self.semantic.newest(kind)][::-1]
-        return [entry.text for entry in self.semantic.top(kind)]
+        """Return the advice of a kind, the most frequent first; what is strategic, the newest last."""
+        known = self.advice.get(kind, Counter())
+        return list(known) if kind == "strategic" else [text for text, _ in known.most_common()]
 
 
 def architect(run: Run) -> dict[str, str | list[str]]:

@@ -72,7 +72,7 @@ class Harness:
                 ("preferred", "aide --init"),
                 ("strategic", "one at a time"),
             ):
-                run.semantic = run.semantic.learned(kind, f"{text} (way {i % 7})")
+                run.learn(kind, f"{text} (way {i % 7})")
 
     def ask(self, agent: str, sections: dict[str, Any], system: str, rule: str) -> str:
         """Return what the model answers to an agent's prompt, or nothing if it refuses."""

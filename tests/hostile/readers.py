@@ -49,7 +49,6 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.receipts.receipt import Receipt
 from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.loop.peer_steps import step_of
-from brim.sessions.memory.advice import SemanticMemory
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
 from brim.settings.spec import read_spec
@@ -290,7 +289,6 @@ READERS: dict[str, Read] = {
     "meter.engines.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
     "sessions.loop.peer_steps.step_of": _stepped,
-    "sessions.memory.advice.SemanticMemory.learned": lambda text: SemanticMemory().learned("banned", text),
     "sessions.memory.lessons.distilled": distilled,
     "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),

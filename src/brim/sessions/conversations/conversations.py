@@ -29,7 +29,6 @@ from brim.sessions.conversations.conversation import (
     logged_messages,
 )
 from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
-from brim.sessions.conversations.reported_size import ReportedSize
 from brim.sessions.conversations.request import FittedRequest, RequestPlan
 from brim.sessions.learning.meters import Meters, RequestSize
 from brim.sessions.learning.model_meter import SentPrompt
@@ -258,7 +257,7 @@ class Conversations:
         if room is None or not request.messages:  # The window is unknown; a refusal may teach it.
             made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
-            key = ConversationKey(request.model, request.format, request.owner)
+            key = _key(request)
             agent = _compacting_agent(request)
             if agent:  # A summary makes losses final, so it reads as much of the history as fits.
                 request, name = replace(request, recall=False), uuid4().hex
@@ -323,9 +322,15 @@ class Conversations:
 
     def learn(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
         """Learn how a model counts from the reported usage of an accepted request."""
-        if usage.sent is not None:
-            self._accepted(request, plan, usage)
-            self._calibrate(request, plan, usage.sent)
+        if usage.sent is None:
+            return
+        tokens = usage.read or 0
+        if request.report is not None:
+            request.report(request, tokens, usage.cleared)
+        self.windows.record_accepted(plan.scope, request.used or 0, tokens)
+        if request.room is not None and request.answer is None:
+            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
+        self._calibrate(request, plan, usage.sent)
 
     def charge(self, request: FittedRequest, recalled: Sequence[int]) -> None:
         """Count recalls that are not in a request's messages as regret of the newest cut, with the tokens of each."""
@@ -339,14 +344,6 @@ class Conversations:
         known, scale = conversation.reported, plan.scale
         if known is not None and known.scale is not scale:
             conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens + it.extra, scale)
-
-    def _accepted(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
-        tokens = usage.read or 0
-        if request.report is not None:
-            request.report(request, tokens, usage.cleared)
-        self.windows.record_accepted(plan.scope, request.used or 0, tokens)
-        if request.room is not None and request.answer is None:
-            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
 
     def _calibrate(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         sent, used = request.input, request.used
@@ -377,21 +374,13 @@ class Conversations:
         self.refused(request, overflow, plan)
         again = self.plan(request.input, plan.limits, plan.chosen, plan.scope.server)
         told = plan.believed(request, overflow)
-        if request.report is None and told.sent and again.room is not None:
-            size = ReportedSize(counted=request.used, reported=told.sent, sent=request.input, scale=plan.scale)
-            name = self._begin_refused(size, again, name)
+        if request.report is None and told.sent and again.room is not None:  # Its window was unknown.
+            conversation = self._find(request.input, _key(request.input), name, again, again.room)
+            name = conversation.name
+            conversation.report(request, told.sent, 0)
         made = self.fit(request.input, again, name=name, most=plan.ceiling(request, overflow))
         made.retried = True
         return made
-
-    def _begin_refused(self, size: ReportedSize, plan: RequestPlan, name: str | None) -> str:
-        """Begin the conversation of a refused request whose window was unknown, and return its name."""
-        assert plan.room is not None
-        key = ConversationKey(size.sent.model, size.sent.format, size.sent.owner)
-        conversation = self._find(size.sent, key, name, plan, plan.room)
-        if size.plausible:
-            conversation.reported = size
-        return conversation.name
 
     def _answered(
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
@@ -495,6 +484,10 @@ class Conversations:
             conversation.found_by = self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
         with self._lock:
             self._known.forget(conversation)
+
+
+def _key(request: RequestInput) -> ConversationKey:
+    return ConversationKey(request.model, request.format, request.owner)
 
 
 def _compacting_agent(request: RequestInput) -> str:
