@@ -75,7 +75,7 @@ def taught_nothing(request):
         messages=[{"role": "user", "content": "Hello. " * 400}], model=request.model, format="anthropic"
     )
     engine.learn(engine.fit(plain, engine.plan(plain)), plan, reported(input_tokens=900))
-    assert engine.meters.calibration(plan.scope).calls == 1
+    assert engine.plan(request).scale.calibration.calls == 1
 
 
 def test_one_ratio_far_above_all_others_waits_for_a_second():
