@@ -9,18 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Event, Timer
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from time import monotonic
+from typing import Any, Literal, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from brim.errors import InvalidType, InvalidValue, ModelError, check_choice
-
-if TYPE_CHECKING:
-    from http.client import HTTPConnection
 
 APIS = ("openai", "anthropic")
 
@@ -201,49 +196,30 @@ class LLM:
         parts = _split(self.url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
-        expired = ModelError(
-            f"{self.place} did not finish its answer within {self.timeout:g} seconds: raise the timeout"
-        )
-        late = Event()
+        until = monotonic() + self.timeout
         try:
-            with _deadline(connection, self.timeout, late):
-                target = self._path(parts) + (f"?{parts.query}" if parts.query else "")
-                connection.request("POST", target, body, self._headers(key))
-                with connection.getresponse() as response:
-                    status, answer = response.status, response.read(_MOST_BYTES + 1)
+            connection.connect()
+            sock = connection.sock  # The connection drops it once the answer has begun.
+            target = self._path(parts) + (f"?{parts.query}" if parts.query else "")
+            connection.request("POST", target, body, self._headers(key))
+            with connection.getresponse() as response:
+                status, answer = response.status, bytearray()
+                while len(answer) <= _MOST_BYTES and (part := response.read1()):
+                    answer += part
+                    if (left := until - monotonic()) <= 0:
+                        raise TimeoutError
+                    sock.settimeout(left)
+        except TimeoutError:
+            problem = f"{self.place} did not finish its answer within {self.timeout:g} seconds: raise the timeout"
+            raise ModelError(problem) from None
         except (OSError, HTTPException, ValueError) as error:
-            if late.is_set() or isinstance(error, TimeoutError):
-                raise expired from None
             reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
             raise ModelError(f"{self.place} cannot be reached: {reason}") from error
         finally:
             connection.close()
-        if late.is_set():
-            raise expired
         if len(answer) > _MOST_BYTES:
             raise ModelError(f"{self.place} answered more than {_MOST_BYTES:,} bytes", status=status)
-        return status, answer
-
-
-@contextmanager
-def _deadline(connection: HTTPConnection, seconds: float, late: Event) -> Iterator[None]:
-    """Connect; when the time is up, set `late` and close the connection, even while the server is sending."""
-
-    def end() -> None:
-        late.set()
-        with suppress(OSError):
-            # The TLS socket must not be shut down while another thread reads from it.
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-    timer = Timer(seconds, end)
-    timer.daemon = True
-    connection.connect()
-    sock = connection.sock  # The connection drops it once the answer has begun.
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+        return status, bytes(answer)
 
 
 def cost(model: str, usage: Usage) -> float | None:
