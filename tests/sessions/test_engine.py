@@ -220,23 +220,6 @@ def test_dropped_texts_can_be_recalled_where_the_model_is_offered_the_tool():
     assert not whole.recalls
 
 
-def test_a_pinned_message_stays_whole():
-    engine = Conversations(2_000, model="gpt-4o", log=False)
-    request = RequestInput(messages=history(40), model="gpt-4o", pin=(21,))
-    assert {20, 21} <= set(engine.fit(request, engine.plan(request)).places)
-    free = RequestInput(messages=history(40), model="gpt-4o")
-    other = Conversations(2_000, model="gpt-4o", log=False)
-    assert not {20, 21} <= set(other.fit(free, other.plan(free)).places)
-
-
-def test_limits_and_a_meter_of_one_request_take_the_place_of_the_programs():
-    engine = Conversations(2_000, model="gpt-4o", log=False)
-    request = RequestInput(messages=history(3), model="gpt-4o")
-    plan = engine.plan(request, WindowLimits(size=300), "chars")
-    assert (plan.room.window, plan.scale.unit) == (300, "chars")
-    assert engine.plan(request).room.window == 2_000
-
-
 def test_conversations_are_forgotten_by_their_number_and_their_size():
     engine = Conversations(2_000, model="gpt-4o", log=False, most=3)
     for name in "abcdef":
@@ -246,15 +229,3 @@ def test_conversations_are_forgotten_by_their_number_and_their_size():
     for name in ("one", "two", "three"):
         engine.request([{"role": "user", "content": f"{name} " * 25_000}], session=name)
     assert [each.name for each in engine._known] == ["two", "three"]
-
-
-def test_a_request_without_its_conversation_counts_its_tools_and_its_system_prompt():
-    tool = {"name": "read", "description": "Read a file. " * 60, "input_schema": {"type": "object", "properties": {}}}
-    engine = Conversations(2_000, model="claude-sonnet-4-5", log=False)
-    messages = [{"role": "user", "content": "why does it fail?"}]
-    plain = RequestInput(messages=messages, model="claude-sonnet-4-5", format="anthropic")
-    system = RequestInput(messages=messages, model="claude-sonnet-4-5", format="anthropic", system="Be careful. " * 50)
-    tools = RequestInput(messages=messages, model="claude-sonnet-4-5", format="anthropic", tools=[tool])
-    sizes = [engine.count(each, engine.plan(each)).tokens for each in (plain, system, tools)]
-    assert sizes[1] >= sizes[0] + 150
-    assert sizes[2] >= sizes[0] + 180

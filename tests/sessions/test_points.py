@@ -11,7 +11,7 @@ METER = brim.meter("gpt-5")
 LIMIT = 1_500
 KINDS = {"finding": "Said by the agent", "decision": "Said by the agent", "open": "Left to do"}
 KINDS["failed"] = KINDS["finding"]
-RUNS = 5
+RUNS = 2
 """Runs of a language: each makes forty of its points, eight in each of five contexts."""
 
 
@@ -30,8 +30,8 @@ def test_all_points_are_there_after_five_contexts_and_no_open_one_is_done(langua
         right += sum(point in rows.get(heading, ()) for kind, heading in KINDS.items() for point in some[kind])
         done = rows.get("Done", [])
         assert [point for point in (*some["open"], *some["failed"]) if any(point in row for row in done)] == []
-    assert kept == 200
-    assert right >= 160, "open points stand apart"
+    assert kept == 80
+    assert right >= 64, "open points stand apart"
 
 
 def test_nobody_reads_done_in_what_is_still_to_be_done():

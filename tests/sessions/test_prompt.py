@@ -4,7 +4,7 @@ import pytest
 
 import brim
 from brim.errors import InvalidValue
-from sessions.talking import SYSTEM, TURNS, Seen, anthropic_turn, turn, window
+from sessions.talking import SYSTEM, TURNS, Seen, turn, window
 
 TOOLS = [
     {"type": "function", "function": {"name": "read", "description": "Read a file", "parameters": {"type": "object"}}}
@@ -43,15 +43,6 @@ def test_every_prompt_fits_and_counts_system_conversation_memory_and_tool_output
     assert talk.status().compactions > 1 or not stable
     assert {"memory", "tool results", "user", "assistant"} <= set(talk.status().categories)
     assert talk.status().peak <= 2_000
-
-
-def test_the_system_prompt_stands_first_in_chat_and_apart_in_the_other_shapes():
-    chat, other = session(), session()
-    chat.add(turn(1))
-    other.add(anthropic_turn(1))
-    assert chat.prompt(system=SYSTEM).messages[0] == {"role": "system", "content": SYSTEM}
-    assert other.prompt(system=SYSTEM).messages[0]["role"] == "user"
-    assert other.status().categories["system"] == M.count(SYSTEM) + 3
 
 
 @pytest.mark.requirement("S3.13", "X7")
@@ -163,14 +154,6 @@ def test_in_a_turn_of_many_calls_no_prompt_is_over_and_calls_keep_their_results(
         called = {call["id"] for message in fitted.messages for call in message.get("tool_calls") or ()}
         assert called == answered
         assert f"c{i}" in called
-
-
-def test_the_task_stays_whatever_comes():
-    talk = session()
-    talk.add({"role": "user", "content": "The task: port the parser."})
-    for i in range(60):
-        talk.add(turn(i)[1:])
-        assert any("port the parser" in str(message) for message in talk.prompt().messages)
 
 
 def test_an_event_holds_numbers_and_no_text_of_the_prompt():

@@ -1,7 +1,7 @@
 """Points that an agent makes while it works, in five languages, and contexts that make them.
 
-They were written before the hand-over was changed, each language by itself: fifty findings, decisions, open points and
-dead ends, and ten reports of work done.
+They were written before the hand-over was changed, each language by itself: twenty findings, decisions, open points and
+dead ends.
 """
 
 from pathlib import Path
