@@ -106,17 +106,6 @@ def test_the_line_is_crossed_once_until_the_use_falls_below_it_again():
     assert talk.status().warnings == 1
 
 
-def test_a_query_chooses_turns_in_a_session_that_is_not_stable():
-    talk = session(stable=False, compact_at="never", window=window(3_000))
-    for i in range(30):
-        talk.add(turn(i))
-    talk.add({"role": "user", "content": "What about build 21?"})
-    found = talk.prompt(query="queue 3 build 21 m3.py")
-    assert any("/srv/m3.py" in str(message) for message in found.messages)
-    with pytest.raises(InvalidValue, match="stable=False"):
-        session().prompt(query="x")
-
-
 def test_a_message_that_cannot_be_is_refused_and_nothing_is_added():
     talk = session()
     talk.add(turn(1))

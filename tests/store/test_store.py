@@ -142,8 +142,6 @@ def test_sessions_come_newest_first_with_their_meta_and_page_by_page(store, cloc
     assert [store.session(row.id) for row in rows] == rows
     assert store.session("nobody") is None
     assert store.sessions(limit=2) == rows[:2]
-    assert store.sessions(before=rows[1]) == rows[2:]
-    assert [row.id for row in store.sessions(before=1_000_001.0)] == ["b"]
 
 
 def test_a_text_is_returned_only_to_a_session_whose_log_has_it(store):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 from brim.errors import BrimError, InvalidType, NoProgress
-from brim.history.compact.plan import Compacted, CompactionPlan, apply, plan
+from brim.history.compact.plan import Compacted, CompactionPlan, apply
 from brim.history.compact.secrets import redact
 from brim.llm import LanguageModel
-from brim.sessions.context import Context
 
 NOTICE = "This thread is getting long, I'm compacting my context to stay sharp"
 """The notice for the user, once for each compaction."""
@@ -29,24 +28,6 @@ def checked(summarise: object) -> Any:
     if summarise in (None, EXTRACT) or callable(summarise) or callable(getattr(summarise, "complete", None)):
         return summarise
     raise InvalidType("summarise", summarise, "a function (text, limit) that returns a string, a model, or 'extract'")
-
-
-def planned(
-    context: Context, room: int, last: Compacted | None, *, keep_turns: int, summary_share: float, pin: Sequence[str]
-) -> CompactionPlan | None:
-    """Return what a summary should replace; `None` if it would save nothing."""
-    turns = context.history.turns
-    if room < 1 or not len(turns):
-        return None
-    return plan(
-        turns,
-        meter=turns.meter,
-        room=room,
-        keep_turns=keep_turns,
-        summary_share=summary_share,
-        pin=pin,
-        previous=last,
-    )
 
 
 def shrunk(made: CompactionPlan, summarise: Any) -> Compacted:

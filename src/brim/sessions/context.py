@@ -122,7 +122,6 @@ class Context:
         before: Mapping[str, Any],
         counted: tuple[Mapping[str, int], bool],
         capture: bool = False,
-        query: str | None = None,
         pin: Sequence[int | str] = (),
     ) -> Fitted:
         """Return a prompt that fits a budget; pinned messages and a summary of earlier turns stay.
@@ -133,12 +132,9 @@ class Context:
             before: the tools, the system prompt and other fields before the messages.
             counted: their tokens by name, and whether these are exact.
             capture: whether the receipt's JSON contains the messages.
-            query: selects older turns by relevance.
             pin: the indexes of messages that stay, and texts in messages that stay.
         """
         options = Options(pin=[*pin] or None)
-        if query:
-            options = replace(options, select="recency+relevance", query=query)
         if not self._pins:
             return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
         pinned = replace(options, pin=[*self._pins, *pin])

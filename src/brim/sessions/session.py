@@ -32,7 +32,6 @@ from brim.sessions.fixed_parts import FixedParts, Memory, pinned_text, with_pin
 from brim.sessions.learning.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
-from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
@@ -202,6 +201,12 @@ class Session:
         """Set what new and opened sessions have in common."""
         self.id = journal.session
         """Its name in the store."""
+        self.store = journal.store
+        """The store; `None` if everything is kept in memory."""
+        self.dropped = journal.dropped
+        """The texts that were dropped from its prompts."""
+        self.summariser: Summariser | None = compaction.checked(summarise)
+        """The caller's summariser."""
         self.about: dict[str, Any] = {"kind": "session"}
         """What the store's list of sessions shows of it, in addition to its status."""
         self.sole_writer = False
@@ -215,7 +220,7 @@ class Session:
         self._unfinished: int | None = None
         """Number of messages before the current change; `None` if there is none."""
         self._journal, self._state, self._notifier = journal, state, notifier
-        self._summarise, self._capture, self._meter = compaction.checked(summarise), capture, meter
+        self._capture, self._meter = capture, meter
 
     def __repr__(self) -> str:
         return f"<Session {self.id!r}: {len(self.messages):,} messages, {self.settings.model or self.meter.name}>"
@@ -268,11 +273,6 @@ class Session:
         return self._state.settings
 
     @property
-    def store(self) -> Store | None:
-        """The store; `None` if everything is kept in memory."""
-        return self._journal.store
-
-    @property
     def meter(self) -> BaseMeter:
         """The meter, corrected by reported usage."""
         return self._state.model_meter.meter
@@ -286,11 +286,6 @@ class Session:
     def logs_messages(self) -> bool:
         """Whether its messages are logged; otherwise its log has only cuts and what they dropped."""
         return self._journal.kinds is None
-
-    @property
-    def dropped(self) -> DroppedTexts:
-        """The texts that were dropped from its prompts."""
-        return self._journal.dropped
 
     @property
     def budget(self) -> int:
@@ -329,12 +324,6 @@ class Session:
         return self._state.context.history.turns.unfinished
 
     @property
-    def summariser(self) -> Summariser | None:
-        """The caller's summariser."""
-        made: Summariser | None = self._summarise
-        return made
-
-    @property
     def unread(self) -> int:
         """How many messages at the end the model has not answered yet: tool results or user messages."""
         return self._state.context.unread
@@ -367,7 +356,6 @@ class Session:
         system: Any = None,
         tools: Tools | None = None,
         memory: Memory | None = None,
-        query: str | None = None,
         budget: int | None = None,
         *,
         fields: Mapping[str, Any] | None = None,
@@ -382,7 +370,6 @@ class Session:
             tools: the tool definitions of the request.
             memory: a text, entries with the best first, or `{"pinned": ..., "recalled": ...}`. It comes last in the
                 prompt, so that changes to it do not affect the cached prefix.
-            query: selects older turns by relevance, in a session that is not stable.
             budget: a limit in tokens for this prompt only, if it is below the session's budget.
             fields: the other fields of the request, such as `response_format`; those that the model sees are counted.
 
@@ -391,17 +378,13 @@ class Session:
             InvalidValue: an argument is invalid.
             StoreError: the store cannot be written; the session is as it was then.
         """
-        if query is not None and self.settings.options["stable"]:
-            raise InvalidValue(
-                "query", query, "omitted in a stable session; use stable=False to select turns by a query"
-            )
         if budget is not None:
             units("budget", budget)
 
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
-            fitted = step.prompt(parts, most, query=query, capture=self._capture)
+            fitted = step.prompt(parts, most, capture=self._capture)
             apart = None if self.format == "openai" else system
             step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
             return fitted
@@ -440,7 +423,7 @@ class Session:
             made = self.plan_compaction() if plan is None else plan
             if made is None:
                 return False
-            step.compact(compaction.shrunk(made, self._summarise) if summary is None else apply(made, summary), "asked")
+            step.compact(compaction.shrunk(made, self.summariser) if summary is None else apply(made, summary), "asked")
             return True
 
         return self.make(change)
@@ -495,7 +478,7 @@ class Session:
 
         if self.make(lambda step: step.learn(told)):
             with suppress(StoreError):  # It is in the log; other sessions learn it at the next recount.
-                save_calibration(self._journal.store, self.settings.model, self._state.model_meter.calibration)
+                save_calibration(self.store, self.settings.model, self._state.model_meter.calibration)
         return told
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
@@ -517,11 +500,11 @@ class Session:
         Raises:
             UnknownName: no such text was dropped from this session.
         """
-        return self._journal.dropped.text(handle)
+        return self.dropped.text(handle)
 
     def search(self, query: str, limit: int = 20) -> list[SearchHit]:
         """Return the dropped texts that share words with a query, the best first."""
-        return self._journal.dropped.search(query, limit)
+        return self.dropped.search(query, limit)
 
     def recall_tool(self, format: str | None = None) -> dict[str, Any]:
         """Return the definition of the tool by which a model recalls dropped texts."""
@@ -530,7 +513,7 @@ class Session:
     def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
         """Return the result of a call of the recall tool, in at most `budget` tokens."""
         limit = (self.settings.longest_result or self.settings.budget) if budget is None else budget
-        return recall_tool.answered(arguments, self._journal.dropped, limit, self.meter)
+        return recall_tool.answered(arguments, self.dropped, limit, self.meter)
 
     def restore(self, handle: str) -> None:
         """Add a dropped text as the newest message, which the next prompt always includes.
@@ -540,7 +523,7 @@ class Session:
             InvalidValue: a tool call has no result yet, so no message can follow it.
             StoreError: the store cannot be written; nothing is added.
         """
-        name, text = self._journal.dropped.find(handle)[0], self.recall(handle)
+        name, text = self.dropped.find(handle)[0], self.recall(handle)
         self.refresh()
 
         def change(step: SessionStep) -> None:
@@ -565,7 +548,7 @@ class Session:
             InvalidValue: the pins would take more than a quarter of the budget.
             StoreError: the store cannot be written; nothing is pinned.
         """
-        name, text = self._journal.dropped.find(handle)
+        name, text = self.dropped.find(handle)
         self.make(lambda step: step.pin(with_pin(step.state.pins, name, text, step.state.budget, self.meter)))
 
     def unpin(self, handle: str) -> None:
@@ -612,8 +595,8 @@ class Session:
                 except Conflict as error:
                     conflict = error
                     self._follow()
-            store = self._journal.store
-            if store is None or self.sole_writer or self._summarise is not None:  # A model may take long.
+            store = self.store
+            if store is None or self.sole_writer or self.summariser is not None:  # A model may take long.
                 raise conflict
             return self._try_alone(store, change)
 
@@ -641,7 +624,7 @@ class Session:
         step = SessionStep(
             state=self._state.copy(),
             number=journal.next if self.logs_messages else None,
-            summarise=self._summarise,
+            summarise=self.summariser,
         )
         try:
             made = change(step)

@@ -125,7 +125,6 @@ class SessionStep:
         parts: FixedParts,
         budget: int,
         *,
-        query: str | None = None,
         pin: Sequence[int | str] = (),
         capture: bool = False,
     ) -> Fitted:
@@ -149,7 +148,6 @@ class SessionStep:
             before=parts.before,
             counted=parts.extra(context),
             capture=capture,
-            query=query,
             pin=[*pin, *state.settings.options["pin"]],
         )
         state.last_fit = fitted.last

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType
-from brim.history.compact.plan import Compacted, CompactionPlan
+from brim.history.compact.plan import Compacted, CompactionPlan, plan
 from brim.history.prompt import sent_messages
 from brim.history.regret import answered_calls, shown_results
 from brim.history.result import Fitted
@@ -15,7 +15,6 @@ from brim.history.stable import HeldCut, LastFit, Stable
 from brim.meter import DEFAULT, name_of
 from brim.meter.calibration import Calibration
 from brim.meter.window import Window
-from brim.sessions.compaction import planned
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.model_meter import ModelMeter
@@ -162,9 +161,11 @@ class SessionState:
 
     def plan_summary(self, room: int) -> CompactionPlan | None:
         """Return what a summary should replace within `room` tokens; `None` if it would save nothing."""
-        options = self.settings.options
+        turns, options = self.context.history.turns, self.settings.options
+        if room < 1 or not len(turns):
+            return None
         chosen: dict[str, Any] = {name: options[name] for name in ("keep_turns", "summary_share", "pin")}
-        return planned(self.context, room, self.compacted, **chosen)
+        return plan(turns, meter=turns.meter, room=room, previous=self.compacted, **chosen)
 
     def show(self, messages: list[Any]) -> None:
         """Continue with other messages and the meter's current correction; a matching cut is kept."""

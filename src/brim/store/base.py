@@ -120,8 +120,8 @@ class Store(Protocol):
         If there are more than `limit`, the first are returned, or with `newest` the last.
         """
 
-    def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
-        """Return sessions, the last written first; `before` is a time, or the last row of the previous call."""
+    def sessions(self, *, limit: int = 100) -> list[SessionRow]:
+        """Return sessions, the last written first."""
 
     def session(self, session: str) -> SessionRow | None:
         """Return one session, or `None`."""

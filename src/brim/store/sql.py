@@ -140,15 +140,9 @@ class SqlStore(Database):
         place, kind, at, body = row
         return LogEntry(session, place % LOG, kind, at, decode_body(self.url, body))
 
-    def sessions(self, *, limit: int = 100, before: float | SessionRow | None = None) -> list[SessionRow]:
+    def sessions(self, *, limit: int = 100) -> list[SessionRow]:
         """Return sessions, the last written first."""
-        where, values = "", ()  # type: tuple[str, tuple[Any, ...]]
-        if isinstance(before, SessionRow):
-            where = " WHERE updated < ? OR (updated = ? AND id > ?)"
-            values = (before.updated, before.updated, before.id)
-        elif before is not None:
-            where, values = " WHERE updated < ?", (check_time("before", before),)
-        return self._session_rows(f"{where} ORDER BY updated DESC, id LIMIT ?", (*values, check_whole("limit", limit)))
+        return self._session_rows(" ORDER BY updated DESC, id LIMIT ?", [check_whole("limit", limit)])
 
     def session(self, session: str) -> SessionRow | None:
         """Return one session, or `None`."""
@@ -215,11 +209,14 @@ class SqlStore(Database):
             within = self._places(session)
             if within is None:
                 return []
-            total = int(self._rows(*_entries_of(session))[0][0])
+            which, own = (" WHERE id = ?", [session]) if session is not None else ("", [])
+            total = int(self._rows(f"SELECT COALESCE(sum(last), 0) FROM brim_sessions{which}", own)[0][0])
             having = {word: self._having(word, within) for word in words}
             chosen, rarity = rarest(having, total, max(limit, RANKED))
             rows = self._at(chosen)
-            names: dict[int, str] = dict(self._rows(*_names({row[0] // LOG for row in rows}))) if rows else {}
+            keys = sorted({row[0] // LOG for row in rows})
+            named = self._rows(f"SELECT key, id FROM brim_sessions WHERE key IN ({_marks(keys)})", keys) if keys else []
+            names: dict[int, str] = dict(named)
         found = [self._entry(names[row[0] // LOG], row) for row in rows]
         return best_hits(sorted(found, key=lambda entry: (entry.at, entry.session)), rarity, limit)
 
@@ -320,14 +317,3 @@ class SqlStore(Database):
 
 def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
-
-
-def _entries_of(session: str | None) -> tuple[str, list[str]]:
-    """Return the statement that counts the entries of a session, or of all."""
-    own = [] if session is None else [session]
-    return f"SELECT COALESCE(sum(last), 0) FROM brim_sessions{' WHERE id = ?' if own else ''}", own
-
-
-def _names(keys: set[int]) -> tuple[str, list[int]]:
-    """Return the statement that reads the names of sessions by their keys."""
-    return f"SELECT key, id FROM brim_sessions WHERE key IN ({_marks([*keys])})", sorted(keys)
