@@ -341,31 +341,19 @@ def test_a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller():
 
 
 @pytest.mark.requirement("X3")
-def test_a_second_refusal_is_raised():
-    calls = []
+@pytest.mark.parametrize(("emitted", "calls"), [(False, 2), (True, 1)])
+def test_a_second_refusal_is_raised_and_after_a_tool_call_the_first(emitted, calls):
+    made, seen = [], Seen()
 
     def act(tick):
-        calls.append(tick.used)
-        raise TooLong
-
-    with pytest.raises(TooLong):
-        loop(act).run()
-    assert len(calls) == 2
-
-
-@pytest.mark.requirement("X3")
-def test_after_a_tool_call_nothing_is_tried_again():
-    calls, seen = [], Seen()
-
-    def act(tick):
-        calls.append(1)
-        tick.emitted = True
+        made.append(tick.used)
+        tick.emitted = emitted
         raise TooLong
 
     with pytest.raises(TooLong):
         loop(act, observers=[seen]).run()
-    assert len(calls) == 1
-    assert seen.of("overflow")[0]["retried"] is False
+    assert len(made) == calls
+    assert seen.of("overflow")[0]["retried"] is not emitted
 
 
 @pytest.mark.requirement("S3.14")

@@ -53,11 +53,6 @@ def test_a_file_that_is_read_again_is_charged_to_the_cut_that_took_it(log):
     engine.close()
 
 
-def test_the_same_call_counts_once_for_each_time_that_its_result_was_taken():
-    engine, _ = run([*FILES, "f1.py", "f1.py"])
-    assert engine.sessions[0].status().regret["calls"] == 1
-
-
 def test_arguments_may_be_written_in_another_order():
     call = {"name": "read", "arguments": '{"b": 1,  "a": 2}'}
     again = {"name": "read", "arguments": '{"a":2,"b":1}'}

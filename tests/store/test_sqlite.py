@@ -230,13 +230,3 @@ def test_a_file_that_is_removed_or_replaced_takes_nothing_more_and_the_error_say
             store.save("note", "b", {"text": "second"}, version=0)
     with open_store(url) as store:
         store.save("note", "b", {"text": "third"}, version=0)
-
-
-def test_a_program_may_change_its_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "below").mkdir()
-    with open_store("sqlite:///brim.db") as store:
-        store.save("note", "a", {"text": "first"}, version=0)
-        monkeypatch.chdir("below")
-        store.save("note", "b", {"text": "second"}, version=0)
-        assert store.load("note", "b").body == {"text": "second"}

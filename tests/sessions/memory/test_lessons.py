@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.errors import InvalidType, InvalidValue
+from brim.errors import InvalidValue
 from brim.sessions.memory import Attempt, EpisodicMemory, Lesson, distilled
 from brim.sessions.memory.lessons import NO_ATTEMPTS, NO_LESSON
 from properties import examples
@@ -73,11 +73,6 @@ def test_a_lesson_is_one_bounded_line_and_never_the_whole_text(before, after):
 def test_a_huge_reply_is_read_at_its_ends_in_no_time():
     reply = "DISTILLED " * 300_000 + "\nDISTILLED_LESSON: Ask for less."
     assert distilled(reply).text == "Ask for less."
-
-
-def test_what_is_no_text_is_refused():
-    with pytest.raises(InvalidType, match="reply must be a string, not None"):
-        distilled(None)
 
 
 def attempts(count, lesson="The db needs --init after each change of the config, so run aide --init --verbose first."):

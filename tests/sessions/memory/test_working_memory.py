@@ -3,7 +3,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.errors import InvalidValue
 from brim.sessions.memory import BudgetOverride, WorkingMemory
 
 PAGE = """\
@@ -160,8 +159,3 @@ def test_a_page_without_a_budget_is_no_matter(page):
 def test_a_required_section_is_not_the_agents_to_change():
     system = brim.Section("system", "s" * 50, required=True)
     assert BudgetOverride(sections={"system": {"enabled": False}}).applied([system]) == [system]
-
-
-def test_caps_that_cannot_be_are_refused():
-    with pytest.raises(InvalidValue, match="lines must be a whole number of at least 2, not 0"):
-        WorkingMemory("x", lines=0)
