@@ -152,7 +152,6 @@ class ConversationOptions(SessionOptions, total=False):
     log: bool
     limits: WindowLimits | None
     margin: float | str
-    lower_answer: bool
 
 
 def check_options(given: Mapping[str, Any], known: type) -> None:

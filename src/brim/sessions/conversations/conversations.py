@@ -73,7 +73,6 @@ class Conversations:
         log: bool = True,
         limits: WindowLimits | None = None,
         margin: float | str = 0,
-        lower_answer: bool = False,
         **settings: Unpack[SessionOptions],
     ) -> None:
         """Start without conversations.
@@ -95,7 +94,6 @@ class Conversations:
                 of each is kept, so that the next prompt begins like the last one.
             limits: the limits for the window of each model, if there is no `window`.
             margin: the share of the budget to leave free if the count is an estimate.
-            lower_answer: whether the answer limit may be lowered, if the server checks it together with the prompt.
             settings: further arguments of a `Session`: see `SessionOptions`.
 
         Raises:
@@ -103,7 +101,7 @@ class Conversations:
         """
         check_options(settings, SessionOptions)
         self._window = window if window is None or isinstance(window, Window) else Window(window)
-        self._limits = replace(limits or WindowLimits.of(self._window), margin=margin, lower_answer=lower_answer)
+        self._limits = replace(limits or WindowLimits.of(self._window), margin=margin)
         self._model, self._meter = model or "", meter
         self._store, self._owned = opened_store(store)
         self.store = TolerantStore(self._store)
