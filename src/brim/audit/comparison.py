@@ -113,7 +113,7 @@ class Comparison:
         if over or illegal:
             totals.count(scope, units_of_refused=sent.units, cost_of_refused=cost or 0)
         else:
-            before = facts.cost(recorded.units, facts.cached(recorded.shared))
+            before = facts.cost(recorded.units, facts.cached(recorded.shared), written=True)
             saved = before - cost if before is not None and cost is not None else 0
             totals.count(scope, units_saved=recorded.units - sent.units, cost_saved=saved)
         for role, units in sent.lost.items():
@@ -127,7 +127,7 @@ class Comparison:
         return cached
 
     def _price(self, scope: str, facts: ModelFacts, units: int, cached: int) -> int | None:
-        cost = facts.cost(units, cached)
+        cost = facts.cost(units, cached, written=True)
         if cost is not None:
             self._totals.count(scope, cost=cost, priced_requests=1)
         return cost

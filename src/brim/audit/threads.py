@@ -39,7 +39,8 @@ class RecordReader:
     def __init__(self, recordings: Sequence[Recording]) -> None:
         """Read from these files; spans refer to them by index."""
         self._recordings = recordings
-        self._cached: dict[Place, list[tuple[str, TraceItem]]] = {}
+        self._cached: dict[tuple[int, int], list[tuple[str, TraceItem]]] = {}
+        """The items of records, by the file and the offset of the record."""
 
     def items(self, spans: Sequence[RecordSpan]) -> Iterator[tuple[Place, int, TraceItem]]:
         """Yield the items of a conversation, each with the position and the bytes of its record."""
@@ -49,43 +50,35 @@ class RecordReader:
 
     def _records(self, span: RecordSpan) -> Iterator[tuple[Place, int, list[tuple[str, TraceItem]]]]:
         """Yield the records of a span: the position, the bytes, and the items with their keys."""
-        start = Place(span.file, span.offset)
-        if start in self._cached:
-            yield start, span.length, self._cached[start]
+        known = self._cached.get((span.file, span.offset))
+        if known is not None:
+            yield Place(span.file, span.line), span.length, known
             return
-        for record in again(self._recordings[span.file], span.offset, span.length):
+        for record in again(self._recordings[span.file], span.offset, span.length, span.line):
             items = [
                 (key_of(item, span.file, record.offset, at), item)
                 for _, listed in found(record.value)
                 for at, item in enumerate(listed)
             ]
             items.sort(key=lambda each: each[1].at or 0)
-            place = Place(span.file, record.offset)
             if len({key for key, _ in items}) > 1:
                 while len(self._cached) >= _CACHED:
                     del self._cached[next(iter(self._cached))]
-                self._cached[place] = items
-            yield place, record.length, items
+                self._cached[span.file, record.offset] = items
+            yield Place(span.file, record.line), record.length, items
 
 
 class ConversationThreads:
     """The conversations of one key."""
 
-    def __init__(
-        self,
-        begin: Callable[[], ConversationReader],
-        *,
-        problem: Callable[[Place, str], Any],
-        parted: Callable[[], Any] = lambda: None,
-    ) -> None:
+    def __init__(self, begin: Callable[[], ConversationReader], *, problem: Callable[[Place, str], Any]) -> None:
         """Prepare to read.
 
         Args:
             begin: returns the reader of a new conversation.
             problem: called with each record that cannot be read.
-            parted: called when a session is too long and is continued as another conversation.
         """
-        self._begin, self._problem, self._parted = begin, problem, parted
+        self._begin, self._problem = begin, problem
         self._threads: list[tuple[list[Any], ConversationReader]] = []
         self._session: tuple[SessionLog, ConversationReader] | None = None
         self._size = 0
@@ -123,7 +116,6 @@ class ConversationThreads:
             reader.finish()
             reader = self._begin()
             self._session, self._size = (log, reader), size
-            self._parted()
         for step in log.feed(item.line):
             reader.step(step._replace(at=at), place)
 

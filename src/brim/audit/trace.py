@@ -20,8 +20,8 @@ class Place(NamedTuple):
 
     file: int
     """The index of the file, in the order of the arguments."""
-    offset: int
-    """The byte at which it begins."""
+    line: int
+    """The line on which it begins."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any
 
-from brim.audit.index import RecordSpan, Scan, Scanned, scanned
-from brim.audit.records import Recording, opened, ranges
+from brim.audit.index import RecordSpan, scanned
+from brim.audit.records import Recording, opened
 from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.trace import Place
 from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
@@ -177,13 +177,12 @@ class OpenedFiles:
         one.finished = True
 
     def _add_conversations(self, one: OpenedFile, store: Store, recording: Recording) -> None:
-        found, spans = Scanned(), dict[str, list[RecordSpan]]()
-        for start, stop in ranges(recording):
-            part = scanned(Scan(recording, 0, start, stop))
-            found.merge(part)
-            one.done += part.size
-            for span in part.spans:
-                spans.setdefault(span.key, []).append(span)
+        def progress(read: int) -> None:
+            one.done = read
+
+        found, spans = scanned(recording, 0, progress), dict[str, list[RecordSpan]]()
+        for span in found.spans:
+            spans.setdefault(span.key, []).append(span)
         one.skipped = found.bad
         if not found.formats:
             detail = f": {found.named[0][1]}" if found.named else ": it is empty"

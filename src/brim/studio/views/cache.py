@@ -16,7 +16,7 @@ from brim.meter import catalogue
 from brim.meter.catalogue import Cache
 from brim.sessions.session_step import CUT, prompt_body
 from brim.store.base import LogEntry, Store
-from brim.studio.costs import prices_of
+from brim.studio.costs import cost
 from brim.studio.prompt_source import numbers_in
 from brim.studio.views.sessions import role_and_text, session_row
 from brim.studio.workspace import Workspace
@@ -134,10 +134,8 @@ def _without_memory(before: CachedCall) -> int:
 
 def _lost_cost(lost: int, model: str | None, body: Mapping[str, Any]) -> float | None:
     """Return the extra cost of tokens that were not read from the cache; `None` if a price is unknown."""
-    prices = prices_of(model, body["used"])
-    if prices is None or prices.input is None or prices.cached_read is None or body.get("unit") != "tokens":
-        return None
-    return round(lost * (prices.input - prices.cached_read) / 1_000_000, 8)
+    whole, read = (cost(model, body.get("unit"), body["used"], cached) for cached in (0, lost))
+    return None if whole is None or read is None else round(whole - read, 8)
 
 
 def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules: Cache, part: str | None) -> str:
