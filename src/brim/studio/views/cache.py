@@ -6,7 +6,6 @@ cost the full price. If prompts were captured, the first message that differs is
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -209,27 +208,13 @@ def _excerpts(old: str, new: str) -> dict[str, Any]:
 
 
 def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums of all calls, and the reasons by the tokens that they cost, the most first.
-
-    `ends` are the tokens at the ends of prompts that are fewer than a cache stores at a time.
-    """
+    """Return the sums of all calls."""
     known = [row for row in rows if row["actual"] is not None]
     costs = [row["lost_usd"] for row in rows]
-    lost: Counter[str] = Counter()
-    spent: Counter[str] = Counter()
-    for row in rows:
-        lost[row["why"]] += row["lost"]
-        spent[row["why"]] += row["lost_usd"] or 0
-    count = Counter(row["why"] for row in rows)
-    why = sorted(count, key=lambda name: (-lost[name], -count[name]))
     return {
         "calls": len(rows),
         "known": len(known),
         **{name: sum(row[name] for row in known) for name in ("expected", "actual", "used")},
-        "lost": lost.total(),
-        "ends": sum(row["expected"] - row["actual"] - row["lost"] for row in known),
+        "lost": sum(row["lost"] for row in rows),
         "lost_usd": round(sum(costs), 6) if costs and None not in costs else None,
-        "why": [
-            {"name": name, "calls": count[name], "lost": lost[name], "lost_usd": round(spent[name], 8)} for name in why
-        ],
     }

@@ -4,8 +4,8 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Block, FEW, useBlocks } from "./blocks";
 import { Changed, useChange } from "./change";
 import { Keep } from "./keep";
-import { Copied, dollars, n, plural, share } from "./parts";
-import { go, params } from "./route";
+import { Copied, n, plural, share } from "./parts";
+import { go, link, params } from "./route";
 import { type Run, Ribbon } from "./ribbon";
 import type { Mark, Prompt as Loaded, PromptRow, Timeline } from "./types";
 import { Chip, type Key } from "./categories";
@@ -28,7 +28,7 @@ const guess = ({ row }: Shown): number => (row.sent ? 56 + 21 * Math.min(8, row.
 /** The category of a row; a section is a category of its own. */
 export const partOf = (row: PromptRow): string => (row.category === "section" ? row.role : row.category);
 
-export function Sent({ loaded, colours, timeline }: { loaded: Loaded; colours: Map<string, Key>; timeline: Timeline | null }) {
+export function Sent({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
   return (
     <>
       <Ribbon runs={runsOf(loaded.rows)} used={loaded.used ?? 0} budget={loaded.budget ?? 0} unit={loaded.unit} colours={colours} />
@@ -47,7 +47,6 @@ export function Sent({ loaded, colours, timeline }: { loaded: Loaded; colours: M
               <pre tabIndex={0} class="answer">{loaded.answer.text}</pre>
             </section>
           )}
-          <Facts loaded={loaded} timeline={timeline} />
         </aside>
       </section>
     </>
@@ -136,8 +135,18 @@ const runsOf = (rows: readonly PromptRow[]): Run[] => rows.filter((row) => row.s
 /** Returns the warnings and compactions of a step. */
 export const marksAt = (timeline: Timeline | null, step: number): Mark[] => (timeline?.marks ?? []).filter((mark) => mark.step === step && (mark.kind === "warning" || mark.kind === "compaction"));
 
+/** The setting that reduces a category, and what it does. */
+const LIMITS: Record<string, [string, string]> = {
+  tools: ["prompt.tools.keep", "Send only the tools that the task needs"],
+  memory: ["session.memory_limit", "A lower limit for the memory"],
+  summary: ["compaction.summary_share", "A smaller share for the summary"],
+  user: ["window.limit", "A smaller budget, which shortens the oldest turns first"],
+  assistant: ["window.limit", "A smaller budget, which shortens the oldest turns first"],
+  "tool results": ["session.tool_limit", "A lower limit for each new result"],
+};
+
 /** Returns the tokens that were sent by category. */
-export function sumsOf(rows: readonly PromptRow[]): Map<string, number> {
+function sumsOf(rows: readonly PromptRow[]): Map<string, number> {
   const sums = new Map<string, number>();
   for (const row of rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
   return sums;
@@ -175,38 +184,17 @@ function Sums({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }
               </th>
               <td class="num">{n(units)}</td>
               <td class="num soft">{share(units, loaded.used ?? 0)}</td>
+              <td>{LIMITS[name] && <a href={link("settings", { key: LIMITS[name][0] })} title={`${LIMITS[name][1]}: ${LIMITS[name][0]}`}>limit</a>}</td>
             </tr>
           ))}
           <tr class="sum">
             <th scope="row">sum</th>
             <td class="num" data-sum={total}>{n(total)}</td>
             <td class="num soft">{loaded.unit}</td>
+            <td />
           </tr>
         </tbody>
       </table>
-    </section>
-  );
-}
-
-function Facts({ loaded, timeline }: { loaded: Loaded; timeline: Timeline | null }) {
-  const facts: [string, string][] = [];
-  if (timeline && timeline.lines.window > (loaded.budget ?? 0)) facts.push(["window of the model", n(timeline.lines.window)]);
-  if (loaded.usage?.input != null) facts.push(["provider's count", n(loaded.usage.input)]);
-  if (loaded.usage?.cached != null) facts.push(["read from the cache", `${n(loaded.usage.cached)} (${share(loaded.usage.cached, loaded.usage.input ?? loaded.used ?? 0)})`]);
-  if (loaded.cost_usd !== null) facts.push(["cost", dollars(loaded.cost_usd)]);
-  const marks = marksAt(timeline, loaded.step);
-  if (!facts.length && !marks.length) return <></>;
-  return (
-    <section class="card" aria-label="About this step">
-      <dl class="facts list small">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-      {marks.map((mark) => <p key={mark.text} class="soft">{mark.text}.</p>)}
     </section>
   );
 }
