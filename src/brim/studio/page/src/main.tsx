@@ -18,10 +18,19 @@ const EVERY = 4000;
 const LIVE = ["sessions", "session", "live"];
 const VIEWS: Record<string, () => preact.JSX.Element> = { sessions: Sessions, session: Session, lab: Lab, settings: Settings, live: Live };
 
+/** Milliseconds to wait for a screen that loads. */
+const PATIENCE = 3000;
+
 /** Goes to the search of sessions and texts. */
 function search(): void {
   go("sessions", { file: null, only: null });
-  setTimeout(() => document.querySelector<HTMLInputElement>("[data-search]")?.select());
+  const until = Date.now() + PATIENCE;
+  const focus = () => {
+    const box = document.querySelector<HTMLInputElement>("main[data-screen=sessions] [data-search]");
+    if (box) box.select();
+    else if (Date.now() < until) requestAnimationFrame(focus);
+  };
+  focus();
 }
 
 function Studio() {

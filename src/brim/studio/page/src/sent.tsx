@@ -1,6 +1,6 @@
 // The parts of a prompt in the order in which they were sent; parts that were left out are dimmed.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { Block, FEW, useBlocks } from "./blocks";
 import { Changed, useChange } from "./change";
 import { Keep } from "./keep";
@@ -57,43 +57,24 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
   const only = changed ? "changed" : (params.value.get("show") ?? "all");
   const part = params.value.get("part");
   const words = params.value.get("find") ?? "";
-  const hit = useSignal(0);
-  const box = useRef<HTMLDivElement>(null);
+  const wanted = words.trim().toLowerCase();
   const lower = useMemo(() => {
     let made: string[] | null = null;
     return () => (made ??= loaded.rows.map((row) => `${row.role} ${row.name}\n${row.text}`.toLowerCase()));
   }, [loaded]);
-  useEffect(() => {
-    const idle = requestIdleCallback(lower);
-    return () => cancelIdleCallback(idle);
-  }, [lower]);
   const shown = useMemo(
     () =>
       loaded.rows
         .map((row, i) => ({ row, i }))
-        .filter(({ row }) => (part === null || partOf(row) === part) && (only === "all" || (only === "sent" ? row.sent : !row.sent || row.taken !== null))),
-    [loaded, part, only],
+        .filter(({ row, i }) => (part === null || partOf(row) === part) && (only === "all" || (only === "sent" ? row.sent : !row.sent || row.taken !== null)) && (!wanted || wanted.split(/\s+/).every((word) => lower()[i]!.includes(word)))),
+    [loaded, part, only, wanted],
   );
   const elsewhere = useMemo(() => {
     let sent: string | null = null;
     return (row: PromptRow) => echoOf(row.text, (sent ??= loaded.rows.filter((each) => each.sent).map((each) => each.text).join("\n")));
   }, [loaded]);
-  const wanted = words.trim().toLowerCase();
-  const hits = useMemo(() => (wanted ? shown.filter(({ i }) => wanted.split(/\s+/).every((word) => lower()[i]!.includes(word))).map(({ i }) => i) : []), [shown, wanted]);
-  const found = useMemo(() => new Set(hits), [hits]);
   const blocks = useBlocks(shown);
-  useEffect(() => {
-    hit.value = 0;
-  }, [wanted]);
-  const current = hits[hit.value % Math.max(1, hits.length)];
-  useEffect(() => {
-    if (current === undefined) return;
-    requestAnimationFrame(() => box.current?.querySelector(`[data-part="${current}"]`)?.scrollIntoView({ block: "center" }));
-  }, [current, hits]);
-  const turn = (way: number) => (hit.value = (hit.value + way + hits.length) % Math.max(1, hits.length));
-  const draw = ({ row, i }: Shown) => (
-    <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} found={i === current ? wanted : ""} hit={found.has(i)} elsewhere={elsewhere} />
-  );
+  const draw = ({ row, i }: Shown) => <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} words={wanted} elsewhere={elsewhere} />;
   return (
     <section class="card parts" aria-label={changed ? "Left out or shortened" : "The prompt"}>
       <div class="tools">
@@ -104,13 +85,8 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
           aria-label="Search this prompt"
           value={words}
           onInput={(event) => go("session", { find: event.currentTarget.value }, true)}
-          onKeyDown={(event) => event.key === "Enter" && hits.length && (event.preventDefault(), turn(event.shiftKey ? -1 : 1))}
         />
-        {wanted && (
-          <span class="soft" role="status" data-hits={hits.length}>
-            {hits.length ? `${hit.value + 1} of ${plural(hits.length, "message")}` : "not found"}
-          </span>
-        )}
+        {wanted && <span class="soft" role="status" data-hits={shown.length}>{plural(shown.length, "message")}</span>}
         {!changed && (
           <label class="check">
             <input type="checkbox" checked={only === "all"} onChange={(event) => go("session", { show: event.currentTarget.checked ? null : "sent" }, true)} /> show what was left out
@@ -118,11 +94,8 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
         )}
         {part && <button onClick={() => go("session", { part: null }, true)}>all categories</button>}
       </div>
-      <div class="text-parts" ref={box}>
-        {blocks.map((items, at) => {
-          const marks = items.filter(({ i }) => found.has(i)).map(({ i }) => (i === current ? `${i} ${wanted}` : i));
-          return <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW || items.some(({ i }) => i === current)} state={marks.join()} />;
-        })}
+      <div class="text-parts">
+        {blocks.map((items, at) => <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW} state={wanted} />)}
       </div>
       {!shown.length && <p class="soft">{changed && !part ? "Nothing was left out or shortened." : "No message matches."}</p>}
     </section>
@@ -204,8 +177,7 @@ interface PartProps {
   i: number;
   loaded: Loaded;
   at: Key | undefined;
-  found: string;
-  hit: boolean;
+  words: string;
   elsewhere: (row: PromptRow) => string;
 }
 
@@ -216,10 +188,10 @@ function echoOf(text: string, sent: string): string {
   return !lines.length ? "" : kept === lines.length ? "all of its lines are elsewhere in this prompt" : kept ? `${n(kept)} of its ${plural(lines.length, "line")} are elsewhere in this prompt` : "none of its lines is elsewhere in this prompt";
 }
 
-function Part({ row, i, loaded, at, found, hit, elsewhere }: PartProps) {
+function Part({ row, i, loaded, at, words, elsewhere }: PartProps) {
   const open = useSignal(false);
   const { text } = row;
-  const isOpen = open.value || found !== "";
+  const isOpen = open.value || words !== "";
   const long = text.length > SHORT || text.split("\n", 13).length > 12;
   const toggle = () => (open.value = !isOpen);
   const closed = !row.sent && !isOpen;
@@ -231,7 +203,6 @@ function Part({ row, i, loaded, at, found, hit, elsewhere }: PartProps) {
           <b>{titled(row)}</b>
           {row.name && <code class="clip">{row.name}</code>}
           {!["whole", "system prompt", "memory", "summary"].includes(row.state) && <span class={`badge ${row.sent ? "cut" : "dropped"}`}>{row.state}</span>}
-          {hit && !found && <span class="badge back">found</span>}
           {closed && <span class="clip soft">{row.text.slice(0, 160)}</span>}
           <span class="grow" />
           <span class="num">
@@ -251,7 +222,7 @@ function Part({ row, i, loaded, at, found, hit, elsewhere }: PartProps) {
           </pre>
         ) : text ? (
           <pre tabIndex={isOpen ? 0 : undefined} class={isOpen ? "" : "short"}>
-            {found ? <Marked text={text.slice(0, MARKED)} words={found} /> : isOpen ? text : text.slice(0, SHORT)}
+            {words ? <Marked text={text.slice(0, MARKED)} words={words} /> : isOpen ? text : text.slice(0, SHORT)}
           </pre>
         ) : null}
         {isOpen && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
