@@ -251,14 +251,6 @@ def test_the_progress_of_both_steps_ends_at_its_total(tmp_path):
         assert last[0] == last[1] > 0
 
 
-def test_a_session_too_long_for_memory_is_restarted(tmp_path, monkeypatch):
-    lines = traces.claude_code_session()
-    path = traces.write(tmp_path / "log", lines)
-    monkeypatch.setattr("brim.audit.threads.MOST", len(json.dumps(lines)) // 2)
-    recorded = audit([path]).values["recorded"]
-    assert (recorded["conversations"], recorded["requests"]) == (2, 2)
-
-
 def test_a_copy_that_is_removed_during_the_audit_is_an_error(tmp_path, monkeypatch):
     plain, packed = tmp_path / "plain.jsonl", tmp_path / "packed"
     traces.write(plain, traces.openai_log())

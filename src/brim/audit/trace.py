@@ -71,7 +71,7 @@ class SessionLog:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the messages: the session was compacted, or has become too long to keep in memory."""
+        """Forget the messages: the session was compacted."""
         self.messages: list[Any] = []
         self._seen = 0
 
