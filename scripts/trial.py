@@ -40,9 +40,8 @@ print(p.receipt)
 """
 _REQUEST = {"model": "gpt-4", "messages": [{"role": "user", "content": "word " * 9_000}]}
 _LOG = [
-    {"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-15T10:00:00Z", "cwd": "/work"},
-    {"type": "message", "id": "b", "parentId": None, "timestamp": "", "message": {"role": "user", "content": "Look."}},
-    {"type": "message", "id": "c", "parentId": "b", "timestamp": "", "message": {"role": "assistant", "content": []}},
+    {"type": "user", "sessionId": "s", "message": {"role": "user", "content": "Look."}},
+    {"type": "assistant", "sessionId": "s", "message": {"id": "m", "role": "assistant", "content": "I look."}},
 ]
 _IMPORTS = {
     "open": "import splintr, tokenizers",
@@ -126,7 +125,7 @@ def steps(env: Environment) -> Iterator[tuple[str, Callable[[], str | None]]]:
     yield "brim demo, and what comes next", lambda: env.run("brim", "demo").splitlines()[-1]
     yield "brim status --line", lambda: env.run("brim", "status", "--line").strip()
     yield "brim check: a request over its window", lambda: _check(env)
-    yield "brim audit: a session log of pi, as wrap would do", lambda: _audit(env)
+    yield "brim audit: a session log of Claude Code, as wrap would do", lambda: _audit(env)
     yield "brim doctor", lambda: env.run("brim", "doctor").splitlines()[-1]
 
 
@@ -149,8 +148,8 @@ def _check(env: Environment) -> str:
 
 
 def _audit(env: Environment) -> str:
-    (env.folder / "work/pi.jsonl").write_text("".join(json.dumps(line) + "\n" for line in _LOG))
-    told = json.loads(env.run("brim", "audit", "pi.jsonl", "--json", "--model", "gpt-5", "--workers", "1"))
+    (env.folder / "work/session.jsonl").write_text("".join(json.dumps(line) + "\n" for line in _LOG))
+    told = json.loads(env.run("brim", "audit", "session.jsonl", "--json", "--model", "gpt-5"))
     assert told["plan"]["policies"][0]["name"] == "wrap"
     return f"{told['recorded']['requests']} request read, policy {told['plan']['policies'][0]['name']}"
 

@@ -158,37 +158,6 @@ def test_a_value_that_is_no_recording_is_in_no_format():
     assert [value for value in values if list(found(value))] == []
 
 
-def test_a_session_of_pi_counts_like_the_requests_that_were_sent_also_after_a_compaction(tmp_path):
-    def bodies(*prompts):
-        return traces.write(tmp_path / "sent", [{"model": "gpt-4o", "messages": messages} for messages in prompts])
-
-    def entry(named, parent, **more):
-        return {"id": named, "parentId": parent, "timestamp": "2026-11-15T10:00:00Z", "type": "message", **more}
-
-    lines = traces.pi_session()
-    report = audit([traces.write(tmp_path / "log", lines)]).values
-    plain = audit([bodies(traces.CHAT[1:2], traces.CHAT[1:4])]).values["recorded"]
-    assert report["recorded"]["units"] == plain["units"]
-    assert report["recorded"]["models"] == {"gpt-4o": 2}
-    assert report["recorded"]["reported"]["units"] == 40
-    assert report["records"]["silent"] == len(lines) - 5
-
-    answer = {"role": "assistant", "content": [], "model": "gpt-4o"}
-    lines += [
-        entry("f", "e", type="compaction", summary="Found.", firstKeptEntryId="e"),
-        entry("g", "f", message={"role": "user", "content": "Thanks."}),
-        entry("h", "g", message=answer),
-    ]
-    sent = [
-        {"role": "user", "content": "Found."},
-        {"role": "assistant", "content": "window.py"},
-        {"role": "user", "content": "Thanks."},
-    ]
-    then = audit([traces.write(tmp_path / "log", lines)]).values["recorded"]
-    more = audit([bodies(sent)]).values["recorded"]["units"]
-    assert (then["requests"], then["units"] - plain["units"]) == (3, more)
-
-
 def test_an_event_of_a_new_kind_is_no_unread_record(tmp_path):
     event = {"type": "something-new", "sessionId": "s", "uuid": "9", "detail": {"a": 1}}
     report = audit([traces.write(tmp_path / "log", [*traces.claude_code_session(), event, {"unknown": 1}])]).values

@@ -6,9 +6,11 @@ def test_a_long_prompt_costs_what_long_prompts_cost():
     facts = facts_of("claude-sonnet-4-5", None)
     prices = catalogue.find("claude-sonnet-4-5").prices
     (above, dearer), *_ = prices.tiers
-    assert facts.cost(above, 0) == above * round(prices.cache_write * 1e6)
-    assert facts.cost(above + 1, 1) == above * round(dearer.cache_write * 1e6) + round(dearer.cached_read * 1e6)
-    assert facts.cost(10, 0) == 10 * round(prices.input * 1e6), "too short to be kept"
+    assert facts.cost(above, 0, written=True) == above * round(prices.cache_write * 1e6)
+    assert facts.cost(above + 1, 1, written=True) == above * round(dearer.cache_write * 1e6) + round(
+        dearer.cached_read * 1e6
+    )
+    assert facts.cost(10, 0, written=True) == 10 * round(prices.input * 1e6), "too short to be kept"
 
 
 def test_a_window_that_is_passed_takes_the_place_of_the_catalogue_s():

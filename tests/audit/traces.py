@@ -197,35 +197,6 @@ def codex_session():
     ]
 
 
-def pi_session():
-    """A session with a branch that was left, and an event."""
-
-    def entry(named, parent, message):
-        stamp = "2026-11-15T10:00:00Z"
-        return {"type": "message", "id": named, "parentId": parent, "timestamp": stamp, "message": message}
-
-    def answer(*content, **more):
-        usage = {"input": 4, "output": 3, "cacheRead": 10, "cacheWrite": 6}
-        return {"role": "assistant", "content": list(content), "model": "gpt-4o", "usage": usage, **more}
-
-    call = {"type": "toolCall", "id": "c1", "name": "look", "arguments": {"query": "budget"}}
-    found = {
-        "role": "toolResult",
-        "toolCallId": "c1",
-        "toolName": "look",
-        "content": [{"type": "text", "text": RESULT}],
-    }
-    return [
-        {"type": "session", "version": 3, "id": "s", "timestamp": "2026-11-15T10:00:00Z", "cwd": "/work"},
-        {"type": "model_change", "id": "a", "parentId": None, "provider": "openai", "modelId": "gpt-4o"},
-        entry("b", "a", {"role": "user", "content": [{"type": "text", "text": TASK}]}),
-        entry("c", "b", answer({"type": "thinking", "thinking": "hm"}, call, stopReason="toolUse")),
-        entry("x", "c", {"role": "user", "content": "a branch that was left"}),
-        entry("d", "c", found),
-        entry("e", "d", answer({"type": "text", "text": "window.py"}, stopReason="stop")),
-    ]
-
-
 ALL = {
     "bodies": (
         openai_bodies,
@@ -242,7 +213,6 @@ ALL = {
     "langfuse": (langfuse_observations,),
     "claude-code": (claude_code_session,),
     "codex": (codex_session,),
-    "pi": (pi_session,),
 }
 
 

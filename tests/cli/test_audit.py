@@ -25,7 +25,7 @@ def test_audit_prints_what_was_recorded_and_what_each_policy_does(brim, log):
 
 
 def test_audit_as_json_is_the_report(brim, log):
-    done = brim("audit", log, "--json", "--model", "gpt-5", "--workers", "1")
+    done = brim("audit", log, "--json", "--model", "gpt-5")
     values = json.loads(done.out)
     assert values["version"] == 2
     assert values["recorded"]["models"] == {"gpt-5": 2}

@@ -231,7 +231,7 @@ READERS: dict[str, Read] = {
         for each in FORMATS
     },
     "audit.formats.found": lambda text: [*found(json_value(_stream(text)))],
-    "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
+    "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0, 1),
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
     "gateway.fit.added_sections.inserted": lambda text: added_sections.inserted(

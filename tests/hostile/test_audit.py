@@ -41,7 +41,7 @@ def test_a_recording_that_repeats_itself_as_recordings_do_is_unpacked(tmp_path):
     ]
     trace = tmp_path / "trace.jsonl.gz"
     trace.write_bytes(gzip.compress("\n".join(rows).encode()))
-    assert audit([str(trace)], workers=1).values["recorded"]["requests"] == 900
+    assert audit([str(trace)]).values["recorded"]["requests"] == 900
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_list_of_many_small_records_is_read_in_one_pass(tmp_path, listed, coun
     path = tmp_path / "list.json"
     path.write_text(listed)
     recording = audit_records.opened(FileMatch(path=str(path), named=True), str(tmp_path))
-    assert sum(1 for _ in audit_records.records(recording, 0, recording.size)) == count
+    assert sum(1 for _ in audit_records.records(recording)) == count
 
 
 def test_an_audit_that_is_terminated_leaves_nothing_on_the_disk(tmp_path):
     spool = tmp_path / "spool"
     spool.mkdir()
-    run = [sys.executable, "-m", "brim", "audit", "-", "--workers", "1"]
+    run = [sys.executable, "-m", "brim", "audit", "-"]
     environment = {**os.environ, "TMPDIR": str(spool)}
     with subprocess.Popen(run, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         process.stdin.write(LINE * 3_000)  # More than the pipe itself holds.

@@ -303,7 +303,7 @@ def test_no_report_of_an_audit_repeats_a_secret_of_its_recordings(shapes, tmp_pa
             continue
         folder = tmp_path / str(i)
         traces = recorded(folder, shape)
-        words = ("audit", traces.name, "--workers", "1", "--window", "500")
+        words = ("audit", traces.name, "--window", "500")
         told = {"terminal": run(folder, *words), "json": run(folder, *words, "--json")}
         told["missing"] = run(folder, "audit", f"{traces.name}/none.jsonl")
         assert "requests" in told["json"], told["json"][:300]

@@ -89,7 +89,7 @@ def test_no_summary_and_no_hand_over_holds_a_secret(way, place):
 def test_no_report_of_an_audit_holds_a_secret(tmp_path):
     lines = [json.dumps({"model": "gpt-4o", "messages": history(place), "id": place}) for place in PLACES]
     (tmp_path / "traces.jsonl").write_text("\n".join(lines))
-    words = ("audit", "traces.jsonl", "--workers", "1", "--window", "2000")
+    words = ("audit", "traces.jsonl", "--window", "2000")
     told = run(tmp_path, *words) + run(tmp_path, *words, "--json")
     assert "requests" in told
     assert leaks(told) == []

@@ -128,7 +128,7 @@ def test_a_write_must_be_json_and_come_from_the_page_or_with_the_token(served):
         assert served.ask("/api/undo", method="POST", headers={**own, "Content-Type": kind}, body="{}")[0] == 415
     assert served.ask("/api/undo", method="POST", headers=JSON, body="{}")[0] == 403
     bearer = {**JSON, "Authorization": f"Bearer {served.access.token}"}
-    assert served.ask("/api/fit", method="POST", headers=bearer, body="{}", cookie=False)[0] == 400
+    assert served.ask("/api/plan", method="POST", headers=bearer, body="{}", cookie=False)[0] == 400
 
 
 def test_every_answer_forbids_frames_and_whatever_is_written_into_the_page(served):
@@ -144,14 +144,14 @@ def test_every_answer_forbids_frames_and_whatever_is_written_into_the_page(serve
 
 def test_a_body_that_is_too_long_is_refused_before_it_is_read(served):
     headers = {**JSON, "Sec-Fetch-Site": "same-origin", "Content-Length": "99999999999"}
-    assert served.ask("/api/fit", method="POST", headers=headers)[0] == 413
+    assert served.ask("/api/plan", method="POST", headers=headers)[0] == 413
 
 
 def test_a_body_that_does_not_say_how_long_it_is_ends_at_the_limit(served):
     headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
     pieces = (b'{"a": "' if i == 0 else b"x" * 1_000_000 for i in range(18))
     try:
-        status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=pieces)
+        status, _, answer = served.ask("/api/plan", method="POST", headers=headers, body=pieces)
     except ConnectionError:  # It hung up before all was sent.
         return
     assert status == 413
@@ -161,7 +161,7 @@ def test_a_body_that_does_not_say_how_long_it_is_ends_at_the_limit(served):
 def test_a_body_that_is_not_an_object_is_refused_with_a_message(served):
     headers = {**JSON, "Sec-Fetch-Site": "same-origin"}
     for body in ("", "[]", "nonsense", '{"a":' * 2_000):
-        status, _, answer = served.ask("/api/fit", method="POST", headers=headers, body=body)
+        status, _, answer = served.ask("/api/plan", method="POST", headers=headers, body=body)
         assert status == 400, body[:9]
         assert "JSON" in json.loads(answer)["problem"]
 

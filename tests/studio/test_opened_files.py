@@ -1,6 +1,5 @@
 """A file of any format that the audit reads opens as sessions, with its texts and tokens; a broken one says why."""
 
-import base64
 import gzip
 import json
 
@@ -170,20 +169,21 @@ def test_a_broken_file_says_what_is_wrong_in_one_sentence(workspace, tmp_path, c
         workspace.files.open(str(tmp_path / "absent.json"))
 
 
-def test_a_file_comes_in_parts_over_http_and_leaves_nothing_behind(alone):
+def test_a_file_comes_over_http_from_the_page_alone_and_leaves_nothing_behind(alone):
     content = "".join(json.dumps(record) + "\n" for record in traces.openai_log()).encode()
-    halves = [base64.b64encode(content[:700]).decode(), base64.b64encode(content[700:]).decode()]
-    status, told = alone.post("open_file", "mine", name="log.jsonl", data=halves[0], last=False)
-    assert (status, told["file"]) == (200, None)
-    told = alone.post("open_file", "mine", name="log.jsonl", data=halves[1], upload=told["upload"], last=True)[1]
+    own = {"Content-Type": "application/octet-stream", "Sec-Fetch-Site": "same-origin"}
+    path = "/api/open_file?name=log.jsonl"
+    assert alone.ask(path, method="POST", headers=own, body=content)[0] == 200
     for _ in range(400):
         file = alone.get("files", "mine")[1]["files"][0]
         if file["finished"]:
             break
     assert (file["problem"], file["prompts"]) == ("", 2)
     assert alone.get("sessions", "mine")[1]["sessions"][0]["source"] == "log.jsonl"
-    assert alone.post("open_file", "mine", name="x", data="***", last=True)[0] == 400
-    assert alone.post("open_file", "mine", name="x", data="aaaa", upload="../../x", last=True)[0] == 404
+    assert alone.ask(path, method="POST", headers=own, body=b"SQLite format 3\x00")[0] == 400
+    for wrong in ({**own, "Sec-Fetch-Site": "cross-site"}, {**own, "Content-Type": "text/plain"}):
+        assert alone.ask(path, method="POST", headers=wrong, body=content)[0] in (403, 415)
+    assert len(alone.get("files", "mine")[1]["files"]) == 1
     assert not (alone.folder / "brim.db").exists()
 
 

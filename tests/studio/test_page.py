@@ -12,7 +12,7 @@ MORE = (
     ("session", {"session": "orders-incident"}),
     ("session", {**INCIDENT, "tab": "out"}),
     ("session", {**INCIDENT, "tab": "cache"}),
-    ("session", {**INCIDENT, "tab": "fills"}),
+    ("session", {**INCIDENT, "tab": "advice"}),
     ("session", {**INCIDENT, "view": "body"}),
     ("session", {**INCIDENT, "view": "lab"}),
     ("session", {"session": "48589b93bc09.code-agent"}),
@@ -106,13 +106,9 @@ def test_a_screen_that_is_left_while_it_works_does_not_come_back(chromium, serve
 
 def test_each_category_has_a_colour_and_a_pattern_of_its_own(chromium, served):
     with tab(chromium, served) as at:
-        at.go("session", workspace="demo", session="orders-incident", step=37, tab="fills")
-        chips = at.page.locator("#panel tbody .chip:not(.free)")
-        shown = [chips.nth(i).evaluate("each => getComputedStyle(each).backgroundColor") for i in range(chips.count())]
-        names = [name.strip() for name in at.page.locator("#panel tbody th[scope=row]").all_inner_texts()][:-2]
-        assert set(names) <= {*["user", "tools", "assistant", "memory", "summary", "system", "framing"], "tool results"}
-        assert len(set(shown)) == len(shown) == len(names)
-        patterns = {
-            at.page.locator("#panel tbody .chip:not(.free)").nth(i).get_attribute("class") for i in range(len(names))
-        }
-        assert len(patterns) == len(names)
+        at.go("session", workspace="demo", session="orders-incident", step=37)
+        chips = at.page.locator(".sums .chip")
+        shown = chips.evaluate_all("all => all.map(each => [getComputedStyle(each).backgroundColor, each.className])")
+        names = {name.strip() for name in at.page.locator(".sums button").all_inner_texts()}
+        assert names == {"user", "tools", "assistant", "memory", "summary", "system", "framing", "tool results"}
+        assert len({colour for colour, _ in shown}) == len({pattern for _, pattern in shown}) == len(names)

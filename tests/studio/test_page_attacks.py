@@ -134,7 +134,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         base = {"workspace": "mine", "session": name, "flow": "evil"}
         places = [(screen, base) for screen in SCREENS]
         places += [("session", {**base, "view": each}) for each in ("body", "lab")]
-        places += [("session", {**base, "tab": each}) for each in ("out", "cache", "fills")]
+        places += [("session", {**base, "tab": each}) for each in ("out", "cache", "advice")]
         places += [("session", {**base, "find": "window"})]
         places += [("settings", {**base, "step": each}) for each in PAYLOADS[::8]]
         places += [("settings", {**base, "tab": "doctor"}), ("settings", {**base, "key": "model"})]
@@ -155,9 +155,8 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
             assert at.page.locator("main a[href^='javascript']").count() == 0, screen
             handlers = "[...document.querySelectorAll('main *')].filter(e => e.getAttributeNames().some(n => n.startsWith('on')))"
             assert at.page.evaluate(f"{handlers}.length") == 0, screen
-        at.page.keyboard.press("Control+k")
-        at.page.keyboard.type("window hit")
-        at.page.wait_for_selector(".palette li >> text=left out of")
+        at.go("sessions", workspace="mine", text="window hit")
+        at.page.wait_for_selector("section[aria-label='Texts'] li >> text=left out of")
         assert at.page.evaluate("window.hit") is None
         at.go("session", workspace="mine", session=name)
         for each in (name, PAYLOADS[-1]):

@@ -48,7 +48,7 @@ def test_a_a_forgotten_error_is_found_and_kept_next_time(chromium, alone):
     with tab(chromium, alone) as at:
         at.go("sessions", workspace="demo")
         at.page.locator(".row.session", has_text=SESSION).click()
-        at.page.locator(".u-over").first.click(position={"x": 640, "y": 80})
+        at.page.locator(".plot svg").click(position={"x": 640, "y": 80})
         at.page.wait_for_selector("[data-step]")
         settings = keep_next_time(at, folder, "upstream timed out")
         pinned = yaml.safe_load(settings.read_text())["history"]["pin"]
@@ -73,13 +73,10 @@ def test_a_in_a_log_of_claude_code_that_was_compacted(chromium, alone):
 def test_b_what_fills_it_adds_up_and_leads_to_the_setting(chromium, alone):
     folder = Path(alone.studio.workspace("demo").config)
     with tab(chromium, alone) as at:
-        at.go("session", workspace="demo", session=SESSION, step=37, tab="fills")
-        rows = at.page.locator("#panel tbody tr").all()
-        told = {row.locator("th").inner_text().strip(): number(row.locator("td").first.inner_text()) for row in rows}
-        used, free = told.pop("sum"), told.pop("free")
-        assert sum(told.values()) == used == number(at.page.locator("[data-used]").first.inner_text())
-        assert used + free == 6_400
-        at.page.get_by_role("link", name="a lower limit for each new result").click()
+        at.go("session", workspace="demo", session=SESSION, step=37)
+        sizes = [number(row.locator("td").first.inner_text()) for row in at.page.locator(".sums tr").all()]
+        assert sum(sizes[:-1]) == sizes[-1] == number(at.page.locator("[data-used]").first.inner_text())
+        at.page.locator(".sums tr", has_text="tool results").get_by_role("link", name="limit").click()
         form = at.page.locator(".keys form")
         form.get_by_label("session.tool_limit").fill("20%")
         form.get_by_role("button", name="Show the change").click()
@@ -131,7 +128,8 @@ def test_words_of_any_text_are_found_from_anywhere(chromium, served):
     with tab(chromium, served) as at:
         at.go("live", workspace="demo")
         at.page.keyboard.press("Control+k")
+        at.page.wait_for_selector("[data-search]:focus")
         at.page.keyboard.type("certificate March")
-        at.page.locator(".palette li", has_text="left out of").first.click()
+        at.page.locator("section[aria-label='Texts'] li", has_text="left out of").first.locator("a").click()
         at.page.wait_for_selector("main[data-screen='session'] mark")
         assert "certificate" in at.page.locator("#panel").inner_text()

@@ -56,7 +56,6 @@ def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, se
             at.page.keyboard.press("Tab")
             stops.add(at.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent.trim()"))
         assert {"Which pieces", "Pieces"} <= stops
-        assert at.page.locator("[role=table]").get_attribute("aria-rowcount") == "1"
         at.go("lab", workspace="demo", budget="3100")
         at.page.wait_for_selector(f"[data-used='{fitted(3_100).used}'][data-budget='3100']")
 

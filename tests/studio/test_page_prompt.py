@@ -1,7 +1,6 @@
 """A session in a real Chromium: its numbers, its links, and its speed. `make test-ui` runs this."""
 
 import json
-import re
 import statistics
 
 import pytest
@@ -23,13 +22,11 @@ def test_every_event_leads_to_its_step_in_one_click_and_back_returns(chromium, s
         assert len(marks) > 3
         for i, mark in enumerate(marks):
             at.go("session", workspace="demo", session=SESSION, step=1)
-            at.page.wait_for_selector("main > details")
-            at.page.evaluate("document.querySelector('main > details').open = true")
-            at.page.locator(".marks a").nth(i).click()
+            at.page.locator(".plot a").nth(i).press("Enter")
             at.page.wait_for_selector(f"[data-step='{mark['step']}']")
             at.page.go_back()
             at.page.wait_for_selector("[data-step='1']")
-        at.page.locator(".u-over").first.click(position={"x": 400, "y": 60})
+        at.page.locator(".plot svg").click(position={"x": 400, "y": 60})
         at.page.wait_for_function("() => Number(document.querySelector('[data-step]')?.dataset.step) > 10")
 
 
@@ -40,7 +37,7 @@ def test_the_tabs_follow_one_selection(chromium, served):
         for key, seen in (
             ("2", "[data-out]"),
             ("3", "section[aria-label='This step']"),
-            ("4", "table.wide"),
+            ("4", ".card"),
             ("1", ".ribbon"),
         ):
             at.page.keyboard.press(key)
@@ -54,19 +51,6 @@ def test_the_tabs_follow_one_selection(chromium, served):
         assert at.page.get_by_role("tab", selected=True).inner_text().startswith("Left out (")
 
 
-def test_the_tokens_of_the_cache_add_up(chromium, served):
-    with tab(chromium, served) as at:
-        at.go("session", workspace="demo", session=SESSION, tab="cache")
-        told = at.page.locator("section[aria-label='All steps'] p").first.inner_text()
-        read, had, missed, rest = (
-            int(found.replace(",", ""))
-            for found in re.search(
-                r"^([\d,]+) .* of ([\d,]+) available .* missed: ([\d,]+) .* · ([\d,]+) at the", told
-            ).groups()
-        )
-        assert read + missed + rest == had > missed > 0
-
-
 def test_steps_and_rows_are_walked_by_keys(chromium, served):
     with tab(chromium, served) as at:
         at.go("session", workspace="demo", session=SESSION, step=27)
@@ -74,10 +58,6 @@ def test_steps_and_rows_are_walked_by_keys(chromium, served):
         at.page.wait_for_selector("[data-step='26']")
         at.page.keyboard.press("]")
         at.page.wait_for_selector("[data-step='27']")
-        at.page.keyboard.press("Control+k")
-        at.page.keyboard.type("lab")
-        at.page.keyboard.press("Enter")
-        at.page.wait_for_selector("main[data-screen='lab']")
         at.go("sessions", workspace="demo")
         at.page.keyboard.press("j")
         at.page.keyboard.press("j")
@@ -121,7 +101,8 @@ def test_a_prompt_of_5000_messages_opens_and_is_searched_at_once(chromium, alone
         took["search"] = timed(at.page, typed, "document.querySelector('[data-hits]')?.dataset.hits === '1'")
         at.page.wait_for_selector("mark")
         at.page.wait_for_selector("[data-part='4321']:visible")
-        at.page.keyboard.press("End")
+        at.page.locator(".parts [data-search]").fill("")
+        at.page.wait_for_selector("[data-part='0']")
         at.page.evaluate("scrollTo(0, document.body.scrollHeight)")
         at.page.wait_for_selector("[data-part='5000']:visible")
     told, slower = ", ".join(f"{name} {each:.0f} ms" for name, each in took.items()), crowd()
@@ -151,7 +132,7 @@ def test_home_with_ten_thousand_sessions_is_painted_at_once(chromium, alone, cap
         took = quickest(
             at, "location.hash = '#/sessions?workspace=mine'", "document.querySelectorAll('.row.session').length > 5"
         )
-        assert at.page.locator(".row.session").count() < 60
+        assert at.page.locator(".row.session").count() == 200
         slower = crowd()
     with capsys.disabled():
         told = f"home with 10,000 sessions: {took:.0f} ms, first paint of a new page {first:.0f} ms (median of 15)"

@@ -107,7 +107,7 @@ def test_a_guardrail_warns_at_its_budget_and_before_it_is_saved(chromium, alone)
         assert at.page.locator(".diff").count() == 0
 
 
-def test_a_change_is_tried_on_what_was_recorded_before_it_is_saved(chromium, alone):
+def test_a_change_is_previewed_on_the_last_run_before_it_is_saved(chromium, alone):
     path = Path(alone.studio.workspace("demo").config) / "flows" / "build.yaml"
     before = path.read_text(encoding="utf-8")
     with tab(chromium, alone) as at:
@@ -115,11 +115,10 @@ def test_a_change_is_tried_on_what_was_recorded_before_it_is_saved(chromium, alo
         form = at.page.locator(".keys form")
         form.locator("input").fill("30000")
         form.get_by_role("button", name="Show the change").click()
-        at.page.get_by_role("button", name="recorded sessions").click()
-        table = at.page.get_by_role("region", name="Preview on recorded sessions")
+        at.page.get_by_role("button", name="Preview on this flow").click()
+        table = at.page.get_by_role("region", name="Preview on this flow")
         table.wait_for()
-        assert "orders-incident" in table.inner_text()
-        assert "0 overflows" in table.inner_text()
+        assert "of 30,000 characters" in table.inner_text()
     assert path.read_text(encoding="utf-8") == before
 
 

@@ -38,6 +38,10 @@ class Comparison:
     def __init__(self, plan: ReplayPlan, totals: AuditTotals) -> None:
         self._plan, self._totals = plan, totals
         self._recorded: RecordedConversation | None = None
+        self._attached: Any = None
+        """The tools, the system prompt and the other fields of the previous request."""
+        self._last: Sequence[Any] = ()
+        """The messages of the previous request."""
         self._runs: list[PolicyRun] = []
         self._requests = 0
 
@@ -55,13 +59,17 @@ class Comparison:
             totals.name(place, str(error) or "it is nested too deeply")
             self._recorded = None
             return
-        self._count(recorded, request)
+        continued, self._attached = self._attached == recorded.attached, recorded.attached
+        messages = step.messages[: step.length]
+        shared = recorded.shared(self._last, messages) if continued else 0
+        self._last = messages
+        self._count(recorded, request, shared)
         for run in self._runs:
-            scope, sent = f"policy {run.policy.name}", run.fit(recorded)
+            scope, sent = f"policy {run.policy.name}", run.fit(recorded, continued=continued)
             if sent is None:
                 totals.count(scope, does_not_fit=1, still_over=recorded.over)
             else:
-                self._compare(scope, recorded, sent)
+                self._compare(scope, recorded, sent, shared)
 
     def finish(self) -> None:
         """Add the conversation to the totals."""
@@ -70,21 +78,19 @@ class Comparison:
 
     def _take(self, step: TraceStep) -> RecordedConversation:
         """Return the conversation with a request added, or a new one if the request changes earlier messages."""
-        facts, before = facts_of(self._plan.model or step.request.model, self._plan.window), self._recorded
-        if before is not None and before.follows(facts, step.request.format, step.kept):
-            before.take(step, None)
-            return before
-        recorded = RecordedConversation(facts, step.request.format)
-        recorded.take(step, before)
-        policies = zip_longest(self._plan.policies, self._runs)
-        self._runs = [PolicyRun(policy, recorded, run) for policy, run in policies]
+        facts, recorded = facts_of(self._plan.model or step.request.model, self._plan.window), self._recorded
+        if recorded is None or not recorded.follows(facts, step.request.format, step.kept):
+            recorded = RecordedConversation(facts, step.request.format)
+            policies = zip_longest(self._plan.policies, self._runs)
+            self._runs = [PolicyRun(policy, recorded, run) for policy, run in policies]
+        recorded.take(step)
         return recorded
 
-    def _count(self, recorded: RecordedConversation, request: RecordedRequest) -> None:
+    def _count(self, recorded: RecordedConversation, request: RecordedRequest, shared: int) -> None:
         """Add a recorded request to the totals."""
         totals, facts, units = self._totals, recorded.facts, recorded.units
         over, faults, label = recorded.over, recorded.faults, facts.model.id
-        cached = self._size(RECORDED, recorded, units, recorded.shared)
+        cached = self._size(RECORDED, recorded, units, shared)
         totals.count(RECORDED, overflows=over, unknown_window=recorded.room is None, illegal=bool(faults))
         totals.count(RECORDED, estimated=not facts.scale.exact)
         totals.add(RECORDED, "models", label)
@@ -100,7 +106,7 @@ class Comparison:
             totals.add(RECORDED, "units_by_role", role, by=size)
         self._requests += 1
 
-    def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt) -> None:
+    def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt, shared: int) -> None:
         """Add the prompt of a policy to the totals. If the provider rejected the recorded request, nothing is saved."""
         totals, facts, room = self._totals, recorded.facts, recorded.room
         over, illegal = recorded.over, bool(recorded.faults)
@@ -113,7 +119,7 @@ class Comparison:
         if over or illegal:
             totals.count(scope, units_of_refused=sent.units, cost_of_refused=cost or 0)
         else:
-            before = facts.cost(recorded.units, facts.cached(recorded.shared))
+            before = facts.cost(recorded.units, facts.cached(shared), written=True)
             saved = before - cost if before is not None and cost is not None else 0
             totals.count(scope, units_saved=recorded.units - sent.units, cost_saved=saved)
         for role, units in sent.lost.items():
@@ -127,7 +133,7 @@ class Comparison:
         return cached
 
     def _price(self, scope: str, facts: ModelFacts, units: int, cached: int) -> int | None:
-        cost = facts.cost(units, cached)
+        cost = facts.cost(units, cached, written=True)
         if cost is not None:
             self._totals.count(scope, cost=cost, priced_requests=1)
         return cost
@@ -159,28 +165,27 @@ class PolicyRun:
         """A separate history, if the policy keeps a cut."""
         if policy.stable:
             self._own = History(meter=recorded.facts.scale, format=recorded.format, stable=True)
-        self._last: Sequence[Any] = ()
-        self._cut = False
-        if last is not None:  # The client changed earlier messages: continue from the last prompt.
-            self._last, self._cut = last._last, True
+        self._last: Sequence[Any] = () if last is None else last._last
+        """The messages of the previous prompt, also if the client changed earlier messages since."""
 
-    def fit(self, recorded: RecordedConversation) -> ReplayedPrompt | None:
-        """Return the prompt of the last request, or `None` if the messages that must stay do not fit."""
+    def fit(self, recorded: RecordedConversation, *, continued: bool) -> ReplayedPrompt | None:
+        """Return the prompt of the last request, or `None` if the messages that must stay do not fit.
+
+        Args:
+            recorded: the conversation up to that request.
+            continued: whether the request has the tools, the system prompt and the fields of the previous one.
+        """
         source = recorded.history.turns.source
         if self._own is not None:
             self._own.extend(source[len(self._own.turns.source) :])
-        last, cut = self._last, self._cut
+        last, self._last = self._last, ()
         try:
             messages, units = self._fitted(recorded)
         except DoesNotFit:
-            self._last, self._cut = (), True
             return None
-        changed = len(messages) != recorded.length or messages != source
-        self._last, self._cut = messages, changed
-        if not changed and not cut:
-            return ReplayedPrompt(recorded.units, recorded.shared)
-        shared = _shared(recorded, last, messages) if recorded.continued else 0
-        if not changed:
+        self._last = messages
+        shared = recorded.shared(last, messages) if continued else 0
+        if len(messages) == recorded.length and messages == source:
             return ReplayedPrompt(recorded.units, shared)
         return _compared(recorded, messages, units, shared)
 
@@ -192,18 +197,6 @@ class PolicyRun:
         history = self._own if self._own is not None else recorded.history
         fitted = history.fit(budget, tools=tools, system=system, fields=fields, **policy.options)
         return fitted.messages, fitted.used
-
-
-def _shared(recorded: RecordedConversation, last: Sequence[Any], messages: Sequence[Any]) -> int:
-    """Return the length of the prefix that a prompt shares with the previous one, in tokens."""
-    if not last:
-        return 0
-    units = recorded.start
-    for before, now in zip(last, messages, strict=False):
-        if before is not now and before != now:
-            break
-        units += recorded.size(now).units
-    return units
 
 
 def _compared(recorded: RecordedConversation, messages: Sequence[Any], units: int, shared: int) -> ReplayedPrompt:

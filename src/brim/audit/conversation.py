@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.audit.models import ModelFacts
@@ -51,10 +51,6 @@ class RecordedConversation:
         """Tokens in addition to the messages."""
         self.units = 0
         """Tokens of the last request."""
-        self.shared = 0
-        """Length of the prefix that it shares with the previous request, in tokens."""
-        self.continued = False
-        """Whether it has the tools, the system prompt and the other fields of the previous request."""
         self.faults: list[str] = []
         """Why a provider would reject it; each reason once."""
         self.roles: dict[str, list[int]] = {}
@@ -69,18 +65,15 @@ class RecordedConversation:
         same = facts.scale is self.facts.scale and facts.window == self.facts.window and format == self.format
         return same and kept >= self.length
 
-    def take(self, step: TraceStep, before: RecordedConversation | None) -> None:
-        """Add a request; `before` is the conversation that it continues with changed messages, if there is one.
+    def take(self, step: TraceStep) -> None:
+        """Add a request.
 
         Raises:
             InvalidValue: a message or a tool is invalid.
         """
-        last_length, last_units, last_attached = self.length, self.units, self.attached
         self.history.extend(step.messages[self.length : step.length])
         self.length = step.length
-        attached = (step.request.tools, step.request.system, step.request.fields)
-        if attached != last_attached:
-            self.attached = attached
+        self.attached = (step.request.tools, step.request.system, step.request.fields)
         self.extra, _ = self.history.extra_units(*self.attached)
         self._count()
         turns = self.history.turns
@@ -88,23 +81,22 @@ class RecordedConversation:
         self.units = messages + sum(self.extra.values())
         self.answer, self.room = step.request.answer, self.facts.room(step.request.answer)
         self.faults = self._faults()
-        self.shared = 0
-        self.continued = (before.attached if before is not None else last_length and last_attached) == self.attached
-        if self.continued and before is None:
-            self.shared = last_units - self.extra["reply"]
-        elif self.continued and step.kept:
-            sizes = zip(turns.units, turns.indexes, strict=True)
-            self.shared = self.start + sum(units for units, index in sizes if index < step.kept)
 
     @property
     def over(self) -> bool:
         """Whether the last request is over the model's window."""
         return self.room is not None and self.units > self.room
 
-    @property
-    def start(self) -> int:
-        """Tokens before the first message: the tools, the system prompt and the other fields."""
-        return sum(self.extra.values()) - self.extra["reply"]
+    def shared(self, last: Sequence[Any], messages: Sequence[Any]) -> int:
+        """Return the length of the prefix that a prompt shares with the previous one, in tokens."""
+        if not last:
+            return 0
+        units = sum(self.extra.values()) - self.extra["reply"]
+        for before, now in zip(last, messages, strict=False):
+            if before is not now and before != now:
+                break
+            units += self.size(now).units
+        return units
 
     def _count(self) -> None:
         """Add the new messages to the sizes and to the sums by role."""

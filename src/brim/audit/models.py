@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 
 from brim.audit.policy import Policy
@@ -52,21 +51,25 @@ class ModelFacts:
         """Return how many tokens of a shared prefix come from the cache: 0 if the prefix is too short to be cached."""
         return shared if shared >= self.minimum else 0
 
-    def cost(self, used: int, cached: int) -> int | None:
-        """Return the price of a prompt in picodollars; `None` if no price is known.
+    def cost(self, used: int, cached: int, output: int = 0, *, written: bool = False) -> int | None:
+        """Return the price of a call in picodollars; `None` if a price is unknown.
 
-        The cached tokens are read from the cache. The others are written to it, if writing has a price.
+        Args:
+            used: the tokens of the prompt, including the cached ones.
+            cached: the tokens that are read from the cache.
+            output: the tokens of the answer.
+            written: whether the other tokens are written to the cache, if that has a price.
         """
         prices = self.model.prices
-        if prices is None or prices.input is None:
+        if prices is None:
             return None
-        for above, dearer in prices.tiers:
-            if used > above and dearer.input is not None:
-                prices = dearer
-        assert prices.input is not None
-        fresh = prices.cache_write if prices.cache_write is not None and used >= self.minimum else prices.input
+        prices = next((dearer for above, dearer in reversed(prices.tiers) if used > above), prices)
+        if prices.input is None or (output and prices.output is None):
+            return None
+        writes = written and prices.cache_write is not None and used >= self.minimum
+        fresh = prices.cache_write if writes else prices.input
         read = prices.cached_read if prices.cached_read is not None else prices.input
-        return cached * _each(read) + (used - cached) * _each(fresh)
+        return cached * _each(read) + (used - cached) * _each(fresh) + output * _each(prices.output)
 
 
 @lru_cache(maxsize=1024)
@@ -80,6 +83,6 @@ def facts_of(name: str | None, size: int | None) -> ModelFacts:
     return ModelFacts(model=model or UNKNOWN, scale=scale, window=window)
 
 
-def _each(dollars: float) -> int:
+def _each(dollars: float | None) -> int:
     """Return the price of one token in picodollars, from the dollars per million tokens."""
-    return int(Fraction(str(dollars)) * _PICO)
+    return round((dollars or 0) * _PICO)

@@ -1,7 +1,6 @@
-"""The records of a file, read range by range, with one record in memory at a time.
+"""The records of a file, with one record in memory at a time.
 
-A file has one record per line, is a list of records, or is one record over many lines; its first bytes show which. Only
-files with one record per line are split into ranges; a line belongs to the range in which it begins.
+A file has one record per line, is a list of records, or is one record over many lines; its first bytes show which.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from brim.errors import SourceError
 from brim.files.source import STDIN, STDIN_SHOWN, UTF16, UTF16_PROBLEM
 from brim.files.text_files import FileMatch
 
-RANGE = 8 * 1024 * 1024
-"""Bytes of a file that one job reads."""
 MOST = 64 * 1024 * 1024
 """The longest record, in bytes."""
 _BLOCK = 1024 * 1024
@@ -68,6 +65,8 @@ class Record(NamedTuple):
 
     offset: int
     length: int
+    line: int
+    """The line on which it begins."""
     value: Any
     """Its JSON value; `None` if it cannot be read."""
     problem: str = ""
@@ -75,7 +74,7 @@ class Record(NamedTuple):
 
 
 def opened(found: FileMatch, spool: str) -> Recording:
-    """Return a recording that can be read in ranges, or one with a problem if the file cannot be read."""
+    """Return a recording, with a problem if the file cannot be read."""
     shown = STDIN_SHOWN if found.path == STDIN else found.path
     try:
         path = _plain(found.path, spool)
@@ -94,44 +93,25 @@ def opened(found: FileMatch, spool: str) -> Recording:
     return Recording(name=shown, path=path, size=size, form=form, named=found.named)
 
 
-def ranges(recording: Recording) -> list[tuple[int, int]]:
-    """Return the byte ranges in which a file is read."""
+def records(recording: Recording) -> Iterator[Record]:
+    """Yield the records of a file; none if it has a problem."""
     if recording.problem:
-        return []
-    if recording.form != LINES:
-        return [(0, recording.size)]
-    return [(start, min(start + RANGE, recording.size)) for start in range(0, recording.size, RANGE)]
-
-
-def records(recording: Recording, start: int, stop: int) -> Iterator[Record]:
-    """Yield the records that begin in a range of a file."""
+        return
     with _file(recording) as file:
         if recording.form == LINES:
-            yield from _lines(file, start, stop)
+            yield from _lines(file, 0, recording.size, 1)
         else:
             yield from _values(file, listed=recording.form == LIST)
 
 
-def lines_in(recording: Recording, start: int, stop: int) -> int:
-    """Return the number of line ends in a range."""
-    count = 0
+def again(recording: Recording, offset: int, length: int, line: int) -> Iterator[Record]:
+    """Yield the records of a span that begins on this line, for the second pass."""
     with _file(recording) as file:
-        file.seek(start)
-        left = stop - start
-        while left > 0 and (block := file.read(min(_BLOCK, left))):
-            count += block.count(b"\n")
-            left -= len(block)
-    return count
-
-
-def again(recording: Recording, offset: int, length: int) -> Iterator[Record]:
-    """Yield the records of a span, for the second pass."""
-    with _file(recording) as file:
+        file.seek(offset)
         if recording.form == LINES:
-            yield from _lines(file, offset, offset + length, begins=True)
+            yield from _lines(file, offset, offset + length, line)
         else:
-            file.seek(offset)
-            yield _record(file.read(length), offset)
+            yield _record(file.read(length), offset, line)
 
 
 def _file(recording: Recording) -> IO[bytes]:
@@ -205,40 +185,24 @@ def _begins_with_message(head: bytes) -> bool:
     return "role" in mapping(first)
 
 
-def _lines(file: IO[bytes], start: int, stop: int, *, begins: bool = False) -> Iterator[Record]:
-    """Yield the lines that begin in a range; `begins` if one begins exactly at its start."""
+def _lines(file: IO[bytes], start: int, stop: int, line: int) -> Iterator[Record]:
+    """Yield the records on the lines that begin before `stop`; the file stands at `start`, where a line begins."""
     at = start
-    if start and not begins:
-        file.seek(start - 1)
-        at = start - 1 + _skipped(file)
-    else:
-        file.seek(start)
-    while at < stop:
-        raw = file.readline(MOST + 1)
-        if not raw:
-            return
+    while at < stop and (raw := file.readline(MOST + 1)):
         length = len(raw)
         if length > MOST:
-            length += 0 if raw.endswith(b"\n") else _skipped(file)
-            yield Record(at, length, None, f"it is longer than {MOST // 1024**2} MiB")
+            while not raw.endswith(b"\n") and (raw := file.readline(_BLOCK)):
+                length += len(raw)
+            yield Record(at, length, line, None, f"it is longer than {MOST // 1024**2} MiB")
         elif raw.strip():
-            yield _record(raw, at)
+            yield _record(raw, at, line)
         at += length
+        line += 1
 
 
-def _skipped(file: IO[bytes]) -> int:
-    """Skip to the next line, and return the number of skipped bytes."""
-    count = 0
-    while block := file.readline(_BLOCK):
-        count += len(block)
-        if block.endswith(b"\n"):
-            break
-    return count
-
-
-def _record(raw: bytes, offset: int) -> Record:
+def _record(raw: bytes, offset: int, line: int) -> Record:
     try:
-        return Record(offset, len(raw), json.loads(raw.removeprefix(_BOM)))
+        return Record(offset, len(raw), line, json.loads(raw.removeprefix(_BOM)))
     except RecursionError:
         problem = "it is nested too deeply"
     except json.JSONDecodeError as error:
@@ -247,7 +211,7 @@ def _record(raw: bytes, offset: int) -> Record:
         problem = f"it is not UTF-8: byte {error.start:,} is invalid"
     except ValueError as error:
         problem = f"it is not JSON: {error}"
-    return Record(offset, len(raw), None, problem)
+    return Record(offset, len(raw), line, None, problem)
 
 
 def _values(file: IO[bytes], *, listed: bool) -> Iterator[Record]:
@@ -255,18 +219,19 @@ def _values(file: IO[bytes], *, listed: bool) -> Iterator[Record]:
     utf8, decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape"), json.JSONDecoder()
     head = file.read(len(_BOM))
     text, offset = ("", len(_BOM)) if head == _BOM else (utf8.decode(head), 0)
-    opened, at = not listed, 0
+    opened, at, line = not listed, 0, 1
     while True:
         start = _end(_BETWEEN if opened else _BLANK, text, at)
         if not opened and text.startswith("[", start):
             opened, start = True, _end(_BLANK, text, start + 1)
+        line += text.count("\n", at, start)
         offset, at = offset + start - at, start
         if listed and opened and text.startswith("]", at):
             return
         try:
             value, end = decoder.raw_decode(text, at)
         except RecursionError:
-            yield Record(offset, 0, None, "it is nested too deeply, and the records after it cannot be found")
+            yield Record(offset, 0, line, None, "it is nested too deeply, and the records after it cannot be found")
             return
         except ValueError as error:
             text, at = text[at:], 0
@@ -275,10 +240,11 @@ def _values(file: IO[bytes], *, listed: bool) -> Iterator[Record]:
                 text += utf8.decode(raw)
                 continue
             if text or not opened:
-                yield Record(offset, 0, None, f"it is not JSON, or is longer than {MOST // 1024**2} MiB: {error}")
+                yield Record(offset, 0, line, None, f"it is not JSON, or is longer than {MOST // 1024**2} MiB: {error}")
             return
         length = len(text[at:end].encode("utf-8", "surrogateescape"))
-        yield Record(offset, length, value)
+        yield Record(offset, length, line, value)
+        line += text.count("\n", at, end)
         offset, at = offset + length, end
 
 

@@ -6,7 +6,7 @@ It has no times, machine names or details of the executor, so the same recording
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -22,9 +22,6 @@ from brim.history.compact.secrets import redact
 VERSION = 2
 _PICO = 10**12
 
-Locate = Callable[[Place], tuple[str, int]]
-"""Returns the file and the line of a place."""
-
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
@@ -33,9 +30,7 @@ class AuditReport:
     values: Mapping[str, Any] = field(repr=False)
 
     @classmethod
-    def of(
-        cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, totals: AuditTotals, locate: Locate
-    ) -> AuditReport:
+    def of(cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, totals: AuditTotals) -> AuditReport:
         """Return the report of the totals; API keys in the names of files and models are masked."""
         return cls(
             map_strings(
@@ -47,14 +42,14 @@ class AuditReport:
                         "formats": dict(sorted(found.formats.items())),
                         "silent": found.silent,
                         "bad": found.bad,
-                        "named": _named(locate, found.named),
+                        "named": _named(recordings, found.named),
                     },
                     "plan": {
                         "model": plan.model,
                         "window": plan.window,
                         "policies": [policy.to_dict() for policy in plan.policies],
                     },
-                    "recorded": {**_recorded(totals), "named": _named(locate, totals.named)},
+                    "recorded": {**_recorded(totals), "named": _named(recordings, totals.named)},
                     "policies": [_policy(totals, policy.name) for policy in plan.policies],
                 },
                 redact,
@@ -92,7 +87,7 @@ def _recorded(totals: AuditTotals) -> dict[str, Any]:
     maps = ("faults", "units_by_role", "messages_by_role", "models")
     return {
         **_prompts(totals, RECORDED),
-        **_pick(totals, RECORDED, *counts, "unknown_window", "estimated", "parted", "priced_requests"),
+        **_pick(totals, RECORDED, *counts, "unknown_window", "estimated", "priced_requests"),
         **{name: totals.below(RECORDED, name) for name in maps},
         "reported": {
             **reported,
@@ -145,9 +140,10 @@ def _dollars(totals: AuditTotals, scope: str, name: str) -> float | None:
     return float(round(Fraction(totals.get(scope, name), _PICO), 6)) if priced else None
 
 
-def _named(locate: Locate, problems: Sequence[tuple[Place, str]]) -> list[dict[str, Any]]:
-    located = [(*locate(place), problem) for place, problem in problems]
-    return [{"file": file, "line": line, "problem": problem} for file, line, problem in located]
+def _named(recordings: Sequence[Recording], problems: Sequence[tuple[Place, str]]) -> list[dict[str, Any]]:
+    return [
+        {"file": recordings[place.file].name, "line": place.line, "problem": problem} for place, problem in problems
+    ]
 
 
 def percent(share: float | None) -> str:

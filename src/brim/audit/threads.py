@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from brim.audit.fields import mapping, seconds_in
 from brim.audit.formats import found
 from brim.audit.index import RecordSpan, key_of
-from brim.audit.records import MOST, Recording, again
+from brim.audit.records import Recording, again
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
 _THREADS = 16
@@ -39,65 +39,57 @@ class RecordReader:
     def __init__(self, recordings: Sequence[Recording]) -> None:
         """Read from these files; spans refer to them by index."""
         self._recordings = recordings
-        self._cached: dict[Place, list[tuple[str, TraceItem]]] = {}
+        self._cached: dict[tuple[int, int], list[tuple[str, TraceItem]]] = {}
+        """The items of records, by the file and the offset of the record."""
 
-    def items(self, spans: Sequence[RecordSpan]) -> Iterator[tuple[Place, int, TraceItem]]:
-        """Yield the items of a conversation, each with the position and the bytes of its record."""
+    def items(self, spans: Sequence[RecordSpan]) -> Iterator[tuple[Place, TraceItem]]:
+        """Yield the items of a conversation, each with the position of its record."""
         for span in spans:
-            for place, length, items in self._records(span):
-                yield from ((place, length, item) for key, item in items if key == span.key)
+            for place, items in self._records(span):
+                yield from ((place, item) for key, item in items if key == span.key)
 
-    def _records(self, span: RecordSpan) -> Iterator[tuple[Place, int, list[tuple[str, TraceItem]]]]:
-        """Yield the records of a span: the position, the bytes, and the items with their keys."""
-        start = Place(span.file, span.offset)
-        if start in self._cached:
-            yield start, span.length, self._cached[start]
+    def _records(self, span: RecordSpan) -> Iterator[tuple[Place, list[tuple[str, TraceItem]]]]:
+        """Yield the records of a span: the position, and the items with their keys."""
+        known = self._cached.get((span.file, span.offset))
+        if known is not None:
+            yield Place(span.file, span.line), known
             return
-        for record in again(self._recordings[span.file], span.offset, span.length):
+        for record in again(self._recordings[span.file], span.offset, span.length, span.line):
             items = [
                 (key_of(item, span.file, record.offset, at), item)
                 for _, listed in found(record.value)
                 for at, item in enumerate(listed)
             ]
             items.sort(key=lambda each: each[1].at or 0)
-            place = Place(span.file, record.offset)
             if len({key for key, _ in items}) > 1:
                 while len(self._cached) >= _CACHED:
                     del self._cached[next(iter(self._cached))]
-                self._cached[place] = items
-            yield place, record.length, items
+                self._cached[span.file, record.offset] = items
+            yield Place(span.file, record.line), items
 
 
 class ConversationThreads:
     """The conversations of one key."""
 
-    def __init__(
-        self,
-        begin: Callable[[], ConversationReader],
-        *,
-        problem: Callable[[Place, str], Any],
-        parted: Callable[[], Any] = lambda: None,
-    ) -> None:
+    def __init__(self, begin: Callable[[], ConversationReader], *, problem: Callable[[Place, str], Any]) -> None:
         """Prepare to read.
 
         Args:
             begin: returns the reader of a new conversation.
             problem: called with each record that cannot be read.
-            parted: called when a session is too long and is continued as another conversation.
         """
-        self._begin, self._problem, self._parted = begin, problem, parted
+        self._begin, self._problem = begin, problem
         self._threads: list[tuple[list[Any], ConversationReader]] = []
         self._session: tuple[SessionLog, ConversationReader] | None = None
-        self._size = 0
         self._at: float | None = None
         """The time of the last line of the session."""
 
-    def run(self, items: Iterator[tuple[Place, int, TraceItem]]) -> None:
+    def run(self, items: Iterator[tuple[Place, TraceItem]]) -> None:
         """Read the items of the key."""
-        for place, size, item in items:
+        for place, item in items:
             try:
                 if item.session is not None:
-                    self._line(item, place, size)
+                    self._line(item, place)
                 elif item.request is not None:
                     self._request(item, item.request, place)
             except Exception as error:  # A record from a stranger must not end the audit.
@@ -110,20 +102,13 @@ class ConversationThreads:
         for _, reader in self._threads:
             reader.finish()
 
-    def _line(self, item: TraceItem, place: Place, size: int) -> None:
+    def _line(self, item: TraceItem, place: Place) -> None:
         """Read the requests that a line of a session completes."""
         if self._session is None and item.session is not None:
             self._session = item.session(), self._begin()
         assert self._session is not None
         log, reader = self._session
         at = self._at = seconds_in(item.line) or self._at
-        self._size += size
-        if self._size > MOST:  # No conversation may fill the memory.
-            log.restart()
-            reader.finish()
-            reader = self._begin()
-            self._session, self._size = (log, reader), size
-            self._parted()
         for step in log.feed(item.line):
             reader.step(step._replace(at=at), place)
 

@@ -1,8 +1,4 @@
-"""The sums of an audit, which merge exactly: any split of the work gives the same numbers.
-
-Every number is an integer, and the listed records are the first few in a total order, so the order of
-merges does not matter.
-"""
+"""The sums of an audit."""
 
 from __future__ import annotations
 
@@ -44,13 +40,6 @@ class AuditTotals:
         """Count a record that could not be replayed, and list it if it is among the first."""
         self.add(RECORDED, "unreadable")
         self.named = sorted([*self.named, (place, problem)])[:NAMED]
-
-    def merge(self, other: AuditTotals) -> None:
-        """Add the sums of another part."""
-        self.numbers.update(other.numbers)
-        for scope, units in other.peaks.items():
-            self.peak(scope, units)
-        self.named = sorted([*self.named, *other.named])[:NAMED]
 
     def get(self, *key: str) -> int:
         """Return a number; 0 if nothing was added to it."""

@@ -20,8 +20,8 @@ class Place(NamedTuple):
 
     file: int
     """The index of the file, in the order of the arguments."""
-    offset: int
-    """The byte at which it begins."""
+    line: int
+    """The line on which it begins."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,7 +71,7 @@ class SessionLog:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the messages: the session was compacted, or has become too long to keep in memory."""
+        """Forget the messages: the session was compacted."""
         self.messages: list[Any] = []
         self._seen = 0
 

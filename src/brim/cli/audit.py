@@ -37,9 +37,6 @@ _Model = Annotated[
 ]
 _Window = Annotated[str | None, Option("--window", "-w", metavar="N", help="The window of every model, in tokens.")]
 _Limit = Annotated[str | None, Option("--limit", metavar="N", help="Replay a sample of N conversations.")]
-_Workers = Annotated[
-    str | None, Option("--workers", metavar="N", help="The number of processes; default: one per core.")
-]
 
 
 def run(
@@ -49,13 +46,12 @@ def run(
     model: _Model = None,
     window: _Window = None,
     limit: _Limit = None,
-    workers: _Workers = None,
     json: options.Json = False,
 ) -> None:
     """Replay recorded traffic, and report what brim would have changed.
 
     Reads OpenAI and Anthropic requests as JSONL, OpenTelemetry GenAI spans, exports of LangSmith and Langfuse, and
-    the session logs of Claude Code, Codex and pi; the format is detected. Without a policy, the report shows what
+    the session logs of Claude Code and Codex; the format is detected. Without a policy, the report shows what
     brim.wrap and the gateway would do: each conversation is cut to the window of its model, and the cut is kept for the
     provider's cache. The policy named window cuts each request separately. The exit code is 1 if a request does not fit
     under a policy.
@@ -75,7 +71,6 @@ def run(
             model=model,
             window=whole("--window", window, 1),
             limit=whole("--limit", limit, 1),
-            workers=whole("--workers", workers, 1),
             progress=progress,
         )
     if json:

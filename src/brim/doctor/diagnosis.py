@@ -25,7 +25,6 @@ from brim.settings.resolved import Resolved
 
 CHECKS = {
     "setting out of bounds": "Runs use the bound instead of the value in the file.",
-    "history without priority": "Decisions of early steps are left out, while the newest reports stay.",
     "unknown key": "Whoever set it may expect it to have an effect.",
     "budget close to the window": "Instructions usually take a fifth of it, notes a twentieth, and the answer half.",
     "small model": "The window is full before the budget is used up, and quality drops earlier.",
@@ -38,10 +37,7 @@ CHECKS = {
     "the newest step cut": "The end of a truncated output is lost for all later steps.",
     "older steps cut": "The end of a truncated output is lost for all later steps.",
     "context loader misses files": "The step's model, which costs more, has to find the same files again.",
-    "files left out": "A step that gets only a path has to open the file itself.",
     "prompts are tiny": "If the budget is far larger than needed, one long output can cost much more than it should.",
-    "answer cut off": "Steps that build on a truncated answer fail later.",
-    "prompt refused": "The server answers 400 to a prompt longer than its window, and the call is wasted.",
 }
 """Every check by its name, and why its finding matters; some need receipts."""
 
@@ -60,7 +56,6 @@ _ENOUGH = 3
 """The fewest packs from which a check generalises."""
 _FRAME = 80
 """About the characters around the output of a step."""
-_FILES = "curator.files_budget_chars"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,8 +150,6 @@ def _settings_findings(
         yield Finding(check="unknown key", level="advice", seen=ignored, do=do)
     flows = {name: config.resolve(profile=profile, flow=name) for name in config.flows}
     steps = {name: config.flow(name).steps for name in flows}
-    for name, settings in flows.items():
-        yield from _by_recency(name, settings, steps[name])
     if len(flows) > 1:
         yield from _same_budgets(flows, steps, runs)
     for name, settings in flows.items():
@@ -212,21 +205,6 @@ def _set_lean(settings: Resolved) -> tuple[ProposedChange, ...]:
     preset = settings["budgets.preset"].where
     single = any(settings.is_set(key) and settings[key].where != preset for key in _BUDGETS)
     return _set_all(settings, PRESETS["lean"]) if single else _changes(settings, "budgets.preset", "lean")
-
-
-def _by_recency(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
-    """Find a flow whose history is not selected by the class of its agents."""
-    way, classes = settings.value("history.selection"), settings.classes()
-    critical = [step.agent for step in steps if step.agent and classes.of(step.agent, step.id) == StepClass.CRITICAL]
-    if critical and "priority" not in way:
-        yield Finding(
-            check="history without priority",
-            level="advice",
-            seen=f"{settings['history.selection'].where or 'the default'}: the flow {name} selects history by {way},"
-            f" and {', '.join(critical[:4])} count as CRITICAL",
-            do="Select by priority, so that decisions and reviews stay before reports.",
-            changes=_changes(settings, "history.selection", "priority"),
-        )
 
 
 def _without_class(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
@@ -349,7 +327,7 @@ class _Run:
 
 def _run_findings(run: _Run) -> Iterator[Finding]:
     """Yield the findings about the receipts of one flow."""
-    for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny, _ended):
+    for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny):
         yield from check(run)
 
 
@@ -448,16 +426,11 @@ def _loader(run: _Run) -> Iterator[Finding]:
         largest = max(_number(row.get("chars")) for row in lost)
         seen = f"a context loader's input or output was truncated {len(lost)} times; the largest has {largest:,} chars"
         yield _raise(run.settings, RECENT, _rounded(largest, 1_000), "context loader misses files", seen)
-    files = [file for step in run.steps for file in _rows(step.receipt.get("files"))]
-    dropped = [file for file in files if file.get("given") in ("dropped", "path")]
-    if dropped:
-        seen = f"{len(dropped)} chosen files are in packs only by path, or not at all, first {dropped[0].get('path')}"
-        yield _raise(run.settings, _FILES, run.settings.value(_FILES) * 2, "files left out", seen)
 
 
 def _raise(settings: Resolved, key: str, wanted: int, check: str, seen: str) -> Finding:
     """Return the finding that a setting should be raised."""
-    now, top = settings.value(key), LARGEST if key == _FILES else settings.value(TOTAL)
+    now, top = settings.value(key), settings.value(TOTAL)
     wanted = min(max(wanted, now + now // 2), top)
     if wanted <= now:
         do = f"{name_of(key)} is as large as the whole budget of {top:,}: raise context_budget_chars."
@@ -483,19 +456,6 @@ def _tiny(run: _Run) -> Iterator[Finding]:
         do=f"Lower context_budget_chars to {wanted:,}.",
         changes=_changes(run.settings, TOTAL, wanted),
     )
-
-
-def _ended(run: _Run) -> Iterator[Finding]:
-    """Find steps that ended at a limit of the model."""
-    longer = "Split the step, or use a model with longer answers. Budgets only limit the input, so they do not help."
-    window = "Set model or window.size to match the server's actual window."
-    for check, key, value, do in (
-        ("answer cut off", "stop", "length", longer),
-        ("prompt refused", "http_status", 400, window),
-    ):
-        names = [step.name for step in run.steps if step.receipt.get(key) == value]
-        if names:
-            yield Finding(check=check, seen=f"{len(names)} times, first in step {names[0]}", do=do)
 
 
 def _changes(settings: Resolved, key: str, value: object, *, narrow: bool = False) -> tuple[ProposedChange, ...]:

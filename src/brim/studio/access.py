@@ -26,7 +26,9 @@ from brim.errors import InvalidValue
 from brim.hosts import LEAST_TOKEN, Access, Secrets, bearer, is_loopback
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Maximum bytes of a body."""
+"""Maximum bytes of a body, except that of a file."""
+UPLOAD = "/api/open_file"
+"""The path to which the page uploads a file."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -147,7 +149,7 @@ class AccessMiddleware:
             refusal = HTMLResponse(_NO_TOKEN, 401) if page else JSONResponse({"problem": error.problem}, error.status)
             await refusal(scope, receive, send_secured)
             return
-        await self._app(scope, _limited(receive), send_secured)
+        await self._app(scope, receive if scope["path"] == UPLOAD else _limited(receive), send_secured)
 
     def _check(self, request: Request) -> None:
         """Check that a request is meant for this studio, and does not come from a page of another site.
@@ -163,13 +165,15 @@ class AccessMiddleware:
             raise AccessDenied(refusal.status, refusal.problem + _ADVICE.get(refusal.status, ""))
         if reads:
             return
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise AccessDenied(415, "the body must be JSON: content-type application/json")
+        uploads = request.scope["path"] == UPLOAD
+        expected = "application/octet-stream" if uploads else "application/json"
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != expected:
+            raise AccessDenied(415, f"the content-type must be {expected}")
         own = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
         if not own and bearer(headers.get("authorization")) is None:
             raise AccessDenied(403, "writing needs the studio's own page, or the token as Bearer")
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length[:20]) > MOST_BYTES:
+        if not uploads and (not length.isdigit() or int(length[:20]) > MOST_BYTES):
             raise AccessDenied(413, f"the body is longer than {MOST_BYTES:,} bytes")
 
     def _authorise(self, request: Request) -> None:

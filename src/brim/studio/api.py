@@ -32,7 +32,12 @@ View = Callable[..., dict[str, Any]]
 
 READS: dict[str, View] = {
     "sessions": sessions.sessions,
+    "sparks": sessions.sparks,
     "files": sessions.files,
+    "fit": lab.fit,
+    "returns": lab.returns,
+    "result": lab.result,
+    "export": lab.export,
     "piece": lab.piece,
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
@@ -52,21 +57,12 @@ READS: dict[str, View] = {
 """Views for GET requests; the query contains their arguments."""
 
 WRITES: dict[str, View] = {
-    "sparks": sessions.sparks,
-    "open_file": sessions.open_file,
-    "result": lab.result,
-    "fit": lab.fit,
-    "returns": lab.returns,
-    "export": lab.export,
-    "restore": ledger.restore,
-    "pin": ledger.pin,
-    "unpin": ledger.unpin,
     "plan": flows.plan,
     "preview": preview.preview,
     "save": flows.save,
     "undo": flows.undo,
 }
-"""Views for POST requests with a JSON body; restore, pin, unpin, save and undo change something."""
+"""Views for POST requests with a JSON body; save and undo change something."""
 
 MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo")
 """Views that show settings; text in them that looks like a key is masked. Other views show texts from the store."""

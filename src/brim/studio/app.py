@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from threading import Lock
@@ -24,7 +25,7 @@ from brim.history.compact.secrets import redact
 from brim.observe.uncaught import log_error
 from brim.store import shown_url
 from brim.studio import api
-from brim.studio.access import AccessMiddleware, StudioAccess
+from brim.studio.access import UPLOAD, AccessMiddleware, StudioAccess
 from brim.studio.workspace import Workspace
 
 LOG = logging.getLogger("brim.studio")
@@ -100,6 +101,14 @@ class Studio:
         values = api.call(views[name], workspace, fields)
         return map_strings(values, redact) if name in api.MASKED else values
 
+    def open_file(self, path: str, name: str) -> dict[str, Any]:
+        """Start to read a file, and return its state.
+
+        Raises:
+            SourceError: it is a store.
+        """
+        return {"file": self.mine.files.open(path, name).to_dict()}
+
     def close(self) -> None:
         """Close the stores, and remove the demo."""
         self.mine.close()
@@ -112,9 +121,9 @@ class Studio:
 def app(studio: Studio) -> ASGIApp:
     """Return the application behind its access checks."""
 
-    async def answer(method: Literal["GET", "POST"], name: str, fields: dict[str, Any]) -> Response:
+    async def answer(name: str, function: Callable[..., Mapping[str, Any]], *values: Any) -> Response:
         try:
-            return _json(await run_in_threadpool(studio.view, method, name, fields), 200)
+            return _json(await run_in_threadpool(function, *values), 200)
         except BrimError as error:
             return _json({"problem": redact(str(error))}, api.status_of(error))
         except Exception as error:
@@ -122,9 +131,22 @@ def app(studio: Studio) -> ASGIApp:
             return _json({"problem": "internal error of the studio; its log has the details"}, 500)
 
     async def read(request: Request) -> Response:
-        return await answer("GET", request.path_params["view"], dict(request.query_params))
+        name = request.path_params["view"]
+        return await answer(name, studio.view, "GET", name, dict(request.query_params))
+
+    async def upload(request: Request) -> Response:
+        path = studio.mine.files.new_path()
+        try:
+            with open(path, "wb") as file:
+                async for part in request.stream():
+                    file.write(part)
+        except ClientDisconnect:
+            os.unlink(path)
+            return _json({"problem": "the file is not complete"}, 400)
+        return await answer("open_file", studio.open_file, path, request.query_params.get("name") or "file")
 
     async def write(request: Request) -> Response:
+        name = request.path_params["view"]
         try:
             fields = json.loads(await request.body())
         except (ValueError, RecursionError):
@@ -133,11 +155,12 @@ def app(studio: Studio) -> ASGIApp:
             return _json({"problem": "the body is too long"}, 413)
         if not isinstance(fields, dict):
             return _json({"problem": "the body must be a JSON object"}, 400)
-        return await answer("POST", request.path_params["view"], fields)
+        return await answer(name, studio.view, "POST", name, fields)
 
     routes = [
         Route("/", lambda _: _file("index.html"), methods=["GET"]),
         Route("/api/{view}", read, methods=["GET"]),
+        Route(UPLOAD, upload, methods=["POST"]),
         Route("/api/{view}", write, methods=["POST"]),
         Route("/{name}", lambda request: _file(request.path_params["name"]), methods=["GET"]),
     ]

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from brim.meter import catalogue
-from brim.meter.catalogue import Prices
+from brim.audit.models import facts_of
 
-_MILLION = 1_000_000
-
-
-def prices_of(model: str | None, tokens: int = 0) -> Prices | None:
-    """Return the prices of a model for a prompt of a given size, or `None` if the catalogue has none."""
-    row = catalogue.lookup(model)
-    if row is None or row.prices is None:
-        return None
-    return next((prices for above, prices in reversed(row.prices.tiers) if tokens > above), row.prices)
+_PICO = 10**12
 
 
 def cost(
@@ -28,13 +19,7 @@ def cost(
         cached: the part of the prompt that was cached.
         output: the size of the answer.
     """
-    prices = prices_of(model, used or 0)
-    if prices is None or used is None or prices.input is None or unit != "tokens":
+    if used is None or unit != "tokens":
         return None
-    read = min(used, cached or 0)
-    total = (used - read) * prices.input + read * (prices.input if prices.cached_read is None else prices.cached_read)
-    if output:
-        if prices.output is None:
-            return None
-        total += output * prices.output
-    return round(total / _MILLION, 8)
+    spent = facts_of(model, None).cost(used, min(used, cached or 0), output or 0)
+    return None if spent is None else round(spent / _PICO, 8)

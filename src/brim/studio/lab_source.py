@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import as_file, files
 from threading import RLock
 from typing import Any, Literal, cast
@@ -23,7 +23,7 @@ from brim.requests.replay import replay
 from brim.sessions.log.overview import GATEWAY
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
-from brim.studio.prompt_source import opened_prompt
+from brim.studio.prompt_source import PromptSource, opened_prompt
 from brim.studio.views.sessions import role_and_text
 from brim.studio.workspace import Workspace
 from brim.wire import Format, wire
@@ -102,21 +102,25 @@ def opened(workspace: Workspace, source: str) -> LabSource:
     """
     kind, _, name = source.partition(":")
     session, _, step = name.rpartition("@") if kind == "prompt" else (name, "", None)
-    row = workspace.store_of(session).session(session) if kind in ("session", "prompt") else None
-    kept = source if row is None else f"{source}@{row.entries}"
-    known: LabSource | None = workspace.cached(kept)
-    if known is None:
-        if source == SAMPLE and (sample := sample_receipt().capture) is not None:
-            known = of_capture(source, "Sample", sample)
-        elif kind == "prompt":
-            prompt = opened_prompt(workspace, session, step)
-            known = of_capture(source, f"{session} · step {step}", prompt.capture(), prompt.size)
-        elif kind == "session":
-            known = of_capture(source, session, *_last(workspace, session))
-        else:
-            raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
-        workspace.cache(kept, known)
-    return known
+    if source == SAMPLE:
+        return _sample()
+    if kind == "prompt":
+        prompt = partial(opened_prompt, workspace, session, step)
+        return workspace.cached(source, session, lambda: _of_prompt(source, f"{session} · step {step}", prompt()))
+    if kind == "session":
+        return workspace.cached(source, session, lambda: of_capture(source, session, *_last(workspace, session)))
+    raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
+
+
+def _of_prompt(source: str, title: str, prompt: PromptSource) -> LabSource:
+    return of_capture(source, title, prompt.capture(), prompt.size)
+
+
+@cache
+def _sample() -> LabSource:
+    sample = sample_receipt().capture
+    assert sample is not None
+    return of_capture(SAMPLE, "Sample", sample)
 
 
 def sample_receipt() -> Receipt:

@@ -6,8 +6,6 @@ Nothing leaves the machine. The temporary store is removed when the studio stops
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import os
 import tempfile
@@ -15,11 +13,11 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any
 
-from brim.audit.index import RecordSpan, Scan, Scanned, scanned
-from brim.audit.records import Recording, opened, ranges
+from brim.audit.index import RecordSpan, scanned
+from brim.audit.records import Recording, opened
 from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.trace import Place
-from brim.errors import BrimError, InvalidValue, SourceError, UnknownName
+from brim.errors import BrimError, SourceError
 from brim.files.text_files import FileMatch
 from brim.receipts.receipt import Receipt
 from brim.store import Store, open_store
@@ -73,7 +71,6 @@ class OpenedFiles:
         self._store: Store | None = None
         self._files: dict[str, OpenedFile] = {}
         self._sessions: set[str] = set()
-        self._uploads: dict[str, str] = {}
 
     def open(self, path: str, name: str | None = None, *, wait: float = 0.0) -> OpenedFile:
         """Start to read a file, and wait a few seconds for it to finish.
@@ -99,29 +96,13 @@ class OpenedFiles:
             raise SourceError(path, one.problem)
         return one
 
-    def upload(self, name: str, data: str, upload: str | None, *, last: bool) -> tuple[str, OpenedFile | None]:
-        """Add a part of a file in Base64, and return the upload, with the file once it is complete.
-
-        Raises:
-            InvalidValue: the data is not Base64.
-            UnknownName: there is no such upload.
-        """
+    def new_path(self) -> str:
+        """Return the path of a new temporary file, for a file that is uploaded."""
         self._prepared()
         assert self._folder is not None
-        if upload is None:
-            descriptor, path = tempfile.mkstemp(dir=self._folder.name, suffix=".upload")
-            os.close(descriptor)
-            upload = os.path.basename(path)
-            self._uploads[upload] = path
-        elif upload not in self._uploads:
-            raise UnknownName("upload", upload, [])
-        try:
-            content = base64.b64decode(data, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise InvalidValue("data", data[:40], "Base64") from error
-        with open(self._uploads[upload], "ab") as file:
-            file.write(content)
-        return upload, self.open(self._uploads.pop(upload), name or "file") if last else None
+        descriptor, path = tempfile.mkstemp(dir=self._folder.name, suffix=".upload")
+        os.close(descriptor)
+        return path
 
     def files(self) -> list[OpenedFile]:
         """Return the files, the newest first."""
@@ -177,13 +158,12 @@ class OpenedFiles:
         one.finished = True
 
     def _add_conversations(self, one: OpenedFile, store: Store, recording: Recording) -> None:
-        found, spans = Scanned(), dict[str, list[RecordSpan]]()
-        for start, stop in ranges(recording):
-            part = scanned(Scan(recording, 0, start, stop))
-            found.merge(part)
-            one.done += part.size
-            for span in part.spans:
-                spans.setdefault(span.key, []).append(span)
+        def progress(read: int) -> None:
+            one.done = read
+
+        found, spans = scanned(recording, 0, progress), dict[str, list[RecordSpan]]()
+        for span in found.spans:
+            spans.setdefault(span.key, []).append(span)
         one.skipped = found.bad
         if not found.formats:
             detail = f": {found.named[0][1]}" if found.named else ": it is empty"

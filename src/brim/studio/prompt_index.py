@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from brim.sessions.session_step import prompt_body
+from brim.sessions.session_step import CUT, prompt_body
 from brim.store.base import Store
 from brim.studio.costs import cost
 
@@ -26,6 +26,8 @@ class SessionPrompts:
     model: str | None = None
     entries: int = 0
     """Log entries that were read."""
+    compacted: bool = False
+    """Whether a compaction came after the last prompt."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -49,8 +51,11 @@ def prompts_of(known: dict[str, SessionPrompts], store: Store, name: str) -> Ses
     status = row.meta.get("status") if row is not None else None
     session.model = status.get("model") if isinstance(status, Mapping) else None
     with session.lock:
-        for entry in store.entries(name, kinds=["prompt", "usage"], after=session.entries):
+        for entry in store.entries(name, kinds=["prompt", "usage", "compaction"], after=session.entries):
             session.entries = max(session.entries, entry.number)
+            if entry.kind == "compaction":
+                session.compacted = session.compacted or entry.body["trigger"] != CUT
+                continue
             if entry.kind == "usage":
                 if session.rows:
                     _add_usage(session.rows[-1], entry.body)
@@ -66,9 +71,11 @@ def prompts_of(known: dict[str, SessionPrompts], store: Store, name: str) -> Ses
                     **{key: body.get(key) for key in _FIELDS},
                     **dict.fromkeys(USAGE),
                     "size": _size_of(body),
+                    "compacted": session.compacted or bool(entry.body.get("cut")),
                     "cost_usd": cost(model, body.get("unit"), body.get("used")),
                 }
             )
+            session.compacted = False
     return session
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Literal, TypeVar, cast
 
 from brim.errors import InvalidType, UnknownName
-from brim.history.history import History
 from brim.meter import DEFAULT, BaseMeter, catalogue, meter
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt
@@ -78,13 +77,15 @@ class PromptSource:
         """
         if self.kind == "recorded":
             known = catalogue.lookup(self.model) is not None
-            named = {"model": self.model} if known else {"meter": DEFAULT}
-            history = History(meter=named.get("meter"), model=named.get("model"), format=self.format)
-            history.extend([raw for _, raw in self.sent])
-            fitted = history.fit(10**9, tools=cast("Any", self.tools), system=self.system, capture=True)
-            given = fitted.receipt.capture
-            assert given is not None
-            return replace(given, budget=int(self.body["budget"]))
+            return Capture(
+                budget=int(self.body["budget"]),
+                meter=None if known else DEFAULT,
+                model=self.model if known else None,
+                options={"format": self.format},
+                messages=tuple(raw for _, raw in self.sent),
+                tools=self.tools,
+                system=self.system,
+            )
         if self.receipt is None or self.receipt.capture is None:
             raise InvalidType(
                 "receipt.capture", None, "the texts of a prompt: a session with capture=True records them"
@@ -187,18 +188,11 @@ def _fill_recorded(store: Store, source: PromptSource) -> None:
     source.messages = [entries[number].body["message"] for number in merged]
     source.sent = [(at, source.messages[at]) for at in places]
     source.reasons = dict.fromkeys(gone, _LEFT_OUT)
-    source.format = _format(store, source)
+    source.format = body["format"]
     source.sizes = {
         at: (entries[number].body["units"], entries[number].body["category"]) for at, number in enumerate(merged)
     }
     source.meter = meter_of(source.model)
-
-
-def _format(store: Store, source: PromptSource) -> Format:
-    """Return the format of a recorded session, from the settings at its prompt."""
-    notes = store.entries(source.session, kinds=["note"])
-    known = [each.body["settings"] for each in notes if "settings" in each.body and each.number < source.entry.number]
-    return cast("Format", (known[-1].get("format") if known else None) or "openai")
 
 
 def numbers_in(ranges: Sequence[Sequence[int]]) -> tuple[int, ...]:

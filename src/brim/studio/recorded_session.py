@@ -13,18 +13,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
-from brim.audit.models import ModelFacts, facts_of
+from brim.audit.models import facts_of
 from brim.audit.trace import Place, RecordedRequest, TraceStep, is_reply
 from brim.errors import BrimError
 from brim.history.history import History
-from brim.meter import DEFAULT, BaseMeter, catalogue
+from brim.meter import BaseMeter
 from brim.meter.window import Window
 from brim.sessions.context import Context
-from brim.sessions.settings import SessionSettings
-from brim.sessions.state import Counts
 from brim.store.base import Store
 from brim.wire import Format
 
@@ -54,18 +52,17 @@ class RecordedSession:
         """The tokens and the category of each message, by its entry."""
         self._now: list[int] = []
         """The entries of the messages of the last request."""
-        self._before: tuple[Any, Any] = (None, None)
-        self._before_entry = 0
-        self._used = 0
-        self._counts = Counts()
+        self._attached: tuple[Any, Any] = (None, None)
+        """The tools and the system prompt of the last request."""
+        self._attached_entry = 0
+        self._status: dict[str, Any] = dict.fromkeys(("peak", "warnings", "compactions", "overflows", "used"), 0)
+        self._above = False
+        """Whether the last request was above the warning line."""
         self._model: str | None = None
         self._facts = facts_of(None, None)
         self._context = Context(self._facts.scale)
         self._format: Format = "openai"
-        self._settings: SessionSettings | None = None
         self._last: TraceStep | None = None
-        self._categories: dict[str, int] = {}
-        self._exact = True
         self._unlogged, self._least = 0, 10**12
         """Tokens of each request that are not in the log, estimated from the shortest request, and the logged tokens of
         that request.
@@ -80,15 +77,17 @@ class RecordedSession:
         if step.at is not None and step.at != self._at:
             self._flush()
             self._at = step.at
-        if self._settings is None or (step.request.model not in (None, self._model)):
-            self._begin(step)
+        if self._last is None or step.request.model not in (None, self._model):
+            self._model = step.request.model or self._model
+            self._facts, self._format = facts_of(self._model, None), step.request.format or "openai"
+            self._context = Context(self._facts.scale, format=self._format)
         self._last = step
         self._request(step.messages, step.length, step)
 
     def finish(self) -> None:
         """Write the remaining entries, and the status."""
         step = self._last
-        if self._settings is None or step is None:
+        if step is None:
             return
         if step.request.whole and len(step.messages) > step.length:
             # A file with messages and no model is a transcript; its last message may still need an answer.
@@ -96,46 +95,21 @@ class RecordedSession:
                 self._entries(step.messages[step.length :])
             else:
                 self._request(step.messages, len(step.messages), step._replace(kept=step.length))
-        self._flush(
-            {
-                "kind": KIND,
-                "status": self._status(),
-                "counts": self._counts.to_dict(),
-                "file": self._file,
-                "model": self._model,
-                "at": self._at,
-            }
-        )
+        self._status |= {"model": self._model, "prompts": self.prompts, "assumed": self._facts.window is None}
+        self._flush({"kind": KIND, "status": self._status, "file": self._file, "at": self._at})
 
-    def _begin(self, step: TraceStep) -> None:
-        """Write the settings: the model, its window and the format."""
-        request, first = step.request, self._settings is None
-        self._model = request.model or self._model
-        self._facts, self._format = facts_of(self._model, None), request.format or "openai"
-        self._context = Context(self._facts.scale, format=self._format)
-        known = self._model if self._model and catalogue.lookup(self._model) is not None else None
-        window = self._window(self._facts, request.answer)
-        self._settings = SessionSettings.of(
-            window,
-            known,
-            meter=None if known else DEFAULT,
-            options={"format": self._format, "stable": False, "compact_at": "never", "tool_limit": 10**9},
-        )
-        self._write("note", {"settings": self._settings.to_dict(), **({"calibration": None} if first else {})})
-
-    @staticmethod
-    def _window(facts: ModelFacts, answer: int) -> Window:
-        window = facts.window or Window(ASSUMED)
+    def _window(self, answer: int) -> Window:
+        window = self._facts.window or Window(ASSUMED)
         return Window(window.size, reserve=min(answer, window.size - 1), limit=window.limit)
 
     def _request(self, messages: Sequence[Any], length: int, step: TraceStep) -> None:
         request, before = step.request, self._now
         now = self._now = [*before[: step.kept], *self._entries(messages[min(step.kept, len(before)) : length])]
         attached = (request.tools, request.system if isinstance(request.system, str | list | dict) else None)
-        same = attached == self._before
-        if not same or not self._before_entry:
-            self._before = attached
-            self._before_entry = self._write("note", {"tools": attached[0], "system": attached[1]})
+        same = attached == self._attached
+        if not same or not self._attached_entry:
+            self._attached = attached
+            self._attached_entry = self._write("note", {"tools": attached[0], "system": attached[1]})
         extra, exact = extra_in(self._facts.scale, self._format, messages[:1], *attached)
         categories = {name: units for name, units in (("system", extra["system"]), ("tools", extra["tools"])) if units}
         for entry in now:
@@ -144,25 +118,21 @@ class RecordedSession:
         if extra["reply"]:
             categories["framing"] = categories.get("framing", 0) + extra["reply"]
         size = self._measured(categories, request, exact=exact)
-        used, categories, exact = size["used"], size["categories"], size["exact"]
-        window = self._window(self._facts, request.answer)
-        shared = next(
-            (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(map(len, (before, now)))
-        )
+        used, window = size["used"], self._window(request.answer)
+        shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False))])
         start = extra["tools"] + extra["system"] + sum(self._sizes[entry][0] for entry in now[:shared])
         prefix = min(used, (size["unlogged"] or 0) + round(start * size["scale"]))
         gone = sum(self._sizes[entry][1] != "system" for entry in set(before) - set(now))
         cut = None
         if gone and self.prompts:
-            self._counts.compactions += 1
+            self._status["compactions"] += 1
             reason = f"the program left {gone:,} earlier messages out of this request"
-            cut = {"before": self._used, "after": used, "replaced": gone, "reason": reason}
-        if self._counts.crosses(used, window.warning):
-            fields = {"used_tokens": used, "warning_tokens": window.warning, "window_tokens": window.size}
-            self._write("warning", fields)
+            cut = {"before": self._status["used"], "after": used, "replaced": gone, "reason": reason}
+        if used >= window.warning and not self._above:
+            self._status["warnings"] += 1
+            self._write("warning", {"used_tokens": used})
+        self._above = used >= window.warning
         self.prompts += 1
-        self._counts.prompts, self._counts.peak = self.prompts, max(self._counts.peak, used)
-        self._used, self._exact, self._categories = used, exact, categories
         body = {
             **size,
             "budget": window.budget,
@@ -170,14 +140,15 @@ class RecordedSession:
             "messages": len(now),
             "truncated": False,
             "stable_prefix": prefix if same and before and self.prompts > 1 else 0,
-            "units": used,
             "cut": cut,
-            "held": None,
             "model": self._model,
+            "format": self._format,
             "recorded": _ranges(now),
-            "attached": self._before_entry,
+            "attached": self._attached_entry,
             "extra": extra,
         }
+        self._status |= {name: body[name] for name in ("used", "exact", "budget", "unit")}
+        self._status |= {"peak": max(self._status["peak"], used), "window": window.size, "warning": window.warning}
         self._write("prompt", body)
         self._usage(step)
 
@@ -206,14 +177,10 @@ class RecordedSession:
         """Write what the provider reported, and whether it refused the request."""
         request = step.request
         if request.overflowed:
-            self._counts.overflows += 1
-            fields = {"limit_tokens": None, "sent_tokens": None, "used_tokens": self._used, "retried": False}
-            self._write("event", {"event": "overflow", **fields})
+            self._status["overflows"] += 1
+            self._write("event", {"event": "overflow", "used_tokens": self._status["used"]})
         if request.usage is not None:
-            read, cached = request.usage
-            self._counts.reported = read
-            usage = {"input": read, "cached": cached}
-            self._write("usage", {name: value for name, value in usage.items() if value is not None})
+            self._write("usage", dict(zip(("input", "cached"), request.usage, strict=True)))
         self._entries(request.reply)
 
     def _entries(self, messages: Sequence[Any]) -> list[int]:
@@ -226,25 +193,8 @@ class RecordedSession:
                 units, category = size_in(self._context, self._facts.scale, raw)
                 entry = self._write("message", {"message": raw, "units": units, "category": category})
                 self._known[key], self._sizes[entry] = entry, (units, category)
-                self._counts.messages += 1
             found.append(entry)
         return found
-
-    def _status(self) -> dict[str, Any]:
-        assert self._settings is not None
-        window = self._settings.window
-        names = ("peak", "warnings", "compactions", "overflows", "prompts")
-        return {
-            **{name: getattr(self._counts, name) for name in names},
-            "model": self._model,
-            "unit": "tokens",
-            "exact": self._exact,
-            "used": self._used,
-            "budget": window.budget,
-            "window": window.size,
-            "warning": window.warning,
-            "assumed": self._facts.window is None,
-        }
 
     def _write(self, kind: str, body: dict[str, Any]) -> int:
         """Add an entry, and return its number."""

@@ -7,14 +7,15 @@ affect the user's files.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from glob import escape, glob
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from brim.errors import SourceError, UnknownName
+from brim.flows.receipts import read_receipts
 from brim.settings.changes import SettingChange
 from brim.settings.config import Config
 from brim.settings.loader import load
@@ -23,9 +24,10 @@ from brim.studio.opened_files import OpenedFiles
 from brim.studio.prompt_index import SessionPrompts, prompts_of
 from brim.studio.session_list import SessionList
 
+Cached = TypeVar("Cached")
 FILE = "sqlite:///"
 _MOST_CACHED = 16
-"""Number of prompts and sessions of the budget lab that stay in memory."""
+"""Prompts, insights and sources of the lab that stay in memory."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class Workspace:
     """Files that were opened, with a temporary store."""
     sessions: SessionList = field(init=False, repr=False)
     _prompts: dict[str, SessionPrompts] = field(default_factory=dict, repr=False)
-    _cache: OrderedDict[str, Any] = field(default_factory=OrderedDict, repr=False)
+    _cache: dict[tuple[str, str, int], Any] = field(default_factory=dict, repr=False)
     _store: Store | None = field(default=None, repr=False)
     _plans: dict[str, SettingChange] = field(default_factory=dict, repr=False)
     _saved: list[SettingChange] = field(default_factory=list, repr=False)
@@ -114,20 +116,28 @@ class Workspace:
         """
         return load(self.config, os.environ, {}, replaced)
 
-    def cache(self, name: str, value: Any) -> None:
-        """Keep a value in memory under a name, and drop the least recently used one."""
-        with self.lock:
-            self._cache[name] = value
-            self._cache.move_to_end(name)
-            if len(self._cache) > _MOST_CACHED:
-                self._cache.popitem(last=False)
+    def receipts(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the receipts of flows, each with the name of its flow; none if no flow ran.
 
-    def cached(self, name: str) -> Any:
-        """Return the value that is cached under a name, or `None`."""
+        Raises:
+            SourceError: a receipt cannot be read.
+        """
+        place = ("*", "receipts")
+        ran = os.path.isdir(self.runs) and glob(os.path.join(escape(self.runs), *place, "*.json"))
+        return list(read_receipts(self.runs, place)) if ran else []
+
+    def cached(self, name: str, session: str, make: Callable[[], Cached]) -> Cached:
+        """Return a value that is made anew only after an entry was added to the session, or if it was long unused."""
+        newest = self.store_of(session).entries(session, newest=True, limit=1)
+        key = (name, session, newest[0].number if newest else 0)
         with self.lock:
-            if name in self._cache:
-                self._cache.move_to_end(name)
-            return self._cache.get(name)
+            known = self._cache.pop(key, None)
+        value: Cached = make() if known is None else known
+        with self.lock:
+            self._cache[key] = value
+            if len(self._cache) > _MOST_CACHED:
+                del self._cache[next(iter(self._cache))]
+        return value
 
     def plan(self, change: SettingChange) -> str:
         """Keep a change until it is saved, and return its id."""

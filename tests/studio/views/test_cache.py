@@ -1,5 +1,7 @@
 """The cache doctor on sessions whose providers found what these tests say."""
 
+from collections import Counter
+
 import pytest
 
 import brim
@@ -67,9 +69,7 @@ def test_tokens_that_were_not_cached_cost_what_they_would_have_saved(told):
     assert last["why"] == "missed"
     assert last["lost"] == last["expected"] > 1_500
     assert last["lost_usd"] == pytest.approx(last["lost"] * (1.25 - 0.125) / 1e6, abs=1e-8)
-    sums = told.get()["sums"]
-    assert sums["why"][0]["name"] == "missed"
-    assert sums["lost"] >= last["lost"]
+    assert told.get()["sums"]["lost"] >= last["lost"]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,5 @@ def test_unreported_usage_is_unknown(told):
 
 def test_the_demos_prompts_are_found_as_far_as_they_could_be(served):
     found = served.get("cache", session="orders-incident")[1]
-    kinds = {each["name"]: each["calls"] for each in found["sums"]["why"]}
-    assert kinds == {"cached": 61, "minimum": 5, "compacted": 2, "first": 1}
+    assert Counter(call["why"] for call in found["calls"]) == {"cached": 61, "minimum": 5, "compacted": 2, "first": 1}
     assert 0.9 < found["sums"]["actual"] / found["sums"]["expected"] < 1

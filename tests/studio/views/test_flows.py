@@ -101,9 +101,10 @@ def test_a_change_is_tried_on_the_receipts_of_its_flow(alone):
     mine = {"workspace": "mine", "flow": "build", "profile": "flow"}
     plan = alone.post("plan", key="context_budget_chars", value="40000", **mine)[1]
     assert (plan["layer"], plan["path"].endswith("build.yaml")) == ("flow", True)
+    assert alone.post("preview", plan="nothing", **mine)[0] == 404
     told = alone.post("preview", plan=plan["id"], **mine)[1]
-    assert [row["id"] for row in told["steps"]] == ["s0", "s1", "s2", "s3"]
-    last = told["steps"][-1]
+    assert [row["id"] for row in told["rows"]] == ["s0", "s1", "s2", "s3"]
+    last = told["rows"][-1]
     assert (last["before"]["budget"], last["after"]["budget"]) == (12_000, 40_000)
     assert last["before"]["used"] <= 12_000 < last["after"]["used"] <= 40_000
     assert (last["before"]["kept"], last["after"]["kept"], last["of"]) == (1, 3, 3)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import brim
-from studio.logs import ask, claude_code, requests, written
+from studio.logs import ask, requests, written
 
 
 def tool(name):
@@ -74,19 +74,6 @@ def test_a_cache_that_a_clock_breaks(workspace, tmp_path):
 def test_a_client_that_trims_at_each_request_breaks_the_cache_too(workspace, tmp_path):
     (told,) = found(workspace, tmp_path, requests(trim=5), "cache")
     assert told["title"] == "Messages were dropped in 27 of 30 requests"
-
-
-def test_an_error_that_the_summary_lost(workspace, tmp_path):
-    lines = [
-        {**line, "message": {**line["message"], "content": "We go on."}} if line.get("isCompactSummary") else line
-        for line in claude_code()
-    ]
-    (told,) = found(workspace, tmp_path, lines, "lost error")
-    assert "ValueError: row 17 of the ledger has no amount" in told["title"]
-    assert (told["key"], json.loads(told["value"])) == (
-        "history.pin",
-        ["ValueError: row 17 of the ledger has no amount"],
-    )
 
 
 def test_a_result_that_takes_a_quarter_of_the_window(workspace, tmp_path):

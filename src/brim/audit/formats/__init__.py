@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from brim.audit.fields import first, mapping
-from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel, pi
+from brim.audit.formats import bodies, claude_code, codex, langfuse, langsmith, otel
 from brim.audit.trace import TraceItem
 
-FORMATS = (otel, codex, pi, claude_code, langsmith, langfuse, bodies)
+FORMATS = (otel, codex, claude_code, langsmith, langfuse, bodies)
 """The formats, the most specific first: the first format that recognizes a record reads it."""
 _LISTS = ("data", "runs", "observations", "items", "spans", "traces", "records")
 """Keys under which a document lists its records."""

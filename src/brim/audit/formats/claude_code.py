@@ -51,7 +51,7 @@ class ClaudeCodeSession(SessionLog):
     """Joins the messages of a session: each new id of an answer is a request."""
 
     def restart(self) -> None:
-        """Forget the messages: the session was compacted and a summary follows, or it has become too long."""
+        """Forget the messages: the session was compacted, and a summary follows."""
         super().restart()
         self._id: str | None = None
         self._answer: list[Any] = []

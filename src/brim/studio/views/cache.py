@@ -6,17 +6,14 @@ cost the full price. If prompts were captured, the first message that differs is
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from brim.meter import catalogue
 from brim.meter.catalogue import Cache
-from brim.sessions.session_step import prompt_body
-from brim.store.base import LogEntry, Store
-from brim.studio.costs import prices_of
+from brim.store.base import Store
+from brim.studio.costs import cost
 from brim.studio.prompt_source import numbers_in
 from brim.studio.views.sessions import role_and_text, session_row
 from brim.studio.workspace import Workspace
@@ -43,16 +40,6 @@ REASONS = {
 }
 
 
-@dataclass(kw_only=True, slots=True)
-class CachedCall:
-    """One prompt, its reported usage, and whether a compaction preceded it."""
-
-    step: int
-    entry: LogEntry
-    usage: Mapping[str, Any] = field(default_factory=dict)
-    compacted: bool = False
-
-
 def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     """Return each call of a session, the newest first, with the expected and the reported cached tokens.
 
@@ -61,64 +48,42 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     """
     store = workspace.store_of(session)
     row = session_row(store, session)
-    calls: list[CachedCall] = []
-    compacted = False
-    for entry in store.entries(session, kinds=["prompt", "usage", "compaction"]):
-        if entry.kind == "prompt":
-            cut = compacted or bool(entry.body.get("cut"))
-            told = entry._replace(body=prompt_body(entry.body))
-            calls.append(CachedCall(step=len(calls) + 1, entry=told, compacted=cut))
-            compacted = False
-        elif entry.kind == "usage" and calls:
-            calls[-1].usage = entry.body
-        compacted = compacted or entry.kind == "compaction"
-    model = row.status.get("model")
-    given = [*map(_inputs(store, session), (call.entry for call in calls))]
-    differ = [("", None), *(_difference(old, new) for old, new in pairwise(given))]
-    rows = [_row(call, calls[i - 1] if i else None, model, *differ[i]) for i, call in enumerate(calls)]
+    prompts = workspace.prompts(session).rows
+    differ = [("", None), *(_difference(old, new) for old, new in pairwise(_inputs(store, session)))]
+    rows = [_row(row, prompts[i - 1] if i else None, *differ[i]) for i, row in enumerate(prompts)]
     return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows)}
 
 
 def _row(
-    call: CachedCall,
-    before: CachedCall | None,
-    model: str | None,
-    part: str | None,
-    difference: dict[str, Any] | None,
+    call: Mapping[str, Any], before: Mapping[str, Any] | None, part: str | None, difference: dict[str, Any] | None
 ) -> dict[str, Any]:
-    body = call.entry.body
-    model = body.get("model") or model
-    known = catalogue.lookup(model)
+    """Return a call: its prompt, and the one before it; `part` is the first part that differs, `None` if unknown."""
+    known = catalogue.lookup(call["model"])
     rules = known.cache if known is not None and known.cache is not None else Cache()
-    same = body.get("stable_prefix") if before is not None else 0
-    actual = call.usage.get("cached")
-    why = _why(call, before, actual, rules, part)
-    difference = None if why in ("cached", "expired") else difference
-    cacheable = _cacheable(before, body["used"], rules)
+    actual, same = call["cached"], call["stable_prefix"] if before is not None else 0
+    why = _why(call, before, rules, part)
+    cacheable = _cacheable(before, call["used"], rules)
     found = actual if actual is not None else same
     lost = max(0, cacheable - found) if found is not None and why not in _FINE else 0
     numbers = {
         "minimum": rules.minimum,
-        "gap": call.entry.at - before.entry.at if before is not None else 0,
+        "gap": call["at"] - before["at"] if before is not None else 0,
         "ttl": rules.ttl[0] if rules.ttl else 0,
     }
     return {
-        "step": call.step,
-        "number": call.entry.number,
-        "at": call.entry.at,
-        "used": body["used"],
+        **{name: call[name] for name in ("step", "number", "at", "used")},
         "same": same,
         "expected": max(cacheable, actual or 0),
         "actual": actual,
         "lost": lost,
-        "lost_usd": _lost_cost(lost, model, body),
+        "lost_usd": _lost_cost(lost, call),
         "why": why,
         "text": REASONS[why].format(**numbers),
-        "difference": difference,
+        "difference": None if why in ("cached", "expired") else difference,
     }
 
 
-def _cacheable(before: CachedCall | None, used: int, rules: Cache) -> int:
+def _cacheable(before: Mapping[str, Any] | None, used: int, rules: Cache) -> int:
     """Return how many tokens of the previous prompt the provider could have read from its cache."""
     if before is None:
         return 0
@@ -126,58 +91,54 @@ def _cacheable(before: CachedCall | None, used: int, rules: Cache) -> int:
     return cacheable if rules.minimum is None or cacheable >= rules.minimum else 0
 
 
-def _without_memory(before: CachedCall) -> int:
+def _without_memory(before: Mapping[str, Any]) -> int:
     """Return the tokens of a prompt without its memory, which comes last and may change."""
-    previous = before.entry.body
-    return int(previous["used"] - (previous.get("categories") or {}).get("memory", 0))
+    return int(before["used"] - (before["categories"] or {}).get("memory", 0))
 
 
-def _lost_cost(lost: int, model: str | None, body: Mapping[str, Any]) -> float | None:
+def _lost_cost(lost: int, call: Mapping[str, Any]) -> float | None:
     """Return the extra cost of tokens that were not read from the cache; `None` if a price is unknown."""
-    prices = prices_of(model, body["used"])
-    if prices is None or prices.input is None or prices.cached_read is None or body.get("unit") != "tokens":
-        return None
-    return round(lost * (prices.input - prices.cached_read) / 1_000_000, 8)
+    whole, read = (cost(call["model"], call["unit"], call["used"], cached) for cached in (0, lost))
+    return None if whole is None or read is None else round(whole - read, 8)
 
 
-def _why(call: CachedCall, before: CachedCall | None, actual: int | None, rules: Cache, part: str | None) -> str:
-    """Return the reason; `part` is the first part that differs, `None` if it is unknown."""
+def _why(call: Mapping[str, Any], before: Mapping[str, Any] | None, rules: Cache, part: str | None) -> str:
     if before is None:
         return "first"
     if part in ("tools", "system"):
         return part
-    if call.compacted:
+    if call["compacted"]:
         return "compacted"
-    expected = call.entry.body.get("stable_prefix")
-    if part == "messages" and "recorded" in call.entry.body:
+    expected, actual = call["stable_prefix"], call["cached"]
+    if part == "messages" and actual is None:
         return "moved"
     if expected is None or actual is None:
         return "unknown"
-    grew = part == "" and not call.entry.body["truncated"]
+    grew = part == "" and not call["truncated"]
     if expected + _NEAR < _without_memory(before) and not grew:
         return "moved"
     if actual + _NEAR >= expected:
         return "cached"
     if rules.minimum is not None and expected < rules.minimum:
         return "minimum"
-    if rules.ttl and call.entry.at - before.entry.at > rules.ttl[0]:
+    if rules.ttl and call["at"] - before["at"] > rules.ttl[0]:
         return "expired"
     return "missed"
 
 
-def _inputs(store: Store, session: str) -> Callable[[LogEntry], Mapping[str, Any] | None]:
-    """Return a function from a prompt to its tools, system prompt and messages; `None` if they were not recorded."""
-    bodies = {entry.number: entry.body for entry in store.entries(session, kinds=["message", "note"])}
-
-    def inputs(entry: LogEntry) -> Mapping[str, Any] | None:
-        if "recorded" in entry.body:
+def _inputs(store: Store, session: str) -> Iterator[Mapping[str, Any] | None]:
+    """Yield the tools, the system prompt and the messages of each prompt; `None` if they were not recorded."""
+    bodies: dict[int, Mapping[str, Any]] = {}
+    for entry in store.entries(session, kinds=["message", "note", "prompt"]):
+        if entry.kind != "prompt":
+            bodies[entry.number] = entry.body
+        elif "recorded" in entry.body:
             messages = [bodies[number]["message"] for number in numbers_in(entry.body["recorded"])]
-            return {**bodies[entry.body["attached"]], "messages": messages, "options": {}}
-        receipt = entry.body.get("receipt")
-        found = receipt.get("capture") if isinstance(receipt, Mapping) else None
-        return found if isinstance(found, Mapping) and isinstance(found.get("messages"), Sequence) else None
-
-    return inputs
+            yield {**bodies[entry.body["attached"]], "messages": messages, "options": {}}
+        else:
+            receipt = entry.body.get("receipt")
+            found = receipt.get("capture") if isinstance(receipt, Mapping) else None
+            yield found if isinstance(found, Mapping) and isinstance(found.get("messages"), Sequence) else None
 
 
 def _difference(
@@ -211,27 +172,13 @@ def _excerpts(old: str, new: str) -> dict[str, Any]:
 
 
 def _sums(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sums of all calls, and the reasons by the tokens that they cost, the most first.
-
-    `ends` are the tokens at the ends of prompts that are fewer than a cache stores at a time.
-    """
+    """Return the sums of all calls."""
     known = [row for row in rows if row["actual"] is not None]
     costs = [row["lost_usd"] for row in rows]
-    lost: Counter[str] = Counter()
-    spent: Counter[str] = Counter()
-    for row in rows:
-        lost[row["why"]] += row["lost"]
-        spent[row["why"]] += row["lost_usd"] or 0
-    count = Counter(row["why"] for row in rows)
-    why = sorted(count, key=lambda name: (-lost[name], -count[name]))
     return {
         "calls": len(rows),
         "known": len(known),
         **{name: sum(row[name] for row in known) for name in ("expected", "actual", "used")},
-        "lost": lost.total(),
-        "ends": sum(row["expected"] - row["actual"] - row["lost"] for row in known),
+        "lost": sum(row["lost"] for row in rows),
         "lost_usd": round(sum(costs), 6) if costs and None not in costs else None,
-        "why": [
-            {"name": name, "calls": count[name], "lost": lost[name], "lost_usd": round(spent[name], 8)} for name in why
-        ],
     }

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from brim.doctor.diagnosis import diagnose
-from brim.studio.receipt_files import receipts_in
 from brim.studio.views.flows import relative_paths
 from brim.studio.workspace import Workspace
 
 
 def doctor(workspace: Workspace) -> dict[str, Any]:
     """Return what is wrong and what could be better, with the changes of the project's own settings that help."""
-    config, receipts = workspace.settings(), receipts_in(workspace.runs)
+    config, receipts = workspace.settings(), workspace.receipts()
     found = diagnose(config, receipts)
     fixes = [
         [

@@ -28,9 +28,7 @@ def gateway(workspace: Workspace) -> dict[str, Any]:
         prompts = {name: workspace.prompts(name).rows for name in names}
         for row in requests:
             row["step"] = _step(prompts.get(row.get("session"), ()), row)
-    resolved = workspace.settings().resolve()
-    settings = {key: resolved.value(f"gateway.{key}") for key in ("upstream", "host", "port", "policy")}
-    return {"gateways": gateways, "requests": requests, "settings": settings}
+    return {"gateways": gateways, "requests": requests}
 
 
 def _step(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int | None:

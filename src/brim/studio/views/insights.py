@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from brim.audit.fields import loaded
 from brim.errors import BrimError
 from brim.sessions.log.overview import SessionUse
-from brim.store.base import LogEntry, Store
+from brim.store.base import LogEntry
 from brim.studio.costs import cost
 from brim.studio.prompt_rows import tool_name
 from brim.studio.prompt_source import PromptSource, meter_of, opened_prompt
@@ -56,7 +56,6 @@ class _Session:
     """What is known about a session."""
 
     workspace: Workspace
-    store: Store
     name: str
     row: SessionUse
     last: PromptSource
@@ -91,26 +90,24 @@ def insights(workspace: Workspace, session: str) -> dict[str, Any]:
     Raises:
         UnknownName: there is no such session, or it has no prompt.
     """
+
+    def found() -> dict[str, Any]:
+        read = _read(workspace, session)
+        rows = [each for kind in _KINDS for each in [*kind(read)][:_MOST]]
+        return {"insights": sorted(rows, key=lambda each: -each["tokens"])}
+
+    return workspace.cached("insights", session, found)
+
+
+def _read(workspace: Workspace, session: str) -> _Session:
     store = workspace.store_of(session)
-    newest = store.entries(session, newest=True, limit=1)
-    kept = f"insights {session} {newest[0].number if newest else 0}"
-    known: dict[str, Any] | None = workspace.cached(kept)
-    if known is None:
-        read = _read(workspace, store, session)
-        found = [each for kind in _KINDS for each in [*kind(read)][:_MOST]]
-        known = {"insights": sorted(found, key=lambda each: -each["tokens"])}
-        workspace.cache(kept, known)
-    return known
-
-
-def _read(workspace: Workspace, store: Store, session: str) -> _Session:
     row, last = session_row(store, session), opened_prompt(workspace, session)
     scale, calls = meter_of(last.model), dict[str, tuple[str, str]]()
     results: list[tuple[ToolResult, int, int]] = []
     for entry in store.entries(session, kinds=["message"]):
         results += [(result, scale.count(result.text), entry.number) for result in _results_in(entry, calls)]
     called = {name for name, _ in calls.values()}
-    return _Session(workspace, store, session, row, last, cache(workspace, session)["calls"], results, called)
+    return _Session(workspace, session, row, last, cache(workspace, session)["calls"], results, called)
 
 
 def _results_in(entry: LogEntry, calls: dict[str, tuple[str, str]]) -> Iterator[ToolResult]:
@@ -224,28 +221,6 @@ def _shown(call: Mapping[str, Any]) -> str:
     return f"{call['text']} It had {before!r}, then {after!r}."
 
 
-def _lost_errors(read: _Session) -> Iterator[dict[str, Any]]:
-    """Yield errors that are neither in a message nor in a summary of the last prompt."""
-    rows = prompt(read.workspace, read.name)["rows"]
-    sent = "\n".join(row["text"] for row in rows if row["sent"]).casefold()
-    for row in rows[::-1]:
-        is_lost = row["state"] == "left out" and row["category"] == "tool results"
-        lines = keep.failures(keep.lines_of(row["text"])) if is_lost else []
-        if not lines or any(line.casefold()[: keep.LONGEST] in sent for line in lines):
-            continue
-        line = keep.clipped(lines[-1])
-        yield read.insight(
-            "lost error",
-            f"An error is missing from the last prompt: {line}",
-            row["why"],
-            row["units"],
-            "Pin its text, so that the message stays whole.",
-            step=read.last.step,
-            key=keep.KEY,
-            value=keep.value_with(read.workspace, line),
-        )
-
-
 def _large_results(read: _Session) -> Iterator[dict[str, Any]]:
     """Yield results that take a large share of the window."""
     for result, units, number in sorted(read.results, key=lambda each: -each[1]):
@@ -268,6 +243,5 @@ _KINDS: Sequence[Callable[[_Session], Iterator[Mapping[str, Any]]]] = (
     _tools,
     _repeats,
     _broken_cache,
-    _lost_errors,
     _large_results,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from brim.errors import InvalidType
@@ -69,21 +69,14 @@ def _phrase(text: str, texts: list[str]) -> str:
 
 
 def _telling(text: str) -> Iterator[str]:
-    """Yield the lines of a text: reported failures first, starting with the last, then long lines, then all."""
-    lines = lines_of(text)
-    yield from reversed(failures(lines))
+    """Yield the lines of a text: reported failures first, starting with the last, then long lines, then all.
+
+    Lines with secrets are left out, since a settings file must not contain secrets.
+    """
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line)) and redact(line) == line]
+    yield from (line for line in reversed(lines) if reports_failure(line) and not is_code(line))
     yield from (line for line in lines if len(line) >= _SHORTEST)
     yield from lines
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the lines that have words and no secrets, since a settings file must not contain secrets."""
-    return [line.strip() for line in text.splitlines() if any(map(str.isalnum, line)) and redact(line) == line]
-
-
-def failures(lines: Iterable[str]) -> list[str]:
-    """Return the lines that report a failure."""
-    return [line for line in lines if reports_failure(line) and not is_code(line)]
 
 
 def clipped(words: str) -> str:

@@ -37,7 +37,7 @@ def sources(workspace: Workspace) -> dict[str, Any]:
     return {"sources": lab_source.listed(workspace)}
 
 
-def fit(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+def fit(workspace: Workspace, source: str, budget: str | None = None) -> dict[str, Any]:
     """Return the fit at a budget: its sums, and the state, size and reason of each piece.
 
     Args:
@@ -83,7 +83,7 @@ def piece(workspace: Workspace, source: str, name: str) -> dict[str, Any]:
     return {"name": name, "text": lab_source.opened(workspace, source).text(name)}
 
 
-def result(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+def result(workspace: Workspace, source: str, budget: str | None = None) -> dict[str, Any]:
     """Return what a fit would send, and its receipt as a table.
 
     Raises:
@@ -102,7 +102,7 @@ def result(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
     return {"text": text, "receipt": receipt.table(), "used": receipt.used, "budget": receipt.budget}
 
 
-def export(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+def export(workspace: Workspace, source: str, budget: str | None = None) -> dict[str, Any]:
     """Return a fit as the file of a receipt with its texts, and the command that fits it again.
 
     Raises:
@@ -148,7 +148,7 @@ def _warnings(receipt: Receipt) -> list[str]:
     return found[:_MOST_WARNINGS] + ([f"and {more:,} more"] if more > 0 else [])
 
 
-def returns(workspace: Workspace, source: str, budget: object) -> dict[str, Any]:
+def returns(workspace: Workspace, source: str, budget: str | None = None) -> dict[str, Any]:
     """Return the smallest budget found that brings back each dropped piece.
 
     Each of these budgets was fitted and keeps the piece. The second value is whether one token less drops it.
@@ -184,7 +184,7 @@ def _present(opened: LabSource, budget: int) -> tuple[set[str], int]:
     return {part.name for part in receipt.parts if part.present}, sum(part.size for part in receipt.parts)
 
 
-def checked(workspace: Workspace, source: str, budget: object) -> tuple[LabSource, int]:
+def checked(workspace: Workspace, source: str, budget: str | None = None) -> tuple[LabSource, int]:
     """Return the source and the budget of a request.
 
     Raises:
@@ -192,7 +192,8 @@ def checked(workspace: Workspace, source: str, budget: object) -> tuple[LabSourc
         InvalidValue: the budget is invalid.
     """
     opened = lab_source.opened(workspace, source)
-    units = opened.budget if budget is None else budget
-    if isinstance(units, bool) or not isinstance(units, int) or not 0 <= units <= _LARGEST:
-        raise InvalidValue("budget", units, f"a whole number from 0 to {_LARGEST:,}")
-    return opened, units
+    if budget is None:
+        return opened, opened.budget
+    if not budget.isdecimal() or len(budget) > len(str(_LARGEST)) or int(budget) > _LARGEST:
+        raise InvalidValue("budget", budget, f"a whole number from 0 to {_LARGEST:,}")
+    return opened, int(budget)

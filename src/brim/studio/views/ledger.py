@@ -1,4 +1,4 @@
-"""The edits of a session's context: what was removed and why, and how to restore or pin it."""
+"""The edits of a session's context: what was removed and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from brim.errors import UnknownName
 from brim.meter import BaseMeter
 from brim.sessions.log.dropped_texts import DroppedTexts
-from brim.sessions.session import Session
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
 from brim.studio.prompt_source import meter_of
@@ -31,8 +30,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
     edits: list[dict[str, Any]] = []
     pending: dict[str, Any] | None = None
     used: int | None = None
-    entries = store.entries(session, kinds=["prompt", "compaction", "message", "note", DROPPED])
-    for entry in entries:
+    for entry in store.entries(session, kinds=["prompt", "compaction", "message", DROPPED]):
         if entry.kind == DROPPED:  # It follows the entry of its edit, and names the removed texts.
             if pending is not None:
                 pending["removed"] = [*entry.body.get("turns", ()), *entry.body.get("results", ())]
@@ -57,12 +55,7 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
         removed = each.pop("removed")
         each["texts"] = _excerpts(DroppedTexts(store, session).texts(removed[:_MOST_TEXTS]), scale)
         each["more"] = max(0, len(removed) - _MOST_TEXTS)
-    pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
-    return {
-        **row.to_dict(),
-        "edits": edits[::-1],
-        "pins": _excerpts(pinned[-1] if pinned else {}, scale),
-    }
+    return {**row.to_dict(), "edits": edits[::-1]}
 
 
 def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
@@ -116,40 +109,3 @@ def text(workspace: Workspace, handle: str) -> dict[str, Any]:
     if found is None:
         raise UnknownName("stored text", handle, [], "It may have been purged")
     return {"handle": handle, "text": readable(found)}
-
-
-def pin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
-    """Pin a removed text: every later prompt of its session includes it.
-
-    Raises:
-        UnknownName: there is no such session, or it has no such text.
-        InvalidValue: the pins would take too much of the budget.
-    """
-    opened = Session.open(session, store=workspace.store_of(session))
-    before = opened.estimate()
-    opened.pin(handle)
-    return {"handle": handle, "units": opened.estimate() - before, "pins": list(opened.pins)}
-
-
-def unpin(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
-    """Remove a pin.
-
-    Raises:
-        UnknownName: there is no such session, or no such pin.
-    """
-    opened = Session.open(session, store=workspace.store_of(session))
-    opened.unpin(handle)
-    return {"handle": handle, "pins": list(opened.pins)}
-
-
-def restore(workspace: Workspace, session: str, handle: str) -> dict[str, Any]:
-    """Restore a removed text as the newest message of its session, which the next prompt always includes.
-
-    Raises:
-        UnknownName: there is no such session, or it has no such text.
-        InvalidValue: a tool call has no result yet, so no message can follow it.
-    """
-    opened = Session.open(session, store=workspace.store_of(session))
-    before = opened.estimate()
-    opened.restore(handle)
-    return {"handle": handle, "units": opened.estimate() - before, "number": opened.number}

@@ -27,16 +27,12 @@ def prompt(workspace: Workspace, session: str, step: str | None = None) -> dict[
     Raises:
         UnknownName: there is no such prompt.
     """
-    newest = workspace.store_of(session).entries(session, newest=True, limit=1)
-    kept = f"prompt {session} {step} {newest[0].number if newest else 0}"
-    known: dict[str, Any] | None = workspace.cached(kept)
-    if known is None:
-        known = _of_session(workspace, opened_prompt(workspace, session, step))
-        workspace.cache(kept, known)
-    return known
+    return workspace.cached(
+        f"prompt {step}", session, lambda: _shown(workspace, opened_prompt(workspace, session, step))
+    )
 
 
-def _of_session(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
+def _shown(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
     session, body, row = source.session, source.body, source.prompts.rows[source.step - 1]
     usage = {name: row[name] for name in USAGE}
     return {

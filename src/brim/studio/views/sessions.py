@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from brim.errors import BrimError, InvalidType, UnknownName
+from brim.errors import BrimError, UnknownName
 from brim.sessions.log.overview import SessionUse
 from brim.store.base import Store
 from brim.studio.workspace import Workspace
@@ -130,24 +130,3 @@ def readable(text: str) -> str:
 def files(workspace: Workspace) -> dict[str, Any]:
     """Return the opened files, the newest first, with the progress of reading each."""
     return {"files": [each.to_dict() for each in workspace.files.files()]}
-
-
-def open_file(workspace: Workspace, name: str, data: object, upload: str | None, last: object) -> dict[str, Any]:
-    """Add a part of a file; reading begins after the last part.
-
-    Args:
-        workspace: where it is opened.
-        name: the name of the file.
-        data: the part in Base64.
-        upload: the upload that it belongs to; `None` for the first part.
-        last: whether it is the last part.
-
-    Raises:
-        InvalidType: the data is not a text.
-        InvalidValue: the data is not Base64.
-        SourceError: the file cannot be opened.
-    """
-    if not isinstance(data, str):
-        raise InvalidType("data", data, "a string in Base64")
-    made, file = workspace.files.upload(name, data, upload, last=bool(last))
-    return {"upload": made, "file": None if file is None else file.to_dict()}

@@ -1,6 +1,6 @@
 // Requests to the server. A refused request throws an error with the server's message.
 import { signal, useSignal } from "@preact/signals";
-import { useLayoutEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { workspace } from "./route";
 
 async function answer(response: Response): Promise<string> {
@@ -15,19 +15,29 @@ async function answer(response: Response): Promise<string> {
   throw new Error(problem);
 }
 
-async function read(view: string, fields: Record<string, string> = {}): Promise<string> {
-  const query = new URLSearchParams({ workspace: workspace.value, ...fields });
-  return answer(await fetch(`/api/${view}?${query}`, { credentials: "same-origin" }));
+type Fields = Record<string, string>;
+
+const address = (view: string, fields: Fields): string => `/api/${view}?${new URLSearchParams({ workspace: workspace.value, ...fields })}`;
+
+async function read(view: string, fields: Fields = {}): Promise<string> {
+  return answer(await fetch(address(view, fields), { credentials: "same-origin" }));
 }
 
-export async function get<T>(view: string, fields: Record<string, string> = {}): Promise<T> {
+async function write<T>(address: string, kind: string, body: BodyInit): Promise<T> {
+  const headers = { "content-type": kind };
+  return JSON.parse(await answer(await fetch(address, { method: "POST", credentials: "same-origin", headers, body }))) as T;
+}
+
+export async function get<T>(view: string, fields: Fields = {}): Promise<T> {
   return JSON.parse(await read(view, fields)) as T;
 }
 
-export async function post<T>(view: string, fields: Record<string, unknown> = {}): Promise<T> {
-  const sent = { workspace: workspace.value, ...fields };
-  const headers = { "content-type": "application/json" };
-  return JSON.parse(await answer(await fetch(`/api/${view}`, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(sent) }))) as T;
+export function post<T>(view: string, fields: Record<string, unknown> = {}): Promise<T> {
+  return write(`/api/${view}`, "application/json", JSON.stringify({ workspace: workspace.value, ...fields }));
+}
+
+export function upload<T>(file: Blob, name: string): Promise<T> {
+  return write(address("open_file", { name }), "application/octet-stream", file);
 }
 
 export interface Loaded<T> {
@@ -44,7 +54,7 @@ export const changed = signal(0);
  * Returns the values of a view, loaded again when the request changes, and after every write. Values of another request
  * are not shown, unless `kept`. A screen is created anew for another workspace.
  */
-export function useView<T>(view: string | null, fields: Record<string, string> = {}, kept = false): Loaded<T> {
+export function useView<T>(view: string | null, fields: Fields = {}, kept = false): Loaded<T> {
   const request = `${view} ${JSON.stringify(fields)}`;
   const state = useSignal({ request: "", text: "", ...NOTHING } as Loaded<T> & { request: string; text: string });
   const writes = changed.value;
@@ -62,4 +72,15 @@ export function useView<T>(view: string | null, fields: Record<string, string> =
     return () => void (newest = false);
   }, [request, writes]);
   return kept || state.value.request === request ? state.value : NOTHING;
+}
+
+/** Returns a value that changes while someone types or drags, at most once in so many milliseconds. */
+export function useSlowed<T>(value: T, pause: number): T {
+  const slowed = useSignal(value);
+  const last = useRef(0);
+  useEffect(() => {
+    const timer = setTimeout(() => ((last.current = Date.now()), (slowed.value = value)), Math.max(0, last.current + pause - Date.now()));
+    return () => clearTimeout(timer);
+  }, [value]);
+  return slowed.value;
 }

@@ -1,4 +1,4 @@
-// A page with thousands of parts of any height: drawn block by block, as they come near the window.
+// A list of thousands of rows of any height: drawn block by block, as they come near the window.
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";

@@ -1,7 +1,7 @@
-// The cache at each step: how many tokens could have been read from it, how many were, and why not all.
+// The cache at a step: how many tokens could have been read from it, how many were, and why not all.
 import { useView } from "./api";
-import { Bar, dollars, Long, n, plural, Problem, share, Waiting } from "./parts";
-import { go, params, stepLink } from "./route";
+import { dollars, n, plural, Problem, share, Waiting } from "./parts";
+import { stepLink } from "./route";
 import type { Session } from "./types";
 
 interface Call {
@@ -19,7 +19,7 @@ interface Call {
 
 interface Loaded extends Session {
   calls: Call[];
-  sums: { calls: number; known: number; expected: number; actual: number; used: number; lost: number; ends: number; lost_usd: number | null; why: { name: string; calls: number; lost: number; lost_usd: number }[] };
+  sums: { calls: number; known: number; expected: number; actual: number; lost: number; lost_usd: number | null };
 }
 
 const NAMES: Record<string, string> = {
@@ -35,55 +35,41 @@ const NAMES: Record<string, string> = {
   unknown: "not reported",
 };
 const FINE = ["cached", "first"];
+/** The most steps in the list of the worst. */
+const WORST = 8;
 
 export function CacheTab({ session, step }: { session: string; step: number }) {
   const { value, problem } = useView<Loaded>("cache", { session });
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
-  const only = params.value.get("why");
-  const rows = value.calls.filter((call) => !only || call.why === only);
-  rows.sort((a, b) => (b.lost_usd ?? 0) - (a.lost_usd ?? 0) || b.lost - a.lost || b.step - a.step);
   const one = value.calls.find((call) => call.step === step);
-  const { sums } = value;
+  const worst = value.calls.filter((call) => call.lost).sort((a, b) => b.lost - a.lost).slice(0, WORST);
+  const { sums, status } = value;
   return (
     <>
       {one && <One call={one} />}
       <section class="card" aria-label="All steps">
-        <div class="tools">
-          <h2>All steps</h2>
-          <p class="soft">
-            {sums.known
-              ? `${n(sums.actual)} ${value.status.unit} read from the cache${sums.expected ? `, of ${n(sums.expected)} available (${share(sums.actual, sums.expected)})` : ""}, in ${plural(sums.known, "step")}`
-              : `${plural(sums.calls, "step")}; the provider reported no cached tokens`}
-            {sums.lost > 0 && ` · missed: ${n(sums.lost)} ${value.status.unit}, ${dollars(sums.lost_usd)}`}
-            {sums.ends > 0 && ` · ${n(sums.ends)} at the ends of prompts, too short to be stored`}
-          </p>
-        </div>
-        <ul class="reasons" aria-label="Reasons">
-          {sums.why.map((each) => (
-            <li key={each.name}>
-              <button aria-pressed={only === each.name} onClick={() => go("session", { why: only === each.name ? null : each.name }, true)}>
-                {NAMES[each.name] ?? each.name} <small>{plural(each.calls, "step")}{each.lost > 0 ? `, ${n(each.lost)} missed, ${dollars(each.lost_usd)}` : ""}</small>
-              </button>
-            </li>
-          ))}
-        </ul>
-        <Long
-          items={rows}
-          height={32}
-          label="Steps"
-          row={(call) => (
-            <a data-row class={`row call${call.step === step ? " on" : ""}`} aria-current={call.step === step ? "true" : undefined} href={stepLink(session, call.step, { tab: "cache", why: only })}>
-              <span class="what clip">
-                <span class={`badge ${FINE.includes(call.why) ? "good" : "warn"}`}>{NAMES[call.why] ?? call.why}</span> <b>step {call.step}</b> <span class="soft">{call.text}</span>
-              </span>
-              <Bar part={call.actual ?? 0} whole={call.used} colour="var(--cached)" />
-              <span class="num">
-                {call.lost > 0 ? dollars(call.lost_usd) : ""} <small>{call.actual === null ? "not reported" : call.expected ? `${n(call.actual)} of ${n(call.expected)} read` : `${n(call.actual)} read`}</small>
-              </span>
-            </a>
-          )}
-        />
+        <h2>All steps</h2>
+        <p class="soft">
+          {sums.known
+            ? `${n(sums.actual)} ${status.unit} read from the cache${sums.expected ? `, of ${n(sums.expected)} available (${share(sums.actual, sums.expected)})` : ""}, in ${plural(sums.known, "step")}`
+            : `${plural(sums.calls, "step")}; the provider reported no cached tokens`}
+          {sums.lost > 0 && ` · missed: ${n(sums.lost)} ${status.unit}, ${dollars(sums.lost_usd)}`}
+        </p>
+        {worst.length > 0 && (
+          <table class="wide">
+            <tbody>
+              {worst.map((call) => (
+                <tr key={call.step} class={call.step === step ? "on" : ""}>
+                  <th scope="row"><a data-row href={stepLink(session, call.step, { tab: "cache" })}>step {n(call.step)}</a></th>
+                  <td class="num" data-name="missed">{n(call.lost)} missed</td>
+                  <td class="num" data-name="cost">{dollars(call.lost_usd)}</td>
+                  <td class="soft">{call.text}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
       </section>
     </>
   );

@@ -1,10 +1,9 @@
-// A change of a setting: its diff, a preview on recorded sessions, saving and undo.
+// A change of a setting: its diff, a preview on the last run of a flow, saving and undo.
 import { type Signal, useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { changed, post } from "./api";
-import { dollars, n, plural, Problem, shown } from "./parts";
-import type { Plan, Preview, PreviewRow, Side, Sums } from "./types";
+import { n, plural, Problem, shown } from "./parts";
+import type { Plan, PreviewRow, Side } from "./types";
 
 /** The layer that a change is written to; the project if all are null. */
 export interface Layer {
@@ -82,11 +81,11 @@ function Lines({ diff }: { diff: string }) {
 }
 
 function Diff({ plan, change }: { plan: Plan & { asked: Layer }; change: Change }) {
-  const tried = useSignal<Preview | null>(null);
+  const tried = useSignal<PreviewRow[] | null>(null);
   const wrong = useSignal<string | null>(null);
   const at = useRef<HTMLHeadingElement>(null);
   useEffect(() => at.current?.focus(), []);
-  const look = () => post<Preview>("preview", { plan: plan.id, ...plan.asked }).then((loaded) => (tried.value = loaded), (error: Error) => (wrong.value = error.message));
+  const look = () => post<{ rows: PreviewRow[] }>("preview", { plan: plan.id, ...plan.asked }).then((loaded) => (tried.value = loaded.rows), (error: Error) => (wrong.value = error.message));
   return (
     <div class="diff" role="group" aria-label="What changes">
       <h3 tabIndex={-1} ref={at}>What changes</h3>
@@ -98,48 +97,25 @@ function Diff({ plan, change }: { plan: Plan & { asked: Layer }; change: Change 
       )}
       <div class="tools">
         <button class="main" onClick={() => void change.save()}>Save</button>
-        <button onClick={() => void look()}>{plan.asked.flow ? "Preview on this flow's receipts and recorded sessions" : "Preview on recorded sessions"}</button>
+        {plan.asked.flow && <button onClick={() => void look()}>Preview on this flow's receipts</button>}
         <button onClick={() => (change.plan.value = null)}>Cancel</button>
       </div>
       {wrong.value && <Problem text={wrong.value} />}
-      {tried.value && <Tried loaded={tried.value} />}
+      {tried.value && <Packs rows={tried.value} />}
     </div>
   );
 }
 
-/** The packs of a flow and the recorded sessions under the current and the changed settings. */
-function Tried({ loaded: { steps, rows, before, after } }: { loaded: Preview }) {
-  const sum = (sums: Sums) => <td>{sums.used === null ? "" : `${n(sums.used)} ${sums.unit}`}<br /><small class="soft">{sums.overflows} overflows · cost {dollars(sums.cost_usd)}</small></td>;
-  return (
-    <>
-      {steps.length > 0 && <Sides label="Preview on this flow's receipts" noun="step" rows={steps} />}
-      {rows.length > 0 ? (
-        <Sides label="Preview on recorded sessions" noun="message" rows={rows}>
-          <tr class="sum"><th scope="row">total</th>{sum(before)}{sum(after)}</tr>
-        </Sides>
-      ) : (
-        <p class="soft">The store has no session for a preview.</p>
-      )}
-    </>
-  );
-}
-
-interface SidesProps {
-  label: string;
-  /** What a prompt of these rows consists of. */
-  noun: string;
-  rows: PreviewRow[];
-  children?: ComponentChildren;
-}
-
-function Sides({ label, noun, rows, children }: SidesProps) {
+/** The packs of the last run of a flow, under the current and the changed settings. */
+function Packs({ rows }: { rows: PreviewRow[] }) {
+  if (!rows.length) return <p class="soft">There is no receipt of a run of this flow.</p>;
   const cell = (side: Side, all: number) => (
     <td title={side.problem}>
-      {side.fits ? <>{n(side.used)} <small>of {n(side.budget)} {side.unit}</small><br /><small class="soft">{n(side.kept)} of {plural(all, noun)}</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be previewed"}</span>}
+      {side.fits ? <>{n(side.used)} <small>of {n(side.budget)} characters</small><br /><small class="soft">{n(side.kept)} of {plural(all, "step")}</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be previewed"}</span>}
     </td>
   );
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div class="scroll" tabIndex={0} role="region" aria-label="Preview on this flow's receipts">
       <table>
         <thead><tr><th /><th>now</th><th>after the change</th></tr></thead>
         <tbody>
@@ -150,7 +126,6 @@ function Sides({ label, noun, rows, children }: SidesProps) {
               {cell(row.after, row.of)}
             </tr>
           ))}
-          {children}
         </tbody>
       </table>
     </div>

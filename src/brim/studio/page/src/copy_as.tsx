@@ -1,7 +1,7 @@
-// A prompt as the body of a request, or as a test.
+// A prompt as the body of a request.
 import { useView } from "./api";
 import { Copied, Problem, Waiting } from "./parts";
-import { download, Save } from "./saved";
+import { download } from "./saved";
 import type { Prompt as Loaded } from "./types";
 
 export function CopyAs({ loaded }: { loaded: Loaded }) {
@@ -14,7 +14,6 @@ export function CopyAs({ loaded }: { loaded: Loaded }) {
       <div class="tools">
         <Copied text={value.body} />
         <button onClick={() => download(name, value.body, "application/json")}>Save {name}</button>
-        <Save source={`prompt:${loaded.session}@${loaded.step}`} budget={loaded.budget ?? loaded.used ?? 0} />
       </div>
       <pre tabIndex={0} class="tall">{value.body}</pre>
     </section>

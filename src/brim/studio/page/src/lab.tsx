@@ -1,15 +1,18 @@
 // The lab: move the budget, and see what is kept, what is dropped, why, and at which budget it returns.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
-import { post, useView } from "./api";
-import { bench, type Bench } from "./bench";
+import { useEffect, useRef } from "preact/hooks";
+import { get, useSlowed, useView } from "./api";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
-import { Kept } from "./pieces";
+import { type Back, Kept } from "./pieces";
 import { go, link, params, screen } from "./route";
 import { Save } from "./saved";
 import type { Fit } from "./types";
 
 const SIZES = { "8k": 8_000, "32k": 32_000, "128k": 128_000, "200k": 200_000, "1M": 1_000_000 };
+/** Milliseconds between two fits while the slider moves. */
+const PAUSE = 60;
+/** Milliseconds after which the slider rests. */
+const REST = 250;
 
 export function Lab() {
   const found = useView<{ sources: { id: string; title: string }[] }>("sources");
@@ -57,63 +60,71 @@ function named(): number | null {
 }
 
 function Work({ source }: { source: string }) {
-  const budget = named();
-  const told = useRef<number | null>(null);
-  const work = useMemo(() => bench(source, budget, (rested) => ((told.current = rested), go(screen.peek(), { budget: String(rested) }, true))), [source]);
-  // The slider changes the address once it stops; an address that the user changed moves the slider.
+  const address = named();
+  const budget = useSignal(address);
+  const rested = useSignal<number | null>(null);
+  const told = useRef(address);
+  const slowed = useSlowed(budget.value, PAUSE);
+  const { value: fit, problem } = useView<Fit>("fit", { source, ...(slowed !== null && { budget: String(slowed) }) }, true);
+  const returns = useView<{ budget: number; returns: Back }>(rested.value === null ? null : "returns", { source, budget: String(rested.value) }).value;
+  // An address that the user changed moves the slider; the slider changes the address once it rests.
   useEffect(() => {
-    if (budget !== told.current || !work.fit.peek()) work.want(budget);
-  }, [work, budget]);
-  useEffect(() => work.end, [work]);
-  const fit = work.fit.value;
-  // While the slider moves, the pieces are drawn again only when the next fit has arrived.
-  const kept = useMemo(() => fit?.fits && <Kept work={work} fit={fit} source={source} />, [fit, work.back.value]);
-  if (work.problem.value && !fit) return <Problem text={work.problem.value} />;
+    if (address !== told.current) budget.value = told.current = address;
+  }, [address]);
+  useEffect(() => {
+    if (!fit) return;
+    const timer = setTimeout(() => {
+      rested.value = fit.fits ? fit.budget : null;
+      told.current = fit.budget;
+      go(screen.peek(), { budget: String(fit.budget) }, true);
+    }, REST);
+    return () => clearTimeout(timer);
+  }, [fit?.budget]);
+  if (problem) return <Problem text={problem} />;
   if (!fit) return <Waiting />;
+  const set = (units: number) => (budget.value = Math.min(100_000_000, Math.max(0, Math.round(units))));
   return (
     <>
-      <Knobs work={work} fit={fit} />
-      {work.problem.value && <Problem text={work.problem.value} />}
-      {fit.fits ? kept : <Over fit={fit} set={work.want} />}
+      <Knobs now={budget.value ?? fit.budget} fit={fit} set={set} />
+      {fit.fits ? <Kept fit={fit} source={source} back={returns?.budget === fit.budget ? returns.returns : {}} set={set} /> : <Over fit={fit} set={set} />}
       {fit.fits && <Result key={fit.budget} source={source} budget={fit.budget} />}
     </>
   );
 }
 
-function Knobs({ work, fit }: { work: Bench; fit: Fit }) {
-  const now = work.budget.value ?? fit.budget;
-  const set = (units: number) => work.want(Math.min(100_000_000, Math.max(0, Math.round(units))));
+interface KnobsProps {
+  now: number;
+  fit: Fit;
+  set: (units: number) => void;
+}
+
+function Knobs({ now, fit, set }: KnobsProps) {
   const most = Math.max(Math.ceil((fit.wanted ?? fit.needed ?? 1) * 1.1), fit.recorded, now);
   return (
     <section class="card knobs" aria-label="Budget">
-      <label class="slider">
-        <span class="away">Budget</span>
-        <input
-          type="range"
-          min={0}
-          max={most}
-          step={1}
-          value={now}
-          aria-label="Budget"
-          aria-valuetext={`${n(now)} ${fit.unit ?? "tokens"}`}
-          onInput={(event) => set(Number(event.currentTarget.value))}
-          onKeyDown={(event) => {
-            const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
-            if (!way || event.altKey || event.metaKey) return;
-            event.preventDefault();
-            set(now + way * (event.ctrlKey ? 1024 : event.shiftKey ? 128 : 1));
-          }}
-        />
-      </label>
+      <input
+        class="slider"
+        type="range"
+        min={0}
+        max={most}
+        step={1}
+        value={now}
+        aria-label="Budget"
+        aria-valuetext={`${n(now)} ${fit.unit ?? "tokens"}`}
+        onInput={(event) => set(Number(event.currentTarget.value))}
+        onKeyDown={(event) => {
+          const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+          if (!way || event.altKey || event.metaKey) return;
+          event.preventDefault();
+          set(now + way * (event.ctrlKey ? 1024 : event.shiftKey ? 128 : 1));
+        }}
+      />
       <label class="inline">
         <span>Budget</span>
         <input type="number" min={0} value={now} onInput={(event) => event.currentTarget.value && set(Number(event.currentTarget.value))} />
       </label>
       <div class="presets" role="group" aria-label="Named budgets">
-        <button aria-pressed={now === fit.recorded} title={n(fit.recorded)} onClick={() => set(fit.recorded)}>
-          recorded budget
-        </button>
-        {Object.entries(SIZES).map(([name, budget]) => (
+        {Object.entries({ "recorded budget": fit.recorded, ...SIZES }).map(([name, budget]) => (
           <button key={name} aria-pressed={now === budget} title={n(budget)} onClick={() => set(budget)}>
             {name}
           </button>
@@ -140,7 +151,7 @@ function Over({ fit, set }: { fit: Fit; set: (units: number) => void }) {
 function Result({ source, budget }: { source: string; budget: number }) {
   const made = useSignal<{ text: string; receipt: string } | null>(null);
   const problem = useSignal("");
-  const show = () => post<{ text: string; receipt: string }>("result", { source, budget }).then((loaded) => (made.value = loaded), (error: Error) => (problem.value = error.message));
+  const show = () => get<{ text: string; receipt: string }>("result", { source, budget: String(budget) }).then((loaded) => (made.value = loaded), (error: Error) => (problem.value = error.message));
   return (
     <section class="card result" aria-label="Result">
       <button aria-expanded={made.value !== null} onClick={() => (made.value ? (made.value = null) : void show())}>

@@ -1,6 +1,6 @@
 // What is missing at a step: earlier messages that the prompt does not have, and the changes that removed them.
 import { useSignal } from "@preact/signals";
-import { changed, get, post, useView } from "./api";
+import { get, useView } from "./api";
 import { n, plural, Problem, Waiting } from "./parts";
 import { stepLink } from "./route";
 import { Parts } from "./sent";
@@ -34,24 +34,15 @@ export function LeftOut({ loaded, colours, rows }: Props) {
   );
 }
 
-/** The changes to the context up to a step, the newest first; their texts can be restored or pinned. */
+/** The changes to the context up to a step, the newest first, with the texts that they removed. */
 function Changes({ session, step }: { session: string; step: number }) {
-  const { value, problem } = useView<Session & { edits: Edit[]; pins: Removed[] }>("ledger", { session });
+  const { value, problem } = useView<Session & { edits: Edit[] }>("ledger", { session });
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   const edits = value.edits.filter((edit) => edit.step === null || edit.step <= step);
-  const pinned = (handle: string) => value.pins.some((pin) => pin.handle === handle);
   return (
     <section class="card" aria-label="Changes">
       <h2>{plural(edits.length, "change")} to the context up to this step</h2>
-      {value.pins.length > 0 && (
-        <>
-          <p class="soft">Pinned: every prompt of this session includes these texts until they are unpinned.</p>
-          <ul class="texts" aria-label="Pinned">
-            {value.pins.map((each) => <Text key={each.handle} removed={each} session={session} pinned />)}
-          </ul>
-        </>
-      )}
       {edits.map((edit, i) => (
         <details key={edit.number} class="edit" open={i === 0 && edit.step === step}>
           <summary data-row>
@@ -64,8 +55,8 @@ function Changes({ session, step }: { session: string; step: number }) {
             <div>
               <h3>{plural(edit.texts.length + edit.more, "text")} left out{edit.replaced !== null && ` of ${plural(edit.replaced, "message")}`}</h3>
               <ul class="texts">
-                {edit.texts.map((each) => <Text key={each.handle} removed={each} session={session} pinned={pinned(each.handle)} />)}
-                {edit.more > 0 && <li class="soft">and {n(edit.more)} more; Ctrl+K searches them.</li>}
+                {edit.texts.map((each) => <Text key={each.handle} removed={each} />)}
+                {edit.more > 0 && <li class="soft">and {n(edit.more)} more; the search finds them.</li>}
               </ul>
             </div>
             {edit.summary && (
@@ -81,39 +72,17 @@ function Changes({ session, step }: { session: string; step: number }) {
   );
 }
 
-function Text({ removed: { handle, excerpt, tokens }, session, pinned }: { removed: Removed; session: string; pinned: boolean }) {
+function Text({ removed: { handle, excerpt, tokens } }: { removed: Removed }) {
   const text = useSignal<string | null>(null);
-  const notice = useSignal<string | null>(null);
-  const asking = useSignal(false);
   const open = async () => {
     if (text.value !== null) text.value = null;
     else text.value = await get<{ text: string }>("text", { handle }).then((got) => got.text, (error: Error) => error.message);
   };
-  const write = async (view: "restore" | "pin" | "unpin", told: (units: number) => string) => {
-    asking.value = false;
-    notice.value = await post<{ units: number }>(view, { session, handle }).then((done) => ((changed.value += 1), told(done.units)), (error: Error) => error.message);
-  };
   return (
     <li>
       <button class="plain clip" data-row aria-expanded={text.value !== null} onClick={() => void open()}>
-        {excerpt || "(empty)"}
+        {excerpt || "(empty)"} <small>{plural(tokens, "token")}</small>
       </button>
-      <div class="tools">
-        <span class="soft">{plural(tokens, "token")}</span>
-        {asking.value ? (
-          <>
-            <span>It becomes the newest message of the session.</span>
-            <button class="main" onClick={() => void write("restore", (units) => `Restored: ${n(units)} tokens in the next prompt.`)}>Restore</button>
-            <button onClick={() => (asking.value = false)}>Cancel</button>
-          </>
-        ) : (
-          <>
-            <button onClick={() => (asking.value = true)}>Restore…</button>
-            <button aria-pressed={pinned} onClick={() => void (pinned ? write("unpin", () => "Unpinned.") : write("pin", (units) => `Pinned: ${n(units)} tokens in every prompt of this session from now on.`))}>{pinned ? "Unpin" : "Pin in this session"}</button>
-          </>
-        )}
-      </div>
-      {notice.value && <p role="status">{notice.value}</p>}
       {text.value !== null && <pre tabIndex={0}>{text.value}</pre>}
     </li>
   );

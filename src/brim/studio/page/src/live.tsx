@@ -1,6 +1,6 @@
 // Live: the traffic of the gateways that write to this store, read from the store.
 import { useView } from "./api";
-import { Bar, Empty, Head, Long, n, plural, Problem, shown, Waiting, when } from "./parts";
+import { Bar, Empty, Head, n, plural, Problem, shown, Waiting, when } from "./parts";
 import { go, params, stepLink } from "./route";
 
 interface Request {
@@ -42,7 +42,6 @@ interface One {
 interface Loaded {
   gateways: One[];
   requests: Request[];
-  settings: Record<string, unknown>;
 }
 
 const ms = (value: number | null | undefined) => (value === null || value === undefined ? "unknown" : `${value.toFixed(value < 10 ? 2 : 0)} ms`);
@@ -73,7 +72,7 @@ export function Live() {
     <>
       <Head title="Live">
         <p class="lead">
-          {value.gateways.map((each) => `${each.address} (${each.running ? "running" : "stopped"})`).join(", ") || "a gateway"} · policy {shown(value.settings.policy)}
+          {plural(value.gateways.length, "gateway")}, the newest {plural(value.requests.length, "request")}
         </p>
       </Head>
       {value.gateways.map((each) => <Sums one={each} key={each.address} />)}
@@ -86,12 +85,9 @@ export function Live() {
             <option value="wrong">failed requests</option>
           </select>
         </div>
-        <Long
-          items={rows}
-          height={32}
-          label="Requests"
-          row={(each) => (
-            <div class={`row${each.id === open ? " on" : ""}`}>
+        <div class="long" tabIndex={0} role="region" aria-label="Requests">
+          {rows.map((each) => (
+            <div key={each.id} class={`row${each.id === open ? " on" : ""}`}>
               <span class="num date">{when(each.at)}</span>
               <button data-row class="plain what clip" aria-pressed={each.id === open} onClick={() => go("live", { request: each.id === open ? null : each.id }, true)}>
                 <span class={`badge ${each.status < 400 ? "good" : "dropped"}`}>{each.refused ? "refused " : ""}{each.status}</span> <b>{each.model || "unknown model"}</b> {each.route}{" "}
@@ -102,8 +98,8 @@ export function Live() {
               <Bar part={each.after ?? each.before ?? 0} whole={most} />
               <span class="num">{each.before === undefined || each.before === null ? "not counted" : n(each.before)}<small>{each.edits ? ` to ${n(each.after)}` : ""}</small></span>
             </div>
-          )}
-        />
+          ))}
+        </div>
         {rows.length === 0 && <p class="soft">No match in the newest {n(value.requests.length)} requests.</p>}
         {one && <Detail each={one} />}
       </section>
@@ -132,27 +128,12 @@ function Sums({ one }: { one: One }) {
 
 const short = (name: string) => (name.length <= 28 ? name : `…${name.slice(-16)}`);
 
+/** Names of the fields of a request, where they are not words. */
+const FIELDS: Record<string, string> = { at: "when", before: "tokens received", after: "tokens sent", method: "counted by", edits: "messages edited", session: "conversation", cut: "number of its cut", passed: "passed through unchanged", overhead_ms: "added latency", first_ms: "time to the first byte" };
+const WRITTEN: Record<string, (value: number) => string> = { at: when, overhead_ms: ms, first_ms: ms };
+
 function Detail({ each }: { each: Request }) {
-  const facts: [string, string][] = [
-    ["id", each.id],
-    ["when", when(each.at)],
-    ["gateway", each.gateway],
-    ["route", each.route],
-    ["model", each.model || "unknown"],
-    ["status", `${each.status}${each.refused ? `, refused by the gateway: ${(each.reason ?? "unknown").replaceAll("_", " ")}` : ""}`],
-    ["conversation", each.session || "none"],
-    ["cut of the conversation", each.cut ? `number ${n(each.cut)}, made by this request` : each.edits ? "none new: the previous cut is kept" : "none"],
-    ["policy", each.policy ?? "unknown"],
-    ["tokens received", n(each.before)],
-    ["tokens sent", n(each.after)],
-    ["budget", n(each.budget)],
-    ["counted by", each.method ?? "not counted"],
-    ["messages edited", n(each.edits)],
-    ["retried with fewer tokens", each.retried ? "yes" : "no"],
-    ["passed through unchanged", each.passed || "no"],
-    ["added latency", ms(each.overhead_ms)],
-    ["time to the first byte", ms(each.first_ms)],
-  ];
+  const fields = Object.entries(each).filter(([name, value]) => value !== null && value !== "" && name !== "step");
   return (
     <section class="card panel" aria-label="One request">
       <div class="tools">
@@ -161,7 +142,9 @@ function Detail({ each }: { each: Request }) {
         {each.session && each.step != null && <a class="button" href={stepLink(each.session, each.step)}>Open its prompt, step {each.step}</a>}
       </div>
       {each.session && each.step == null && <p class="soft">Its prompt was not recorded. Only shortened requests are recorded, and their texts only with <code>session.capture: true</code>.</p>}
-      <dl class="facts many">{facts.map(([name, loaded]) => <div key={name}><dt>{name}</dt><dd>{loaded}</dd></div>)}</dl>
+      <dl class="facts many">
+        {fields.map(([name, value]) => <div key={name}><dt>{FIELDS[name] ?? name}</dt><dd>{WRITTEN[name]?.(value as number) ?? shown(value)}</dd></div>)}
+      </dl>
     </section>
   );
 }

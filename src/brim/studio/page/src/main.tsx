@@ -5,13 +5,11 @@ import { changed, get } from "./api";
 import { Lab } from "./lab";
 import { Live } from "./live";
 import { follow, OpenButton, OpenPanel, takeDrops } from "./open";
-import { Palette, palette } from "./palette";
 import { Problem } from "./parts";
-import { first, link, screen, SCREENS, SESSION, workspace } from "./route";
+import { first, go, link, screen, SCREENS, SESSION, workspace } from "./route";
 import { Session } from "./session";
 import { Sessions } from "./sessions";
 import { Settings } from "./settings";
-import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
 /** Milliseconds between two looks at what is new. */
@@ -19,6 +17,21 @@ const EVERY = 4000;
 /** Screens that read their values again as long as they are open. */
 const LIVE = ["sessions", "session", "live"];
 const VIEWS: Record<string, () => preact.JSX.Element> = { sessions: Sessions, session: Session, lab: Lab, settings: Settings, live: Live };
+
+/** Milliseconds to wait for a screen that loads. */
+const PATIENCE = 3000;
+
+/** Goes to the search of sessions and texts. */
+function search(): void {
+  go("sessions", { file: null, only: null });
+  const until = Date.now() + PATIENCE;
+  const focus = () => {
+    const box = document.querySelector<HTMLInputElement>("main[data-screen=sessions] [data-search]");
+    if (box) box.select();
+    else if (Date.now() < until) requestAnimationFrame(focus);
+  };
+  focus();
+}
 
 function Studio() {
   const View = VIEWS[screen.value];
@@ -46,8 +59,8 @@ function Studio() {
             </a>
           ))}
         </nav>
-        <button class="find" onClick={() => (palette.value = true)} title="Ctrl+K">
-          Search or go to… <kbd>Ctrl K</kbd>
+        <button class="find" onClick={search} title="Ctrl+K">
+          Search… <kbd>Ctrl K</kbd>
         </button>
         <OpenButton />
         <div class="switch" role="group" aria-label="Workspace">
@@ -62,7 +75,6 @@ function Studio() {
       <main id="main" tabIndex={-1} data-screen={screen.value}>
         {View ? <View key={`${screen.value} ${workspace.value}`} /> : <Problem text={`There is no screen called ${screen.value}.`} />}
       </main>
-      <Palette />
     </>
   );
 }
@@ -70,17 +82,16 @@ function Studio() {
 addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
     event.preventDefault();
-    palette.value = !palette.value;
+    search();
     return;
   }
   const typing = event.target instanceof HTMLElement && event.target.matches("input:not([type=range], [type=checkbox]), select, textarea");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || palette.value) return;
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "/") {
     const box = document.querySelector<HTMLInputElement>("[data-search]");
     if (box) event.preventDefault();
     box?.focus();
-  } else if (event.key === "?") palette.value = true;
-  else if (event.key === "j" || event.key === "k") {
+  } else if (event.key === "j" || event.key === "k") {
     const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
     const at = rows.indexOf(document.activeElement as HTMLElement);
     rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))]?.focus();

@@ -1,7 +1,6 @@
 // Components that several screens share.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
 import { workspace, screen } from "./route";
 
 export const n = (value: number | null | undefined): string =>
@@ -100,51 +99,5 @@ export function Bar({ part, whole, colour }: { part: number; whole: number; colo
     <span class="bar" aria-hidden="true">
       <span style={{ width: `${percent}%`, background: colour ?? "var(--water)" }} />
     </span>
-  );
-}
-
-interface ListProps<T> {
-  items: readonly T[];
-  height: number;
-  label: string;
-  row: (item: T, i: number) => ComponentChildren;
-}
-
-/** A list of thousands of rows; only the visible ones are drawn. */
-export function Long<T>({ items, height, label, row }: ListProps<T>) {
-  const top = useSignal(0);
-  const view = useSignal(600);
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (!box.current) return;
-    const seen = new ResizeObserver(() => (view.value = box.current?.clientHeight ?? 600));
-    seen.observe(box.current);
-    return () => seen.disconnect();
-  }, []);
-  const first = Math.max(0, Math.floor(top.value / height) - 4);
-  const last = Math.min(items.length, Math.ceil((top.value + view.value) / height) + 4);
-  return (
-    <div
-      class="long"
-      ref={box}
-      tabIndex={0}
-      role="region"
-      aria-label={label}
-      onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
-    >
-      <div role="table" aria-label={label} aria-rowcount={items.length} style={{ height: `${items.length * height}px` }}>
-        {items.slice(first, last).map((item, i) => (
-          <div
-            key={first + i}
-            class="line"
-            role="row"
-            style={{ top: `${(first + i) * height}px`, height: `${height}px` }}
-            aria-rowindex={first + i + 1}
-          >
-            <div role="cell">{row(item, first + i)}</div>
-          </div>
-        ))}
-      </div>
-    </div>
   );
 }

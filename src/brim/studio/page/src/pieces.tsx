@@ -2,8 +2,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { get } from "./api";
-import type { Back, Bench } from "./bench";
-import { dollars, Long, n, plural, share } from "./parts";
+import { Block, useBlocks } from "./blocks";
+import { dollars, n, plural, share } from "./parts";
 import type { Fit, Piece } from "./types";
 import { Chip, type Key, keys } from "./categories";
 import { Ribbon, type Run } from "./ribbon";
@@ -11,13 +11,17 @@ import { Ribbon, type Run } from "./ribbon";
 /** The states of a piece, in the words of the other screens. */
 const STATES: Record<string, string> = { dropped: "left out", cut: "shortened", form: "shortened" };
 
+/** For each dropped piece, the budget at which it returns, and whether one token less drops it. */
+export type Back = Record<string, [number, boolean]>;
+
 interface KeptProps {
-  work: Bench;
   fit: Fit;
   source: string;
+  back: Back;
+  set: (units: number) => void;
 }
 
-export function Kept({ work, fit, source }: KeptProps) {
+export function Kept({ fit, source, back, set }: KeptProps) {
   const chosen = useSignal<string | null>(null);
   const groups = useMemo(() => [...new Set(fit.pieces.map((piece) => piece.group))], [fit]);
   const letters = keys(groups);
@@ -35,7 +39,7 @@ export function Kept({ work, fit, source }: KeptProps) {
             </button>
           ))}
         </div>
-        <List work={work} fit={fit} source={source} letters={letters} chosen={chosen.value} />
+        <List fit={fit} source={source} back={back} set={set} letters={letters} chosen={chosen.value} />
       </section>
     </>
   );
@@ -89,7 +93,7 @@ interface ListProps extends KeptProps {
   chosen: string | null;
 }
 
-function List({ work, fit, source, letters, chosen }: ListProps) {
+function List({ fit, source, back, set, letters, chosen }: ListProps) {
   const only = useSignal("all");
   const find = useSignal("");
   const open = useSignal<string | null>(null);
@@ -101,6 +105,7 @@ function List({ work, fit, source, letters, chosen }: ListProps) {
       `${piece.name} ${piece.excerpt}`.toLowerCase().includes(wanted) &&
       (chosen === null || piece.group === chosen),
   );
+  const blocks = useBlocks(rows);
   const noun = fit.kind === "sections" ? "section" : "turn";
   return (
     <>
@@ -116,7 +121,11 @@ function List({ work, fit, source, letters, chosen }: ListProps) {
         </select>
       </div>
       {open.value !== null && <Whole source={source} name={open.value} close={() => (open.value = null)} />}
-      <Long items={rows} height={52} label="Pieces" row={(piece) => <Line piece={piece} at={letters.get(piece.group)} back={work.back.value[piece.name]} want={work.want} open={open} />} />
+      <div class="long" tabIndex={0} role="region" aria-label="Pieces">
+        {blocks.map((items, i) => (
+          <Block key={i} items={items} guess={() => 52} needed={i === 0} state={`${open.value} ${Object.keys(back).length}`} draw={(piece) => <Line key={piece.name} piece={piece} at={letters.get(piece.group)} back={back[piece.name]} set={set} open={open} />} />
+        ))}
+      </div>
       {!rows.length && <p class="soft">No piece matches.</p>}
     </>
   );
@@ -141,14 +150,14 @@ interface LineProps {
   piece: Piece;
   at: Key | undefined;
   back: Back[string] | undefined;
-  want: (units: number) => void;
+  set: (units: number) => void;
   open: Signal<string | null>;
 }
 
-function Line({ piece: { name, size, used, state, reason, priority, excerpt }, at, back, want, open }: LineProps) {
+function Line({ piece: { name, size, used, state, reason, priority, excerpt }, at, back, set, open }: LineProps) {
   const isTurn = name.startsWith("messages[");
   return (
-    <div class={`piece ${state}`}>
+    <li class={`piece ${state}`}>
       <Chip at={at} />
       <div class="what">
         <div>
@@ -160,7 +169,7 @@ function Line({ piece: { name, size, used, state, reason, priority, excerpt }, a
         </div>
         <div class="clip soft" title={reason}>
           {back && (
-            <button class="badge back" title={`Set the budget to ${n(back[0])}`} onClick={() => want(back[0])}>
+            <button class="badge back" title={`Set the budget to ${n(back[0])}`} onClick={() => set(back[0])}>
               returns at {back[1] ? "" : "or below "}
               {n(back[0])}
             </button>
@@ -172,6 +181,6 @@ function Line({ piece: { name, size, used, state, reason, priority, excerpt }, a
         {n(used)}
         <small> of {n(size)}</small>
       </span>
-    </div>
+    </li>
   );
 }

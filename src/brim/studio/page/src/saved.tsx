@@ -1,13 +1,13 @@
 // A fit as the file of a receipt with its texts, for `brim replay`.
 import { useSignal } from "@preact/signals";
-import { post } from "./api";
+import { get } from "./api";
 import { Problem } from "./parts";
 
 export function Save({ source, budget }: { source: string; budget: number }) {
   const command = useSignal<string | null>(null);
   const problem = useSignal<string | null>(null);
   const save = () =>
-    post<{ name: string; text: string; command: string }>("export", { source, budget }).then(
+    get<{ name: string; text: string; command: string }>("export", { source, budget: String(budget) }).then(
       (made) => (download(made.name, made.text, "application/json"), (command.value = made.command)),
       (error: Error) => (problem.value = error.message),
     );

@@ -1,11 +1,11 @@
 // The parts of a prompt in the order in which they were sent; parts that were left out are dimmed.
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { Block, FEW, useBlocks } from "./blocks";
 import { Changed, useChange } from "./change";
 import { Keep } from "./keep";
-import { Copied, dollars, n, plural, share } from "./parts";
-import { go, params } from "./route";
+import { Copied, n, plural, share } from "./parts";
+import { go, link, params } from "./route";
 import { type Run, Ribbon } from "./ribbon";
 import type { Mark, Prompt as Loaded, PromptRow, Timeline } from "./types";
 import { Chip, type Key } from "./categories";
@@ -28,7 +28,7 @@ const guess = ({ row }: Shown): number => (row.sent ? 56 + 21 * Math.min(8, row.
 /** The category of a row; a section is a category of its own. */
 export const partOf = (row: PromptRow): string => (row.category === "section" ? row.role : row.category);
 
-export function Sent({ loaded, colours, timeline }: { loaded: Loaded; colours: Map<string, Key>; timeline: Timeline | null }) {
+export function Sent({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }) {
   return (
     <>
       <Ribbon runs={runsOf(loaded.rows)} used={loaded.used ?? 0} budget={loaded.budget ?? 0} unit={loaded.unit} colours={colours} />
@@ -47,7 +47,6 @@ export function Sent({ loaded, colours, timeline }: { loaded: Loaded; colours: M
               <pre tabIndex={0} class="answer">{loaded.answer.text}</pre>
             </section>
           )}
-          <Facts loaded={loaded} timeline={timeline} />
         </aside>
       </section>
     </>
@@ -58,43 +57,24 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
   const only = changed ? "changed" : (params.value.get("show") ?? "all");
   const part = params.value.get("part");
   const words = params.value.get("find") ?? "";
-  const hit = useSignal(0);
-  const box = useRef<HTMLDivElement>(null);
+  const wanted = words.trim().toLowerCase();
   const lower = useMemo(() => {
     let made: string[] | null = null;
     return () => (made ??= loaded.rows.map((row) => `${row.role} ${row.name}\n${row.text}`.toLowerCase()));
   }, [loaded]);
-  useEffect(() => {
-    const idle = requestIdleCallback(lower);
-    return () => cancelIdleCallback(idle);
-  }, [lower]);
   const shown = useMemo(
     () =>
       loaded.rows
         .map((row, i) => ({ row, i }))
-        .filter(({ row }) => (part === null || partOf(row) === part) && (only === "all" || (only === "sent" ? row.sent : !row.sent || row.taken !== null))),
-    [loaded, part, only],
+        .filter(({ row, i }) => (part === null || partOf(row) === part) && (only === "all" || (only === "sent" ? row.sent : !row.sent || row.taken !== null)) && (!wanted || wanted.split(/\s+/).every((word) => lower()[i]!.includes(word)))),
+    [loaded, part, only, wanted],
   );
   const elsewhere = useMemo(() => {
     let sent: string | null = null;
     return (row: PromptRow) => echoOf(row.text, (sent ??= loaded.rows.filter((each) => each.sent).map((each) => each.text).join("\n")));
   }, [loaded]);
-  const wanted = words.trim().toLowerCase();
-  const hits = useMemo(() => (wanted ? shown.filter(({ i }) => wanted.split(/\s+/).every((word) => lower()[i]!.includes(word))).map(({ i }) => i) : []), [shown, wanted]);
-  const found = useMemo(() => new Set(hits), [hits]);
   const blocks = useBlocks(shown);
-  useEffect(() => {
-    hit.value = 0;
-  }, [wanted]);
-  const current = hits[hit.value % Math.max(1, hits.length)];
-  useEffect(() => {
-    if (current === undefined) return;
-    requestAnimationFrame(() => box.current?.querySelector(`[data-part="${current}"]`)?.scrollIntoView({ block: "center" }));
-  }, [current, hits]);
-  const turn = (way: number) => (hit.value = (hit.value + way + hits.length) % Math.max(1, hits.length));
-  const draw = ({ row, i }: Shown) => (
-    <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} found={i === current ? wanted : ""} hit={found.has(i)} elsewhere={elsewhere} />
-  );
+  const draw = ({ row, i }: Shown) => <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} words={wanted} elsewhere={elsewhere} />;
   return (
     <section class="card parts" aria-label={changed ? "Left out or shortened" : "The prompt"}>
       <div class="tools">
@@ -105,13 +85,8 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
           aria-label="Search this prompt"
           value={words}
           onInput={(event) => go("session", { find: event.currentTarget.value }, true)}
-          onKeyDown={(event) => event.key === "Enter" && hits.length && (event.preventDefault(), turn(event.shiftKey ? -1 : 1))}
         />
-        {wanted && (
-          <span class="soft" role="status" data-hits={hits.length}>
-            {hits.length ? `${hit.value + 1} of ${plural(hits.length, "message")}` : "not found"}
-          </span>
-        )}
+        {wanted && <span class="soft" role="status" data-hits={shown.length}>{plural(shown.length, "message")}</span>}
         {!changed && (
           <label class="check">
             <input type="checkbox" checked={only === "all"} onChange={(event) => go("session", { show: event.currentTarget.checked ? null : "sent" }, true)} /> show what was left out
@@ -119,11 +94,8 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
         )}
         {part && <button onClick={() => go("session", { part: null }, true)}>all categories</button>}
       </div>
-      <div class="text-parts" ref={box}>
-        {blocks.map((items, at) => {
-          const marks = items.filter(({ i }) => found.has(i)).map(({ i }) => (i === current ? `${i} ${wanted}` : i));
-          return <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW || items.some(({ i }) => i === current)} state={marks.join()} />;
-        })}
+      <div class="text-parts">
+        {blocks.map((items, at) => <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW} state={wanted} />)}
       </div>
       {!shown.length && <p class="soft">{changed && !part ? "Nothing was left out or shortened." : "No message matches."}</p>}
     </section>
@@ -136,8 +108,18 @@ const runsOf = (rows: readonly PromptRow[]): Run[] => rows.filter((row) => row.s
 /** Returns the warnings and compactions of a step. */
 export const marksAt = (timeline: Timeline | null, step: number): Mark[] => (timeline?.marks ?? []).filter((mark) => mark.step === step && (mark.kind === "warning" || mark.kind === "compaction"));
 
+/** The setting that reduces a category, and what it does. */
+const LIMITS: Record<string, [string, string]> = {
+  tools: ["prompt.tools.keep", "Send only the tools that the task needs"],
+  memory: ["session.memory_limit", "A lower limit for the memory"],
+  summary: ["compaction.summary_share", "A smaller share for the summary"],
+  user: ["window.limit", "A smaller budget, which shortens the oldest turns first"],
+  assistant: ["window.limit", "A smaller budget, which shortens the oldest turns first"],
+  "tool results": ["session.tool_limit", "A lower limit for each new result"],
+};
+
 /** Returns the tokens that were sent by category. */
-export function sumsOf(rows: readonly PromptRow[]): Map<string, number> {
+function sumsOf(rows: readonly PromptRow[]): Map<string, number> {
   const sums = new Map<string, number>();
   for (const row of rows) if (row.sent) sums.set(partOf(row), (sums.get(partOf(row)) ?? 0) + row.units);
   return sums;
@@ -175,38 +157,17 @@ function Sums({ loaded, colours }: { loaded: Loaded; colours: Map<string, Key> }
               </th>
               <td class="num">{n(units)}</td>
               <td class="num soft">{share(units, loaded.used ?? 0)}</td>
+              <td>{LIMITS[name] && <a href={link("settings", { key: LIMITS[name][0] })} title={`${LIMITS[name][1]}: ${LIMITS[name][0]}`}>limit</a>}</td>
             </tr>
           ))}
           <tr class="sum">
             <th scope="row">sum</th>
             <td class="num" data-sum={total}>{n(total)}</td>
             <td class="num soft">{loaded.unit}</td>
+            <td />
           </tr>
         </tbody>
       </table>
-    </section>
-  );
-}
-
-function Facts({ loaded, timeline }: { loaded: Loaded; timeline: Timeline | null }) {
-  const facts: [string, string][] = [];
-  if (timeline && timeline.lines.window > (loaded.budget ?? 0)) facts.push(["window of the model", n(timeline.lines.window)]);
-  if (loaded.usage?.input != null) facts.push(["provider's count", n(loaded.usage.input)]);
-  if (loaded.usage?.cached != null) facts.push(["read from the cache", `${n(loaded.usage.cached)} (${share(loaded.usage.cached, loaded.usage.input ?? loaded.used ?? 0)})`]);
-  if (loaded.cost_usd !== null) facts.push(["cost", dollars(loaded.cost_usd)]);
-  const marks = marksAt(timeline, loaded.step);
-  if (!facts.length && !marks.length) return <></>;
-  return (
-    <section class="card" aria-label="About this step">
-      <dl class="facts list small">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-      {marks.map((mark) => <p key={mark.text} class="soft">{mark.text}.</p>)}
     </section>
   );
 }
@@ -216,8 +177,7 @@ interface PartProps {
   i: number;
   loaded: Loaded;
   at: Key | undefined;
-  found: string;
-  hit: boolean;
+  words: string;
   elsewhere: (row: PromptRow) => string;
 }
 
@@ -228,10 +188,10 @@ function echoOf(text: string, sent: string): string {
   return !lines.length ? "" : kept === lines.length ? "all of its lines are elsewhere in this prompt" : kept ? `${n(kept)} of its ${plural(lines.length, "line")} are elsewhere in this prompt` : "none of its lines is elsewhere in this prompt";
 }
 
-function Part({ row, i, loaded, at, found, hit, elsewhere }: PartProps) {
+function Part({ row, i, loaded, at, words, elsewhere }: PartProps) {
   const open = useSignal(false);
   const { text } = row;
-  const isOpen = open.value || found !== "";
+  const isOpen = open.value || words !== "";
   const long = text.length > SHORT || text.split("\n", 13).length > 12;
   const toggle = () => (open.value = !isOpen);
   const closed = !row.sent && !isOpen;
@@ -243,7 +203,6 @@ function Part({ row, i, loaded, at, found, hit, elsewhere }: PartProps) {
           <b>{titled(row)}</b>
           {row.name && <code class="clip">{row.name}</code>}
           {!["whole", "system prompt", "memory", "summary"].includes(row.state) && <span class={`badge ${row.sent ? "cut" : "dropped"}`}>{row.state}</span>}
-          {hit && !found && <span class="badge back">found</span>}
           {closed && <span class="clip soft">{row.text.slice(0, 160)}</span>}
           <span class="grow" />
           <span class="num">
@@ -263,7 +222,7 @@ function Part({ row, i, loaded, at, found, hit, elsewhere }: PartProps) {
           </pre>
         ) : text ? (
           <pre tabIndex={isOpen ? 0 : undefined} class={isOpen ? "" : "short"}>
-            {found ? <Marked text={text.slice(0, MARKED)} words={found} /> : isOpen ? text : text.slice(0, SHORT)}
+            {words ? <Marked text={text.slice(0, MARKED)} words={words} /> : isOpen ? text : text.slice(0, SHORT)}
           </pre>
         ) : null}
         {isOpen && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}

@@ -1,20 +1,19 @@
-// One session: the strip of its steps, and below it the selected step: what was sent and left out, the cache, and the
-// tokens by category.
+// One session: the strip of its steps, and below it the selected step: what was sent and left out, the cache, and advice.
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { useView } from "./api";
+import { Advice } from "./advice";
 import { CacheTab } from "./cache";
 import { keys } from "./categories";
 import { CopyAs } from "./copy_as";
-import { Fills } from "./fills";
 import { LabDrawer } from "./lab";
 import { LeftOut } from "./left_out";
-import { Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
+import { dollars, Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
 import { go, link, params } from "./route";
 import { marksAt, partOf, Sent } from "./sent";
-import { Events, Strip } from "./strip";
+import { Strip } from "./strip";
 import type { Insight, Prompt, Timeline } from "./types";
 
-const TABS = ["sent", "out", "cache", "fills"] as const;
+const TABS = ["sent", "out", "cache", "advice"] as const;
 
 export function Session() {
   const [session, step] = ["session", "step"].map((name) => params.value.get(name));
@@ -33,7 +32,6 @@ export function Session() {
       <Title session={session} timeline={timeline} prompt={prompt.value} />
       {timeline && timeline.points.length > 0 && <Strip loaded={timeline} step={at} />}
       {prompt.problem ? <Failed title="This step cannot be shown" text={prompt.problem} /> : prompt.value ? <Selected loaded={prompt.value} timeline={timeline} /> : <Waiting />}
-      {timeline && timeline.marks.length > 0 && <Events loaded={timeline} />}
     </>
   );
 }
@@ -71,7 +69,7 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
     addEventListener("keydown", turn);
     return () => removeEventListener("keydown", turn);
   }, [loaded]);
-  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", fills: insights.length ? `Breakdown (${n(insights.length)})` : "Breakdown" };
+  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", advice: insights.length ? `Advice (${n(insights.length)})` : "Advice" };
   return (
     <>
       <div class="step-head">
@@ -95,10 +93,10 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
           <LeftOut loaded={loaded} colours={colours} rows={out} />
         ) : tab === "cache" ? (
           <CacheTab session={loaded.session} step={loaded.step} />
-        ) : tab === "fills" ? (
-          <Fills loaded={loaded} colours={colours} insights={insights} />
+        ) : tab === "advice" ? (
+          <Advice insights={insights} session={loaded.session} />
         ) : (
-          <Sent loaded={loaded} colours={colours} timeline={timeline} />
+          <Sent loaded={loaded} colours={colours} />
         )}
       </div>
     </>
@@ -143,7 +141,8 @@ function Size({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | null 
           {mark.kind === "warning" ? "reached the warning line" : "compacted here"}
         </span>
       ))}
-      {loaded.at !== null && <span class="soft"> {when(loaded.at)}</span>}
+      {loaded.cost_usd !== null && <span class="soft"> · {dollars(loaded.cost_usd)}</span>}
+      {loaded.at !== null && <span class="soft"> · {when(loaded.at)}</span>}
     </p>
   );
 }

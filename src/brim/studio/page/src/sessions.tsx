@@ -1,11 +1,25 @@
 // All sessions, from the store, gateways and opened files, each with its worst problem.
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { post, useView } from "./api";
-import { dollars, Head, Long, n, plural, Problem, share, Waiting, when } from "./parts";
+import { useSlowed, useView } from "./api";
+import { dollars, Head, n, plural, Problem, share, Waiting, when } from "./parts";
 import { OpenButton } from "./open";
 import { params, go, link, stepLink } from "./route";
 import type { Home as Loaded, HomeRow } from "./types";
+
+/** Characters of the shortest query that searches texts. */
+const LEAST = 3;
+
+interface Hit {
+  session: string;
+  step: number | null;
+  excerpt: string;
+}
+
+interface Hits {
+  found: Hit[];
+  sent: (Hit & { role: string })[];
+  read: number;
+  of: number;
+}
 
 type Sparks = Record<string, { shares: number[]; cost_usd: number | null; first: number }>;
 
@@ -13,11 +27,8 @@ export function Sessions() {
   const fields: Record<string, string> = {};
   for (const name of ["text", "file", "only", "order", "start"]) if (params.value.get(name)) fields[name] = params.value.get(name)!;
   const { value, problem } = useView<Loaded>("sessions", fields, true);
-  const sparks = useSignal<Sparks>({});
   const ids = value?.sessions.map((row) => row.id).join("\n") ?? "";
-  useEffect(() => {
-    if (ids) void post<{ sparks: Sparks }>("sparks", { ids }).then((answer) => (sparks.value = answer.sparks), () => undefined);
-  }, [value]);
+  const sparks = useView<{ sparks: Sparks }>(ids ? "sparks" : null, { ids }, true).value;
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   if (value.all === 0 && !value.files.length) return <Welcome />;
@@ -35,7 +46,7 @@ export function Sessions() {
       </Head>
       <section class="card" aria-label="Sessions">
         <div class="tools">
-          <input type="search" class="grow" data-search placeholder="Title, id, model or file  ( / )" aria-label="Search sessions" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
+          <input type="search" class="grow" data-search placeholder="Title, id, model or file, or words in any text  ( / )" aria-label="Search sessions" value={params.value.get("text") ?? ""} onInput={(event) => set({ text: event.currentTarget.value })} />
           <select aria-label="Which sessions" value={params.value.get("only") ?? ""} onChange={(event) => set({ only: event.currentTarget.value })}>
             <option value="">all</option>
             <option value="problems">with problems</option>
@@ -56,8 +67,10 @@ export function Sessions() {
           <span class="num few">cost</span>
           <span class="num few date">last step</span>
         </div>
-        <Long items={value.sessions} height={32} label="Sessions" row={(row) => <Row row={row} spark={sparks.value[row.id]} />} />
-        {value.found === 0 && <p class="soft">No session matches.</p>}
+        <div class="long" tabIndex={0} role="region" aria-label="Sessions list">
+          {value.sessions.map((row) => <Row key={row.id} row={row} spark={sparks?.sparks[row.id]} />)}
+        </div>
+        {value.found === 0 && <p class="soft">No session has these words in its title, id, model or file.</p>}
         {value.found > value.sessions.length && (
           <div class="tools">
             <button disabled={value.start === 0} onClick={() => go("sessions", { start: String(Math.max(0, value.start - 200)) })}>Newer</button>
@@ -68,7 +81,33 @@ export function Sessions() {
           </div>
         )}
       </section>
+      <Texts words={params.value.get("text")?.trim() ?? ""} />
     </>
+  );
+}
+
+/** The texts with all words of a query, sent or left out, each with its step. */
+function Texts({ words }: { words: string }) {
+  const query = useSlowed(words, 200);
+  const { value, problem } = useView<Hits>(query.length < LEAST ? null : "search", { query }, true);
+  if (problem) return <Problem text={problem} />;
+  if (query.length < LEAST || !value) return <></>;
+  const rows = [...value.found.map((hit) => ({ ...hit, where: "left out of", tab: "out" })), ...value.sent.map((hit) => ({ ...hit, where: `${hit.role} in`, tab: null }))];
+  return (
+    <section class="card" aria-label="Texts">
+      <p role="status">
+        {plural(value.found.length, "text")} left out, {plural(value.sent.length, "message")} sent
+        {value.read < value.of && <small> in the newest {n(value.read)} of {plural(value.of, "session")}</small>}
+      </p>
+      <ul class="texts">
+        {rows.map((hit, i) => (
+          <li key={i}>
+            <a data-row class="clip" href={stepLink(hit.session, hit.step, { find: query, tab: hit.tab })}>{hit.excerpt}</a>
+            <span class="soft">{hit.where} {hit.session}{hit.step !== null && `, step ${hit.step}`}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -65,12 +65,6 @@ export interface Edit {
   regret?: { calls: number; tokens: number } | null;
 }
 
-export interface Found {
-  step?: number | null;
-  session: string;
-  excerpt: string;
-}
-
 /** A section or a turn at a budget. */
 export interface Piece {
   name: string;
@@ -227,32 +221,14 @@ export interface Side {
   problem: string;
   used: number | null;
   budget: number | null;
-  unit: string;
   kept: number | null;
-  cost_usd: number | null;
-}
-
-export interface Sums {
-  overflows: number;
-  used: number | null;
-  unit: string;
-  cost_usd: number | null;
 }
 
 export interface PreviewRow {
   id: string;
   agent: string;
-  /** Its messages, or the steps before it. */
+  /** The steps before it. */
   of: number;
   before: Side;
   after: Side;
-}
-
-export interface Preview {
-  /** The packs of this flow's steps that ran. */
-  steps: PreviewRow[];
-  rows: PreviewRow[];
-  before: Sums;
-  after: Sums;
-  warnings: string[];
 }
