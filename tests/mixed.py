@@ -407,12 +407,7 @@ class Caller:
             self.expect("x" * 1_000 not in json.dumps(raw), "what the owner wrote after add is sent")
 
     def _recall(self, session: brim.Session, handle: str, gone: tuple[type[BaseException], ...]) -> Scene:
-        done = yield Call("Session.recall", lambda: session.recall(handle), (brim.UnknownName, *gone))
-        refused = (brim.UnknownName, brim.InvalidValue, *gone)
-        yield Call("Session.restore", lambda: session.restore(handle), refused)
-        done = yield Call("Session.pin", lambda: session.pin(handle), refused)
-        if done.ok:
-            yield Call("Session.unpin", lambda: session.unpin(handle), refused)
+        yield Call("Session.recall", lambda: session.recall(handle), (brim.UnknownName, *gone))
 
     def _end(self, session: brim.Session) -> Scene:
         """Close a session, use it then, or leave it to the collector."""

@@ -144,13 +144,12 @@ def _end(world: World, session: Session, **more: Any) -> dict[str, Any]:
         "status": state,
         "context": session.messages,
         "dropped": _dropped(opened),
-        "pins": list(opened.pins),
         **more,
     }
 
 
 def sessions(world: World) -> dict[str, Any]:
-    """Talk in a session: messages, prompts, usage, pins, a compaction, a fresh context, opened again in between."""
+    """Talk in a session: messages, prompts, usage, a compaction, a fresh context, opened again in between."""
     store, tried = world.store, world.tried
     asked = {"window": window(), "meter": "chars/4", "clock": world.clock}
     talk = tried(Session.open, "s", store=store, create=True, **asked)
@@ -159,9 +158,6 @@ def sessions(world: World) -> dict[str, Any]:
             tried(talk.add, message)
         sent = tried(talk.prompt, system="Be brief.")
         tried(talk.record_usage, input_tokens=sent.used + 3)
-        if i == 6:
-            handle = sorted(tried(talk._journal.dropped.handles))[0]
-            tried(talk.pin, handle)
         if i == 7:
             tried(talk.compact)
         if i == 8:

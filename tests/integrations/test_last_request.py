@@ -130,24 +130,6 @@ def test_marks_of_the_cache_stand_where_they_were_sent(server):
 
 
 @pytest.mark.slow
-def test_pinned_and_restored_texts_are_in_it(route, server):
-    watched, loop = Watched(route, server), LOOPS[route]()
-    for number in range(CALLS + 1):
-        answer = watched.ask(loop)
-        session = watched.client.brim.sessions[-1]
-        if number == 13:
-            session.pin(session.search("worker")[0].handle)
-        if number == 17:
-            session.restore(session.search("worker")[-1].handle)
-        if loop.take(answer) is not None:
-            break
-    assert watched.cuts >= 2
-    body = server.bodies[-1].decode()
-    assert "## Pinned" in body
-    assert "Restored from earlier" in body
-
-
-@pytest.mark.slow
 def test_after_a_refusal_it_is_what_was_sent_again(route, server):
     # This provider's refusal has the answer in its number.
     watched, loop = Watched(route, server, 4 * WINDOW, corrected=route == "messages"), LOOPS[route]()

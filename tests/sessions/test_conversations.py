@@ -316,26 +316,6 @@ def test_two_histories_under_one_name_are_never_mixed(tmp_path):
         assert its.request(history(steps, other), session="chat").messages == history(steps, other)
 
 
-def test_pins_and_restored_texts_of_the_studio_are_in_the_next_request_and_nothing_else_changes(tmp_path):
-    url = f"sqlite:///{tmp_path}/brim.db"
-    conversations = Conversations(1_500, model="gpt-4o", store=url, compact_at="never")
-    conversations.request(history(30), session="nightly")
-    with brim.open_store(url) as store:
-        studio = brim.Session.open("nightly", store=store)
-        found = [each.handle for each in studio.search("line 7")]
-        studio.pin(found[0])
-    request = conversations.request(history(31), session="nightly")
-    assert studio.pins[found[0]] in request.messages[-1]["content"]
-    with brim.open_store(url) as store:
-        brim.Session.open("nightly", store=store).restore(found[1])
-    request = conversations.request(history(32), session="nightly")
-    assert f"Restored from earlier ({found[1]})" in json.dumps(request.messages)
-    again = Conversations(1_500, model="gpt-4o", store=url, compact_at="never").request(history(33), session="nightly")
-    compactions = again.session.store.entries("nightly", kinds=["compaction"])
-    assert all(entry.body["trigger"] == "cut" for entry in compactions)
-    assert f"Restored from earlier ({found[1]})" in json.dumps(again.messages)
-
-
 TALK = [{"role": "user", "content": "task"}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "go"}]
 LOGGED = pytest.mark.parametrize("log", [True, False], ids=["with a log", "without"])
 

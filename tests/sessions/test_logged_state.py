@@ -1,13 +1,9 @@
 """A store that fails and writers that meet: each call took effect, or raised and changed nothing, and the next works."""
 
-import subprocess
-import sys
-import time
-
 import pytest
 
 import brim
-from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError, UnknownName
+from brim.errors import Conflict, SessionPurged, StoreError, UnknownName
 from brim.sessions import Session
 from brim.testing import MemoryStore
 from faulty import AFTER, FaultyStore
@@ -67,7 +63,7 @@ def test_a_prompt_that_could_not_be_written_does_not_hold_the_cut_of_the_next(st
     assert session.prompt().messages == never.prompt().messages
 
 
-@pytest.mark.parametrize("call", ["add", "prompt", "usage", "pin", "compact", "restart", "refused"])
+@pytest.mark.parametrize("call", ["add", "prompt", "usage", "compact", "restart", "refused"])
 def test_a_write_that_arrived_though_it_failed_counts_once(store, call):
     broken = FaultyStore(store)
     session, never = talk(broken, id="s"), talk(None)
@@ -81,8 +77,6 @@ def test_a_write_that_arrived_though_it_failed_counts_once(store, call):
             each.prompt(budget=1_000)
         elif call == "usage":
             each.record_usage(input_tokens=1_900)
-        elif call == "pin":
-            each.pin(next(iter(each.search("line srv"))).handle)
         elif call == "compact":
             each.compact()
         elif call == "restart":
@@ -92,7 +86,7 @@ def test_a_write_that_arrived_though_it_failed_counts_once(store, call):
 
     act(never)
     calls, before = broken.calls, session.number
-    broken.faults = {calls + i: AFTER for i in range(1, 9) if i > (call == "pin")}
+    broken.faults = {calls + i: AFTER for i in range(1, 9)}
     with pytest.raises(StoreError):  # It is not known whether it was written, as the store does not answer.
         act(session)
     broken.faults = {}
@@ -129,14 +123,10 @@ def test_what_another_writer_adds_is_taken_over(store):
     assert opened.status().prompts == 2
 
 
-def test_a_session_that_must_be_the_only_writer_is_told_of_messages_and_takes_pins(store):
+def test_a_session_that_must_be_the_only_writer_is_told_of_others(store):
     session = talk(store, id="s")
     session.prompt()
     session.sole_writer = True
-    handle = session.search("line srv")[0].handle
-    Session.open("s", store=store).pin(handle)
-    session.add(turn(20))
-    assert list(session.pins) == [handle]
     Session.open("s", store=store).add(turn(21))
     with pytest.raises(Conflict):
         session.add(turn(22))
@@ -163,17 +153,12 @@ def test_a_writer_that_never_pauses_does_not_keep_others_from_writing():
     store = Busy()
     session = talk(store, id="s")
     session.prompt()
-    pinning = Session.open("s", store=store)
+    slow = Session.open("s", store=store)
     store.other = session
-    handle = pinning.search("line srv")[0].handle
-    pinning.pin(handle)
-    pinning.add({"role": "user", "content": "At last."})
+    slow.add({"role": "user", "content": "At last."})
     store.other = None
-    assert list(pinning.pins) == [handle]
-    assert pinning.messages[-1]["content"] == "At last."
-    opened = Session.open("s", store=store)
-    assert opened.messages == pinning.messages
-    assert list(opened.pins) == [handle]
+    assert slow.messages[-1]["content"] == "At last."
+    assert Session.open("s", store=store).messages == slow.messages
 
 
 @pytest.mark.parametrize("call", ["add", "prompt", "usage", "restart", "refresh"])
@@ -216,21 +201,6 @@ def test_usage_is_learned_though_the_calibration_for_others_cannot_be_saved(stor
     assert session.calibration.calls == 1
 
 
-def test_a_restored_text_waits_for_the_result_of_a_call(store):
-    session = talk(store, id="s")
-    session.prompt()
-    other = Session.open("s", store=store)
-    handle = other.search("line srv")[0].handle
-    session.add(turn(30)[:2])
-    with pytest.raises(InvalidValue, match="open tool call"):
-        other.restore(handle)
-    session.add(turn(30)[2:])
-    other.restore(handle)
-    assert handle in other.messages[-1]["content"]
-    session.add(turn(31))
-    assert session.messages[-5] == other.messages[-1]
-
-
 def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
     broken = FaultyStore(store)
     session = talk(broken)
@@ -240,50 +210,3 @@ def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
         broken.fail_next()
         assert session.answer_recall(asked_for) == "Dropped texts cannot be read right now: call again."
         assert "line of" in session.answer_recall(asked_for)
-
-
-PINNING = """
-import sys, time
-import brim
-from brim.studio.views import ledger
-
-class Opened:
-    def __init__(self, store): self.kept = store
-    def store_of(self, session): return self.kept
-
-with brim.open_store(sys.argv[1]) as store:
-    handles = sys.stdin.read().split()
-    print("ready", flush=True)
-    for handle in handles:
-        ledger.pin(Opened(store), "s", handle)
-"""
-
-
-def pinned_while_it_runs(url, pins):
-    """Pin texts in another process, as the studio does, while a session runs; return it, the pins and the steps."""
-    with brim.open_store(url) as store:
-        session = Session(brim.Window(40_000, cap=0.5), meter="o200k_base", store=store, id="s", compact_at=0.5)
-        for i in range(pins):
-            session.add({"role": "user", "content": f"Keep this: the code of drawer {i} is {i * 7919}."})
-            session.add({"role": "assistant", "content": f"Noted, drawer {i}."})
-        session.restart(turn(0), trigger="asked")
-        handles = list(session._journal.dropped.handles())[:pins]
-        assert len(handles) == pins
-        other = subprocess.Popen(
-            [sys.executable, "-c", PINNING, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        other.stdin.write(" ".join(handles))
-        other.stdin.close()
-        assert other.stdout.readline() == "ready\n"
-        steps = 0
-        while other.poll() is None or steps < 5:
-            steps += 1
-            session.add(turn(steps))
-            fitted = session.prompt()
-            assert fitted.used <= session.budget
-            session.record_usage(input_tokens=fitted.used)
-            time.sleep(0.02)  # A model takes longer than this to answer.
-        other.stdout.close()
-        assert other.returncode == 0
-        session.add(turn(0))
-        return session, handles, steps

@@ -519,19 +519,3 @@ def test_time_that_the_steps_took_is_not_that_of_a_clock_that_jumps(monkeypatch)
     outcome = Loop(GOAL, Worker(steps=8), window=4_000, meter="chars", max_seconds=3_600, clock=time.time).run()
     assert outcome.ended == "goal"
     assert outcome.seconds < 3_600
-
-
-def test_a_pin_of_the_studio_does_not_end_a_loop(store):
-    act, pinned = Worker(steps=24), []
-
-    def watched(tick):
-        if tick.state.get("k") == 20:
-            found = store.search("ticket", session="L", limit=1)
-            brim.Session.open("L", store=store).pin(found[0].handle)
-            pinned.append(found[0].handle)
-        return act(tick)
-
-    made = loop(watched, store=store, id="L")
-    assert made.run().ended == "goal"
-    assert list(made.session.pins) == pinned != []
-    assert next(row.meta["kind"] for row in store.sessions() if row.id == "L") == "loop"

@@ -114,11 +114,3 @@ def test_a_text_with_more_words_than_postgres_can_index_is_kept(database):
         store.append("a", [("text", {"text": text})])
         assert store.text(handle_of(text)) == text
         assert store.search("needle")[0].handle == handle_of(text)
-
-
-@pytest.mark.services
-def test_pins_of_another_process_are_all_taken_while_the_agent_runs(database):
-    from sessions.test_logged_state import pinned_while_it_runs
-
-    session, handles, _ = pinned_while_it_runs(database, 200)
-    assert [name[:11] for name in session.pins] == handles

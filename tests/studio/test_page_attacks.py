@@ -76,7 +76,6 @@ def poisoned(folder):
         session.prompt(system=ALL, tools=tools, memory=[each])
         session.record_usage(input_tokens=700 + i, output_tokens=3, cached_tokens=0)
     session.compact()
-    session.pin(session.search("window hit")[0].handle)
     session.prompt(system=ALL, tools=tools)
     (folder / "brim.models.yaml").write_text(
         json.dumps({"models": {each: {"window": 900 + i} for i, each in enumerate(PAYLOADS)}})

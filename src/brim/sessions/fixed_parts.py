@@ -1,6 +1,6 @@
-"""The parts of a prompt outside the history: the system prompt, the tools, memory, and pinned texts.
+"""The parts of a prompt outside the history: the system prompt, the tools, and memory.
 
-Memory and pins come last, so that changes to them do not affect the cached prefix. Pins are never cut.
+Memory comes last, so that changes to it do not affect the cached prefix.
 """
 
 from __future__ import annotations
@@ -17,13 +17,10 @@ from brim.receipts.receipt import Part, Receipt, handle, losses
 from brim.receipts.section import Priority, Section
 from brim.sections.fit import fit
 from brim.sessions.context import Context
-from brim.sessions.settings import MEMORY_SHARE
 from brim.wire import Wire
 
 HEAD = "## Memory"
 """The heading above memory in a prompt."""
-PINNED = "## Pinned"
-"""The heading above the pins in a prompt."""
 _KINDS = ("pinned", "recalled")
 
 Memory = str | Sequence[str] | Mapping[str, "str | Sequence[str]"]
@@ -47,8 +44,6 @@ class FixedParts:
     """Whether some of the memory is dropped."""
     sections: tuple[Section, ...] = field(default=(), repr=False)
     """The whole memory."""
-    pinned: str = field(default="", repr=False)
-    """Pinned texts, which come before memory."""
     scale: BaseMeter | None = field(default=None, repr=False, compare=False)
     _extra: dict[Any, tuple[dict[str, int], bool]] = field(default_factory=dict, repr=False, compare=False)
     """The tokens outside the history, by the counter for its messages."""
@@ -63,27 +58,24 @@ class FixedParts:
         scale: BaseMeter,
         *,
         fields: Mapping[str, Any] | None = None,
-        pinned: str = "",
     ) -> FixedParts:
-        """Return the parts, with memory cut to a limit and pinned texts before it.
+        """Return the parts, with memory cut to a limit.
 
         Raises:
             InvalidValue: the memory is invalid.
         """
         sections = tuple(_sections(memory))
-        parts = cls(system=system, tools=tools, fields=fields, sections=sections, pinned=pinned, scale=scale)
+        parts = cls(system=system, tools=tools, fields=fields, sections=sections, scale=scale)
         return parts.with_memory(limit)
 
     def with_memory(self, limit: int) -> FixedParts:
-        """Return the parts with memory cut to a limit in tokens; pinned texts stay whole."""
-        scale, pinned = self.scale, self.pinned
-        if scale is None:
+        """Return the parts with memory cut to a limit in tokens."""
+        scale = self.scale
+        if scale is None or not self.sections:
             return self
-        if not self.sections:
-            return replace(self, memory=pinned, size=scale.count(pinned), cut=False)
-        whole = sum(scale.count(section.text) for section in self.sections) + scale.count(pinned)
+        whole = sum(scale.count(section.text) for section in self.sections)
         made = fit(self.sections, max(0, limit - scale.load(HEAD + "\n\n")), meter=scale)
-        text = "\n\n".join([*([pinned] if pinned else []), *([HEAD, made.text] if made.text.strip() else [])])
+        text = f"{HEAD}\n\n{made.text}" if made.text.strip() else ""
         return replace(self, memory=text, size=whole, cut=made.receipt.truncated)
 
     @property
@@ -183,24 +175,3 @@ def _sections(memory: Memory | None) -> list[Section]:
 
 def _keep(content: str | Sequence[str]) -> Literal["head", "best"]:
     return "head" if isinstance(content, str) else "best"
-
-
-def pinned_text(pins: Mapping[str, str]) -> str:
-    """Return the pins as they appear in a prompt; empty if there are none."""
-    return "\n\n".join([PINNED, *pins.values()]) if pins else ""
-
-
-def with_pin(pins: Mapping[str, str], handle: str, text: str, budget: int, scale: BaseMeter) -> dict[str, str]:
-    """Return the pins with one more.
-
-    Raises:
-        InvalidValue: together they would take more than a quarter of the budget.
-    """
-    made = {**pins, handle: text}
-    units, most = scale.count(pinned_text(made)), budget // MEMORY_SHARE
-    if units > most:
-        had = scale.count(pinned_text(pins)) if pins else 0
-        advice = f"unpin some of the {had:,} {scale.unit}" if had else "restore it instead"
-        told = f"a text that leaves all pins within {most:,} {scale.unit} (they would take {units:,}: {advice})"
-        raise InvalidValue("pin", handle, told)
-    return made

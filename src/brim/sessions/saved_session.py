@@ -53,8 +53,6 @@ class SavedSession:
     """The usage entries since then."""
     numbers: Mapping[int, int] = field(default_factory=dict)
     """The entries of the messages at the last compaction, by index, where known."""
-    pins: Mapping[str, str] = field(default_factory=dict)
-    """Texts that are in every prompt, by their handles."""
     about: Body = field(default_factory=dict)
     """What the store's list of sessions shows in addition to the status."""
 
@@ -82,7 +80,6 @@ class SavedSession:
             last=self.last,
             last_fit=LastFit(None if lines is None else replace(lines, held=held)),
             logged_cut=held,
-            pins=self.pins,
         )
 
     def change(self, settings: Mapping[str, Any], store: Store) -> None:
@@ -139,8 +136,6 @@ class SavedSession:
                 self.last = self.last._replace(units=body["units"])
         if "settings" in body:
             self.settings = SessionSettings.from_dict(body["settings"])
-        if "pins" in body:
-            self.pins = body["pins"]
 
 
 def read(store: Store, session: str) -> SavedSession | None:

@@ -28,7 +28,7 @@ from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions import compaction, recall_tool
 from brim.sessions.compaction import Summariser
-from brim.sessions.fixed_parts import FixedParts, Memory, pinned_text, with_pin
+from brim.sessions.fixed_parts import FixedParts, Memory
 from brim.sessions.learning.model_meter import SentPrompt, load_calibration, save_calibration
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
@@ -40,14 +40,12 @@ from brim.sessions.session_step import SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
-from brim.store import LogEntry, SearchHit, Store, opened_store
+from brim.store import SearchHit, Store, opened_store
 from brim.store.texts import DROPPED
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")
 
-RESTORED = "restored"
-"""A field of logged messages that restore a dropped text; its value is the handle."""
 _CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
 """The kinds of entries in a log without messages."""
 _TRIES = 5
@@ -210,9 +208,7 @@ class Session:
         self.about: dict[str, Any] = {"kind": "session"}
         """What the store's list of sessions shows of it, in addition to its status."""
         self.sole_writer = False
-        """Whether messages from another writer raise `Conflict`. This is for loops, whose state is more than the log.
-        Pins from another writer are accepted.
-        """
+        """Whether entries from another writer raise `Conflict`. This is for loops, whose state is more than the log."""
         self.reloads = 0
         """How often the log was read again because another writer had written to it."""
         self._lock = ProcessLock()
@@ -228,9 +224,8 @@ class Session:
     def __dir__(self) -> list[str]:
         return [
             *("add", "answer_recall", "budget", "calibration", "close", "compact", "estimate", "format", "id"),
-            *("messages", "meter", "notices", "open", "pin", "pins", "plan_compaction", "prompt", "recall"),
-            *("recall_tool", "record_usage", "refused", "restart", "restore", "search", "settings", "status", "store"),
-            "unpin",
+            *("messages", "meter", "notices", "open", "plan_compaction", "prompt", "recall"),
+            *("recall_tool", "record_usage", "refused", "restart", "search", "settings", "status", "store"),
         ]
 
     def __reduce__(self) -> NoReturn:
@@ -515,58 +510,6 @@ class Session:
         limit = (self.settings.longest_result or self.settings.budget) if budget is None else budget
         return recall_tool.answered(arguments, self.dropped, limit, self.meter)
 
-    def restore(self, handle: str) -> None:
-        """Add a dropped text as the newest message, which the next prompt always includes.
-
-        Raises:
-            UnknownName: no such text was dropped from this session.
-            InvalidValue: a tool call has no result yet, so no message can follow it.
-            StoreError: the store cannot be written; nothing is added.
-        """
-        name, text = self.dropped.find(handle)[0], self.recall(handle)
-        self.refresh()
-
-        def change(step: SessionStep) -> None:
-            turns = step.state.context.history.turns
-            if turns.unfinished:
-                expected = "a session without an open tool call: restore the text once the call has its result"
-                raise InvalidValue("the session", self.id, expected)
-            step.add([turns.wire.say(f"Restored from earlier ({handle}):\n{text}")], {RESTORED: name})
-
-        self.make(change)
-
-    @property
-    def pins(self) -> dict[str, str]:
-        """Texts that are in every prompt until they are unpinned, by their handles."""
-        return dict(self._state.pins)
-
-    def pin(self, handle: str) -> None:
-        """Keep a dropped text whole at the end of every prompt.
-
-        Raises:
-            UnknownName: no such text was dropped from this session.
-            InvalidValue: the pins would take more than a quarter of the budget.
-            StoreError: the store cannot be written; nothing is pinned.
-        """
-        name, text = self.dropped.find(handle)
-        self.make(lambda step: step.pin(with_pin(step.state.pins, name, text, step.state.budget, self.meter)))
-
-    def unpin(self, handle: str) -> None:
-        """Remove a pin; its text can still be recalled.
-
-        Raises:
-            UnknownName: no pin has this handle.
-        """
-
-        def change(step: SessionStep) -> None:
-            pinned = dict(step.state.pins)
-            if handle not in pinned:
-                raise UnknownName("pin", handle, list(pinned))
-            del pinned[handle]
-            step.pin(pinned)
-
-        self.make(change)
-
     def parts(
         self,
         system: Any,
@@ -574,9 +517,8 @@ class Session:
         memory: Memory | None = None,
         fields: Mapping[str, Any] | None = None,
     ) -> FixedParts:
-        """Return the parts of a prompt outside the history, with pinned texts."""
-        pinned = pinned_text(self._state.pins)
-        return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields, pinned=pinned)
+        """Return the parts of a prompt outside the history."""
+        return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields)
 
     def make(self, change: Callable[[SessionStep], T]) -> T:
         """Make a change on a copy of the state, write it, and keep the copy; return the result.
@@ -584,7 +526,7 @@ class Session:
         If another writer was faster, its entries are read and the change is repeated.
 
         Raises:
-            Conflict: others were faster each time, or wrote messages although this is the sole writer.
+            Conflict: others were faster each time, or wrote although this is the sole writer.
             SessionPurged: the session was purged.
             StoreError: the store cannot be written; the session is as it was then.
         """
@@ -715,7 +657,7 @@ class Session:
         """Read what another writer has written; `behind` says that there is something new, or that the log is gone.
 
         Raises:
-            Conflict: it wrote messages, and this is the sole writer.
+            Conflict: it wrote something, and this is the sole writer.
             SessionPurged: it purged the session.
             StoreError: the store cannot be read, and its failures are not tolerated.
         """
@@ -728,8 +670,8 @@ class Session:
             row = journal.store.session(self.id)
             if row is None or (journal.since is not None and row.created != journal.since):
                 raise journal.purged()
-            if entries and all(map(self._is_note, entries)):
-                self._take_notes(entries)
+            if entries and not self.logs_messages and all(entry.kind != cut_record.KIND for entry in entries):
+                journal.number = entries[-1].number
                 return
             if self.sole_writer:
                 log, last = f"the log of session {self.id!r}", entries[-1].number if entries else 0
@@ -741,16 +683,3 @@ class Session:
             raise
         except StoreError as error:
             self.note_failure(error)
-
-    def _is_note(self, entry: LogEntry) -> bool:
-        """Return whether an entry changes nothing in the next prompt except pins."""
-        if not self.logs_messages:
-            return entry.kind != cut_record.KIND
-        return entry.kind == "note" and entry.body.keys() <= {"pins"}
-
-    def _take_notes(self, entries: Sequence[LogEntry]) -> None:
-        """Adopt the pins in such entries, since others may pin faster than the whole log can be read again."""
-        pinned = [entry.body["pins"] for entry in entries if "pins" in entry.body]
-        if pinned:
-            self._state.pins = pinned[-1]
-        self._journal.number = entries[-1].number

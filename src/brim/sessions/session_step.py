@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from brim.errors import NoProgress
@@ -93,8 +92,8 @@ class SessionStep:
         state.show(state.context.messages)
         state.last = None if state.last is None else state.last._replace(units=state.context.units)
 
-    def add(self, given: Sequence[Any], marks: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Add messages at the end, before other entries of the step; `marks` are added to their entries.
+    def add(self, given: Sequence[Any]) -> None:
+        """Add messages at the end, before other entries of the step.
 
         Tool results over the limit are shortened by their kind.
         """
@@ -114,7 +113,7 @@ class SessionStep:
         if self.number is None:
             return
         for raw, shown in zip(given, sent, strict=True):
-            body = {"message": storable(raw), **marks}
+            body = {"message": storable(raw)}
             self.lines.append(("message", body if shown is raw else {**body, "sent": storable(shown)}))
         if whole := [entry_handle(*line)[:SHOWN] for line in self.lines if "sent" in line[1]]:
             self.lines.append((DROPPED, {"results": whole}))
@@ -281,11 +280,6 @@ class SessionStep:
         else:
             self.lines.append(("compaction", compaction_entry(self.state, ANOTHER_MODEL)))
 
-    def pin(self, pins: Mapping[str, str]) -> None:
-        """Keep these texts in every prompt."""
-        self.state.pins = pins
-        self.lines.append(("note", {"pins": dict(pins)}))
-
     def _drop(self, sent: Sequence[Any]) -> None:
         """Record the turns that are not sent unchanged."""
         turns, self.state.noted = self.state.context.left_out(sent, self.state.noted)
@@ -393,6 +387,5 @@ def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
         "format": state.context.history.turns.format,
         "compacted": state.compacted.to_dict() if state.compacted is not None else None,
         "calibration": state.model_meter.to_dict(),
-        "pins": dict(state.pins),
         "settings": state.settings.to_dict(),
     }

@@ -169,7 +169,7 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
 
 
 MEMORY_SHARE = 4
-"""Memory may take a quarter of the budget, and so may pins."""
+"""Memory may take a quarter of the budget."""
 _BELOW_WARNING = 0.95
 """A cut reduces the prompt to this share of the warning line."""
 _LEAST_RESULT = 64

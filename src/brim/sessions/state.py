@@ -116,8 +116,6 @@ class SessionState:
     """The cut as logged; only changes are written."""
     noted: NotedTurns = field(default_factory=NotedTurns)
     """The turns that are logged as dropped."""
-    pins: Mapping[str, str] = field(default_factory=dict)
-    """Texts that are in every prompt, by their handles."""
     taken: Mapping[str, int] | None = None
     """The calls whose results a cut has removed, with the number of the cut; `None` until it is needed."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from brim.sessions.session_step import CUT, prompt_body
+from brim.sessions.session_step import prompt_body
 from brim.store.base import Store
 from brim.studio.costs import cost
 
@@ -54,7 +54,7 @@ def prompts_of(known: dict[str, SessionPrompts], store: Store, name: str) -> Ses
         for entry in store.entries(name, kinds=["prompt", "usage", "compaction"], after=session.entries):
             session.entries = max(session.entries, entry.number)
             if entry.kind == "compaction":
-                session.compacted = session.compacted or entry.body["trigger"] != CUT
+                session.compacted = True
                 continue
             if entry.kind == "usage":
                 if session.rows:

@@ -51,7 +51,6 @@ def fill(store: Store) -> None:
     for day in range(14):
         session.add(asked(day))
         session.record_usage(input_tokens=session.prompt(system=SYSTEM).used)
-    session.pin(session.search("ferry day 1")[0].handle)
     brim.Loop("Check every tram", step, window=4_000, meter="o200k_base", store=store, id="trams").run(ticks=3)
     store.append("odd", [("note", {"odd": ODD, "raw": b"\x89PNG"}), ("text", {"text": ODD})], meta={"title": "Belém"})
     store.save("calibration", "m1", {"calls": 1}, version=0)
@@ -97,5 +96,5 @@ if __name__ == "__main__":
             text = dump(store._rows, database)  # type: ignore[attr-defined]
             (HERE / f"v{VERSION}.{database}.sql").write_text(text, encoding="utf-8")
         opened = brim.Session.open("trip", store=store)
-        told = {"status": opened.status().to_dict(), "pins": opened.pins, "messages": opened.messages}
+        told = {"status": opened.status().to_dict(), "messages": opened.messages}
         (HERE / f"v{VERSION}.json").write_text(json.dumps(told, indent=1), encoding="utf-8")

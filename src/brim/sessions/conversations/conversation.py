@@ -28,7 +28,7 @@ from brim.sessions.log.cut_record import folded
 from brim.sessions.log.overview import GATEWAY
 from brim.sessions.log.tolerant_store import attempts
 from brim.sessions.process_lock import ProcessLock
-from brim.sessions.session import RESTORED, Session
+from brim.sessions.session import Session
 from brim.sessions.session_step import SessionStep
 from brim.sessions.state import SessionState
 from brim.store.base import Store
@@ -397,9 +397,9 @@ def logged_messages(store: Store | None, session: str) -> list[Any]:
     """Return the messages of a conversation since it last started over."""
     known: list[Any] = []
     for entry in store.entries(session, kinds=["message", "compaction"]) if store is not None else ():
-        if entry.kind == "message" and RESTORED not in entry.body:
+        if entry.kind == "message":
             known.append(entry.body["message"])
-        elif entry.kind == "compaction" and entry.body["trigger"] == CHANGED:
+        elif entry.body["trigger"] == CHANGED:
             known = list(entry.body["view"])
     return known
 
