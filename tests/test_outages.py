@@ -24,7 +24,7 @@ def using():
 def test_a_program_ends_as_if_nothing_had_failed(using, name, caplog):
     expected, world = using.run(PROGRAMS[name], Outage())
     every = points(world)
-    assert len(every) > 200
+    assert len(every) > 150
     for outage in random.Random(name).sample(every, SAMPLE.get(name, 2)):
         assert using.differences(PROGRAMS[name], outage, expected) == []
 

@@ -137,30 +137,6 @@ def test_a_session_that_must_be_the_only_writer_is_told_of_others(store):
     assert messages_in(store, "s") == session.messages
 
 
-def test_a_writer_that_never_pauses_does_not_keep_others_from_writing():
-    class Busy(MemoryStore):
-        """Has another writer add a message before each write that is not part of a transaction."""
-
-        other = None
-
-        def append(self, session, entries, **more):
-            if self.other is not None and "after" in more and not self._depth:
-                other, self.other = self.other, None
-                other.add({"role": "user", "content": "I was faster."})
-                self.other = other
-            return super().append(session, entries, **more)
-
-    store = Busy()
-    session = talk(store, id="s")
-    session.prompt()
-    slow = Session.open("s", store=store)
-    store.other = session
-    slow.add({"role": "user", "content": "At last."})
-    store.other = None
-    assert slow.messages[-1]["content"] == "At last."
-    assert Session.open("s", store=store).messages == slow.messages
-
-
 @pytest.mark.parametrize("call", ["add", "prompt", "usage", "restart", "refresh"])
 def test_a_purge_is_not_undone_by_a_session_that_is_still_alive(store, call):
     session = talk(store, id="s")

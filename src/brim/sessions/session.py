@@ -48,8 +48,8 @@ T = TypeVar("T")
 
 _CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
 """The kinds of entries in a log without messages."""
-_TRIES = 5
-"""Attempts to write a change while other writers are faster, before the others are made to wait."""
+_TRIES = 20
+"""Attempts to write a change while other writers are faster."""
 
 Given = Meter | str | Callable[[str], int] | None
 
@@ -537,22 +537,7 @@ class Session:
                 except Conflict as error:
                     conflict = error
                     self._follow()
-            store = self.store
-            if store is None or self.sole_writer or self.summariser is not None:  # A model may take long.
-                raise conflict
-            return self._try_alone(store, change)
-
-    def _try_alone(self, store: Store, change: Callable[[SessionStep], T]) -> T:
-        """Make a change while other writers wait."""
-        state, number = self._state, self._journal.number
-        try:
-            with store.transaction():
-                store.append(self.id, [("note", {})])  # Others wait from here.
-                self.reload()
-                return self._try(change)
-        except BaseException:  # The transaction was rolled back, so the state is too.
-            self._state, self._journal.number = state, number
-            raise
+            raise conflict
 
     def _try(self, change: Callable[[SessionStep], T]) -> T:
         """Make a change and write it.

@@ -168,7 +168,7 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
             raise InvalidValue("option", name, f"one of {', '.join(names)}{hint}")
 
 
-MEMORY_SHARE = 4
+_MEMORY_SHARE = 4
 """Memory may take a quarter of the budget."""
 _BELOW_WARNING = 0.95
 """A cut reduces the prompt to this share of the warning line."""
@@ -292,7 +292,7 @@ class SessionSettings:
     @property
     def most_memory(self) -> int:
         """The most tokens of memory in a prompt."""
-        return min(self.options["memory_limit"], self.budget // MEMORY_SHARE)
+        return min(self.options["memory_limit"], self.budget // _MEMORY_SHARE)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
