@@ -25,8 +25,7 @@ from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.gateway.client import names as identity
-from brim.gateway.client.body import check_values, json_value
-from brim.gateway.fit import added_sections
+from brim.gateway.client.body import json_value
 from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
@@ -235,12 +234,8 @@ READERS: dict[str, Read] = {
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0),
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
-    "gateway.fit.added_sections.inserted": lambda text: added_sections.inserted(
-        _body(text).decode(), "anthropic", text
-    ),
-    "gateway.client.body.check_values": lambda text: check_values(_stream(text), 1_000),
     "gateway.client.parsed.parse": lambda text: parsed("chat", _body(text)),
-    "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text), 1_000),
+    "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text)),
     "gateway.http.admitted": _admitted,
     "gateway.client.names.conversation_name": lambda text: identity.conversation_name(
         {}, {"user": text}, "key", ["some-key"]

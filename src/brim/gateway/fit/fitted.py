@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from brim.errors import DoesNotFit
+from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed, with_answer
-from brim.gateway.fit import added_sections
-from brim.gateway.fit.added_sections import AddedSections, HeldChoice
-from brim.gateway.fit.planned import CUTS, REFUSE, WARN, Planned
+from brim.gateway.fit.planned import FIT, REFUSE, WARN, Planned
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.recall.calls import offered
-from brim.history.stable import Stable
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
-from brim.sessions.learning.scope import LearnedValues
-from brim.settings.spec import Spec
-
-_FAR = 2
-"""If a request takes at most a half of its budget, by an exact count, its conversation is not looked up: that would
-take ten times as long as counting, and change nothing.
-"""
 
 _NAMES = {
     "system": "system prompt",
@@ -68,15 +57,13 @@ class FittedBody:
     recalls: bool = False
     """Whether the model was offered the recall tool."""
     budget: int | None = None
-    compacts_at: int | None = None
-    """Tokens at which the provider was asked to compact; `None` if it was not asked."""
     request: FittedRequest | None = field(default=None, repr=False)
     """The engine's request, which learns from the answer."""
 
     @property
     def shrinks(self) -> bool:
         """Whether a smaller request may be sent if this one is rejected as too long."""
-        return self.planned is not None and self.after is not None and self.planned.policy in CUTS
+        return self.planned is not None and self.after is not None and self.planned.policy == FIT
 
 
 def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
@@ -84,118 +71,27 @@ def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
     return FittedBody(parsed=parsed, body=parsed.body, policy=policy, passed=why)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fitter:
-    """Fits the requests of a gateway. Threads may share it."""
+def fit(planned: Planned, engine: Conversations, most: int | None = None) -> FittedBody:
+    """Return what to send; after a rejection, `most` is the maximum number of tokens.
 
-    engine: Conversations
-    sections: LearnedValues[HeldChoice]
-    """The newest sections of each conversation."""
-    keeps: bool
-    """Whether a store keeps the conversations, so that every request is looked up."""
-
-    def fit(self, planned: Planned, most: int | None = None) -> FittedBody:
-        """Return what to send; after a rejection, `most` is the maximum number of tokens.
-
-        Raises:
-            HttpProblem: the parts that must stay are too long, or the policy refuses long requests.
-        """
-        added = None
-        if planned.sections is not None:
-            added = added_sections.whole(planned.sections, planned.given, self._counter(planned))
-            planned = _with(planned, added)
-        try:
-            made = self._whole(planned) if most is None else None
-            if made is None and added is not None and planned.room is not None:
-                made, added = self._shared(planned, added, most)
-            if made is None:
-                made = planned.continued(self.engine, room=planned.room, most=most)
-        except DoesNotFit as error:
-            raise too_long(planned, error.needed, error.available, error.parts) from error
-        found = written(planned, made)
-        if added is None or not added.text:
-            return found
-        return replace(
-            found, body=added_sections.inserted(found.body.decode(), found.parsed.format, added.text).encode()
-        )
-
-    def count(self, planned: Planned) -> tuple[int, bool]:
-        """Return the tokens of a request without its conversation, and whether the count is exact."""
-        size = self.engine.count(planned.given, planned.engine)
-        return size.tokens + planned.given.extra, size.exact
-
-    def _counter(self, planned: Planned) -> added_sections.Count:
-        return lambda given: self.engine.count(given, planned.engine).tokens
-
-    def _whole(self, planned: Planned) -> FittedRequest | None:
-        """Return the request if it can be sent unchanged; `None` if it may have to be cut.
-
-        Raises:
-            HttpProblem: it is too long, and the policy refuses it.
-        """
-        room = planned.room
-        tokens, exact = self.count(planned)
-        alone = exact and not self.keeps and (room is None or tokens * _FAR <= room.fits)
-        if planned.policy in CUTS and room is not None and (not alone or planned.lowers(tokens)):
-            return None
-        made = unchanged(planned, tokens, exact=exact)
-        if not alone:
-            made = planned.continued(self.engine, room=None)
-            if made.before is None:
-                made.before, made.exact = tokens, exact
-            made.room = room
-        if planned.policy == REFUSE and room is not None and (made.before or 0) > room.fits:
-            raise too_long(planned, made.before or 0, room.fits)
-        return made
-
-    def _shared(self, planned: Planned, added: AddedSections, most: int | None) -> tuple[FittedRequest, AddedSections]:
-        """Return the request with the sections that share its budget.
-
-        Raises:
-            DoesNotFit: the parts that must stay are too long.
-        """
-        room, spec = planned.room, planned.sections
-        assert room is not None
-        assert spec is not None
-        last = planned.continued(self.engine, room=None)
-        size = last.before if last.before is not None else self.count(planned)[0]
-        if most is None and size <= room.fits:
-            return planned.continued(self.engine, room=room), added
-        target = room.target if most is None else min(room.target, most)
-        scope, name, size = planned.engine.scope, last.conversation, size - planned.given.extra
-        stable = planned.settings.stable
-        held = self.sections.get(scope, name) if stable and most is None else None
-        if held is not None and held.holds(size, target, room.fits):
-            chosen = added_sections.recounted(held.added, planned.given, self._counter(planned))
-        else:
-            chosen = self._chosen(planned, spec, target, stable=stable)
-        try:
-            made = _with(planned, chosen).continued(self.engine, room=room, most=most)
-        except DoesNotFit as error:  # The provider's report for the last prompt may exceed our own count.
-            chosen = self._chosen(planned, spec, target - max(1, error.needed - error.available), stable=stable)
-            made = _with(planned, chosen).continued(self.engine, room=room, most=most)
-        self.sections.put(scope, HeldChoice(chosen, size, made.used or 0, target), name)
-        return made, chosen
-
-    def _chosen(self, planned: Planned, spec: Spec, target: int, *, stable: bool) -> AddedSections:
-        """Return the sections for a budget; stable mode leaves some of it free, so that the next prompts only append.
-
-        Raises:
-            DoesNotFit: the parts that must stay are too long.
-        """
-        choose = partial(added_sections.shared, spec, planned.given, scale=planned.scale, count=self._counter(planned))
-        if stable:
-            with suppress(DoesNotFit):
-                return choose(budget=int(target * Stable().low))
-        return choose(budget=target)
-
-
-def unchanged(planned: Planned, tokens: int, *, exact: bool) -> FittedRequest:
-    """Return a request of `tokens` that is sent as it is and belongs to no conversation."""
-    given = planned.given
-    return FittedRequest(
-        messages=list(given.messages), places=[], input=given, before=tokens, room=planned.room, exact=exact
-    )
+    Raises:
+        HttpProblem: the parts that must stay are too long, or the policy refuses long requests.
+    """
+    parsed, room, cuts = planned.parsed, planned.room, planned.policy == FIT
+    name = conversation_name(parsed.admitted.first, parsed.values, ".".join(planned.given.owner), parsed.keys)
+    plan = planned.engine if cuts else replace(planned.engine, room=None)
+    try:
+        made = engine.fit(planned.given, plan, name=name, most=most)
+    except DoesNotFit as error:
+        raise too_long(planned, error.needed, error.available, error.parts) from error
+    if made.before is None:
+        size = engine.count(planned.given, planned.engine)
+        made.before, made.exact = size.tokens, size.exact
+    if not cuts:
+        made.room = room
+    if planned.policy == REFUSE and room is not None and made.before > room.fits:
+        raise too_long(planned, made.before, room.fits)
+    return written(planned, made)
 
 
 def written(planned: Planned, made: FittedRequest) -> FittedBody:
@@ -280,8 +176,3 @@ def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | Non
     if parsed.answer is not None and answer_counts:
         fits = min(fits, room.window - parsed.answer)
     return f"; it may have {most:,} tokens, and only {fits:,} fit" if most > fits else None
-
-
-def _with(planned: Planned, added: AddedSections) -> Planned:
-    """Return a request whose count includes the added sections."""
-    return replace(planned, given=replace(planned.given, extra=added.tokens, parts=added.parts))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from brim.gateway.fit.fitted import FittedBody, Fitter
+from brim.gateway.fit.fitted import FittedBody, fit
 from brim.gateway.fit.planned import plan
 from brim.gateway.http.problem import HttpProblem
 from brim.meter.window import answer_room
@@ -44,11 +44,11 @@ def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) ->
     return None if before is not None and before.size == size else size
 
 
-def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overflow) -> FittedBody | None:
+def smaller(engine: Conversations, first: FittedBody, refused: FittedBody, found: Overflow) -> FittedBody | None:
     """Return a smaller request after a rejection; `None` if nothing more can be dropped.
 
     Args:
-        fitter: fits it.
+        engine: fits it.
         first: the original form of the request.
         refused: the rejected form: the original one, possibly with recalled texts.
         found: the rejection.
@@ -57,9 +57,9 @@ def smaller(fitter: Fitter, first: FittedBody, refused: FittedBody, found: Overf
     if planned is None or request is None or not refused.shrinks:
         return None
     most = planned.engine.ceiling(request, found)
-    again = replace(planned, engine=plan(first.parsed, planned.settings, fitter.engine, planned.given.owner).engine)
+    again = replace(planned, engine=plan(first.parsed, planned.settings, engine, planned.given.owner).engine)
     try:
-        return fitter.fit(again, most)
+        return fit(again, engine, most)
     except HttpProblem:
         return None
 

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall.calls import is_offered
@@ -16,15 +15,12 @@ from brim.meter import BaseMeter
 from brim.meter.calibration import Calibrated
 from brim.meter.catalogue import fold, spellings
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.request import FittedRequest, RequestPlan
+from brim.sessions.conversations.request import RequestPlan
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room, WindowLimits
-from brim.settings.spec import Spec
 from brim.settings.values import POLICIES
 
-FIT, NATIVE, WARN, REFUSE, PASS = POLICIES
-CUTS = (FIT, NATIVE)
-"""The policies that cut a request that is too long."""
+FIT, WARN, REFUSE, PASS = POLICIES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -50,18 +46,6 @@ class Planned:
         """The budget; `None` if the window of the model is unknown."""
         return self.engine.room
 
-    @property
-    def sections(self) -> Spec | None:
-        """The sections that its rule adds."""
-        named = self.rule.sections
-        return None if named is None or not self.given.messages else self.settings.sections[named]
-
-    def lowers(self, tokens: int) -> bool:
-        """Return whether the limit on the answer must be lowered for a prompt of `tokens`."""
-        room = self.room
-        answer = room.answer if room is not None and room.lowers else None
-        return answer is not None and room is not None and tokens + answer > room.window
-
     def method(self, *, exact: bool) -> str:
         """Return how a request was counted: `exact`, `calibrated` or `estimate`."""
         scale = self.scale
@@ -69,23 +53,12 @@ class Planned:
             return "exact" if exact else "estimate"
         return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
 
-    def continued(self, engine: Conversations, *, room: Room | None, most: int | None = None) -> FittedRequest:
-        """Return it as the next request of its conversation, cut to the budget; without a budget it is only counted.
-
-        Raises:
-            DoesNotFit: the parts that must stay are too long.
-        """
-        parsed, owner = self.parsed, ".".join(self.given.owner)
-        name = conversation_name(parsed.admitted.first, parsed.values, owner, parsed.keys)
-        plan = self.engine if room is self.room else replace(self.engine, room=room)
-        return engine.fit(self.given, plan, name=name, most=most)
-
 
 def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner: tuple[str, ...]) -> Planned:
     """Return the rule, the meter and the budget of a request.
 
     Raises:
-        HttpProblem: an `x-brim` header is invalid, or a limit applies and the body can be read in two ways.
+        HttpProblem: an `x-brim` header is invalid.
     """
     rule = rule_of(parsed, settings)
     policy = rule.policy or FIT
@@ -108,8 +81,6 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
             raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
         made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
-    if policy in (*CUTS, REFUSE) and made.room is not None:
-        parsed.check_keys()
     return Planned(parsed=parsed, settings=settings, rule=rule, policy=policy, given=given, engine=made)
 
 
@@ -133,4 +104,4 @@ def ruled(rules: tuple[RequestRule, ...], model: str, key: str, route: str, defa
     def first(name: str) -> Any:
         return next((value for rule in (*matching, default) if (value := getattr(rule, name)) is not None), None)
 
-    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall", "sections")})
+    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall")})

@@ -130,6 +130,8 @@ class GatewayMetrics(Metrics):
         return self.text().encode()
 
 
+_MOST_ROWS = 500
+"""Conversations in the status, the newest ones."""
 SOURCES = {
     "setting": "a setting",
     "refusal": "an overflow error",
@@ -144,10 +146,9 @@ SOURCES = {
 class Activity:
     """The events and conversations of one gateway."""
 
-    def __init__(self, metrics: GatewayMetrics, windows: Windows, most: int) -> None:
+    def __init__(self, metrics: GatewayMetrics, windows: Windows) -> None:
         self._metrics = metrics
         self._windows = windows
-        self._most = most
         self._seen = 0
         self._rows: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.observers: list[Observer] = []
@@ -183,11 +184,6 @@ class Activity:
             "used_tokens": again.after if again is not None else None,
         }
         self._tell("overflow", again or last, fields)
-
-    def compacted(self, fitted: FittedBody, *, saves: bool) -> None:
-        """Record a requested compaction by the provider."""
-        trigger = {"trigger": "native", "limit_tokens": fitted.compacts_at, "saves": saves}
-        self._tell("compacted", fitted, {"used_tokens": fitted.after, **trigger})
 
     def learned(self, fitted: FittedBody, window: int, before: int | None, source: str) -> None:
         """Record that the window of a model was learned."""
@@ -284,7 +280,7 @@ class Activity:
             "cuts": made.cut or (before["cuts"] if before is not None else 0),
             "requests": 1 + (before["requests"] if before is not None else 0),
         }
-        while len(self._rows) > self._most:
+        while len(self._rows) > _MOST_ROWS:
             self._rows.popitem(last=False)
 
     def _tell(self, name: str, fitted: FittedBody, fields: dict[str, Any]) -> None:

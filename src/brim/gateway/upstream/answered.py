@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -26,10 +25,9 @@ _LAST = 16_384
 """Bytes at the end of other streams that are searched for the usage."""
 _USAGE = (b'"usage"', b'"usageMetadata"')
 """The keys of Bedrock's and Gemini's usage."""
-_COMPACTION = b'"compaction'
 _ERROR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 """An error type that may be shown."""
-_SIGNS = (b'"usage', b'"error"', _COMPACTION)
+_SIGNS = (b'"usage', b'"error"')
 """Only events that contain one of these are parsed."""
 
 
@@ -44,8 +42,6 @@ class Answered:
     """The reported usage."""
     stopped: Overflow | None = None
     """An overflow that the answer reported after it had begun."""
-    compaction: Mapping[str, Any] | None = field(default=None, repr=False)
-    """The compaction block in this answer."""
     error: str = ""
     """The type of the error in an event of the answer, unless that is an overflow."""
 
@@ -66,8 +62,6 @@ class EventStream:
         """The reported usage."""
         self.stopped: Overflow | None = None
         """The overflow in an event: an error, or a stop reason."""
-        self.compaction: dict[str, Any] | None = None
-        """The compaction block, as far as it has arrived."""
         self.error = ""
         """The type of the error in an event."""
         self._reader = EventReader(_LONGEST_EVENT)
@@ -94,11 +88,6 @@ class EventStream:
     def _read(self, event: Any) -> None:
         if isinstance(event, dict) and isinstance(delta := event.get("delta"), dict):
             self.stopped = self.stopped or is_overflow({"stop_reason": delta.get("stop_reason")})
-            if delta.get("type") == "compaction_delta" and self.compaction is not None:
-                told = {key: value for key, value in delta.items() if key != "type" and value is not None}
-                self.compaction |= told
-        elif isinstance(event, dict):
-            self.compaction = _compaction([event.get("content_block"), event.get("item")]) or self.compaction
         self.stopped = self.stopped or refusal_in(event)
         self.error = self.error or _error_type(event)
         usage = usage_in(event)
@@ -124,11 +113,8 @@ async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> A
     if client.began:
         raise of_answer(sent.status, raw)
     await send_read(client, answer, raw, sent)
-    is_read = sent.status == 200 and answer.at_end and any(sign in raw for sign in (b'"usage', _COMPACTION))
-    values = json_value(raw) if is_read else None
-    blocks = [values.get("content"), values.get("output")] if isinstance(values, dict) else []
-    compaction = _compaction([block for each in blocks if isinstance(each, list) for block in each])
-    return Answered(sent=sent, ended=ending(sent.status), usage=usage_in(values), compaction=compaction)
+    values = json_value(raw) if sent.status == 200 and answer.at_end and b'"usage' in raw else None
+    return Answered(sent=sent, ended=ending(sent.status), usage=usage_in(values))
 
 
 async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
@@ -162,7 +148,6 @@ async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -
         sent=sent,
         ended="broken" if broken else ending(sent.status),
         usage=stream.usage,
-        compaction=None if broken else stream.compaction,
         error="" if stream.stopped is not None else stream.error,
         stopped=None if stream.stopped is None else with_usage(stream.stopped, stream.usage, parsed.answer),
     )
@@ -195,12 +180,6 @@ async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: by
         last = (last + piece)[-_LAST:]
     await client.end()
     return last
-
-
-def _compaction(blocks: Sequence[Any]) -> dict[str, Any] | None:
-    """Return the last compaction among the blocks of an answer; `None` if there is none."""
-    found = [block for block in blocks if isinstance(block, dict) and block.get("type") == "compaction"]
-    return dict(found[-1]) if found else None
 
 
 def _error_type(event: Any) -> str:

@@ -88,7 +88,6 @@ class Sent:
             "policy": fitted.policy,
             "edits": fitted.edits,
             "answer-tokens": fitted.answer,
-            "compacts-at": fitted.compacts_at,
             "over": fitted.over or None,
             "passthrough": fitted.passed or None,
             "retried": "1" if self.retried else None,
