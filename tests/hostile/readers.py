@@ -31,7 +31,7 @@ from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall import calls as recall
 from brim.gateway.recall import calls as recall_offer
-from brim.gateway.upstream.server_event import StreamStart
+from brim.gateway.upstream.server_event import EventStream
 from brim.history import envelopes, excerpts, names
 from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
@@ -249,7 +249,7 @@ READERS: dict[str, Read] = {
     ],
     "gateway.recall.calls.is_offered": lambda text: recall_offer.is_offered("chat", {"n": text}),
     "gateway.recall.calls.offered": lambda text: recall_offer.offered(_body(text).decode(), "openai"),
-    "gateway.upstream.server_event.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
+    "gateway.upstream.server_event.EventStream.feed": lambda text: EventStream().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,
     "history.envelopes.heard": envelopes.heard,
