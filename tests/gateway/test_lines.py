@@ -65,22 +65,6 @@ EVENTS = {
         "retried  TEAM talk gpt-5: upstream rejected 4,093 tokens, which it counts as 4,028, plus 200 for the answer;"
         " its limit is 4,096; sent again with 3,800",
     ),
-    "malformed": (
-        "malformed",
-        {"became": "pass"},
-        "invalid  TEAM talk gpt-5: the client's body is not a valid request; it was passed on unchanged",
-    ),
-    "not retried": (
-        "overflow",
-        {**OVERFLOW, "stated_tokens": 50_000, "limit_tokens": None, "retried": False},
-        "overflow TEAM talk gpt-5: upstream rejected 48,213 tokens, which it counts as 50,000; the error was"
-        " passed to the client",
-    ),
-    "too long": (
-        "refused",
-        {"status": 400, "reason": "too_long", "needed_tokens": 50_000, "budget_tokens": 41_000},
-        "refused  TEAM talk gpt-5: 50,000 tokens do not fit into 41,000 (status 400)",
-    ),
     "too long with its answer": (
         "refused",
         {
@@ -92,35 +76,10 @@ EVENTS = {
         },
         "refused  TEAM talk gpt-5: 30,000 tokens plus 32,000 for the answer do not fit into 48,000 (status 400)",
     ),
-    "no key": (
-        "refused",
-        {"status": 401, "reason": "key"},
-        "refused  TEAM talk gpt-5: its key is missing or invalid (status 401)",
-    ),
-    "another method": (
-        "refused",
-        {"status": 405, "reason": "method"},
-        "refused  TEAM talk gpt-5: its path only accepts POST (status 405)",
-    ),
-    "another compression": (
-        "refused",
-        {"status": 415, "reason": "encoding"},
-        "refused  TEAM talk gpt-5: its content encoding is not supported (status 415)",
-    ),
     "learned": (
         "window_learned",
         {"window_tokens": 40_000, "before_tokens": None, "reason": "server"},
         "learned  TEAM talk gpt-5: window 40,000 from the model server (unknown before)",
-    ),
-    "fault": (
-        "fault",
-        {"reason": "fault", "became": "pass", "error": "KeyError"},
-        "fault    TEAM talk gpt-5: internal error KeyError; the request was passed on unchanged",
-    ),
-    "unreadable": (
-        "fault",
-        {"reason": "fault", "became": "refuse", "error": "InvalidType"},
-        "fault    TEAM talk gpt-5: brim cannot read a message (InvalidType); the request was refused",
     ),
 }
 

@@ -274,13 +274,12 @@ class Exchange:
 
     def _learn(self, answered: Answered) -> None:
         """Learn from an answer that was passed back."""
-        fitted, engine = answered.sent.fitted, self._state.conversations
-        usage = learned.usage_of(answered.usage)
-        planned, request, about = fitted.planned, fitted.request, (fitted.parsed.model, self._owner)
+        fitted = answered.sent.fitted
+        usage, about = learned.usage_of(answered.usage), (fitted.parsed.model, self._owner)
         if usage is not None:
             self._state.metrics.used(fitted, usage)
-        if usage is not None and planned is not None and request is not None and learned.learns(engine, fitted, usage):
-            self._state.later(about, self._state.work(engine.learn, request, planned.engine, usage))
+            if fitted.request is not None:
+                self._state.later(about, self._state.work(fitted.request.answered, answered.usage))
         if answered.stopped is not None:  # It is too late for a retry; the next request is smaller.
             self._state.activity.overflow(fitted, answered.stopped, None)
             self._state.later(about, self._learn_refusal(fitted, answered.stopped))

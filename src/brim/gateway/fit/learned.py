@@ -70,14 +70,3 @@ def usage_of(usage: Any) -> ReportedUsage | None:
         return None if usage is None else reported(usage)
     except ValueError:
         return None
-
-
-def learns(engine: Conversations, fitted: FittedBody, usage: ReportedUsage) -> bool:
-    """Return whether the reported usage of an answer can correct the meter of the model."""
-    planned, request = fitted.planned, fitted.request
-    if request is None or planned is None:
-        return False
-    if fitted.method == "exact" and not planned.engine.over(request):
-        engine.windows.record_accepted(planned.engine.scope, fitted.after or 0)
-        return False
-    return usage.sent is not None

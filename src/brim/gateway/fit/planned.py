@@ -25,11 +25,10 @@ FIT, WARN, REFUSE, PASS = POLICIES
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Planned:
-    """A request with its rule, policy, meter and budget."""
+    """A request with its policy, meter and budget."""
 
     parsed: Parsed
     settings: GatewaySettings
-    rule: RequestRule
     policy: str
     given: RequestInput
     """The input of the engine."""
@@ -81,7 +80,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
             raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
         made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
-    return Planned(parsed=parsed, settings=settings, rule=rule, policy=policy, given=given, engine=made)
+    return Planned(parsed=parsed, settings=settings, policy=policy, given=given, engine=made)
 
 
 def rule_of(parsed: Parsed, settings: GatewaySettings) -> RequestRule:

@@ -56,7 +56,7 @@ def again(
     found = written(planned, made)
     recalled = [planned.scale.count(text) for call, text in results if call.recalls]
     engine.charge(last.request, recalled)
-    made.dropped, made.conversation = dropped, last.request.conversation
+    made.dropped, made.conversation, made.learn = dropped, last.request.conversation, last.request.learn
     made.regret = len(recalled), sum(recalled)
     return replace(found, recalls=True, before=last.before, edits=last.edits, budget=last.budget)
 

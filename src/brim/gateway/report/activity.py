@@ -15,7 +15,7 @@ from brim.gateway.fit.fitted import FittedBody
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import HttpProblem
 from brim.observe import Event, Observer, emit
-from brim.observe.metrics import TOKENS, Metrics
+from brim.observe.metrics import Metrics
 from brim.sessions.learning.models import known
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import Windows
@@ -38,9 +38,6 @@ class GatewayMetrics(Metrics):
         counter, histogram = self.counter, self.histogram
         where = ["route", "model"]
         self.requests = counter("brim_requests_total", "Requests by how they ended.", [*where, "outcome"])
-        self.tokens = histogram(
-            "brim_gateway_tokens", "Tokens of requests before and after fitting.", ["route", "stage"], TOKENS
-        )
         self.cut = counter("brim_requests_cut_total", "Requests that were cut before they were sent.", where)
         self.cuts = counter("brim_cuts_total", "New cuts, by the source of the window size.", ["model", "reason"])
         self.saved = counter("brim_saved_tokens_total", "Tokens that were not sent.", where)
@@ -75,17 +72,14 @@ class GatewayMetrics(Metrics):
         self.requests.labels(route, self.label(model), outcome).inc()
 
     def sized(self, fitted: FittedBody) -> None:
-        """Record the tokens of a request, and count the messages dropped from it."""
-        before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
-        self.tokens.labels(route, "before").observe(before)
-        self.tokens.labels(route, "after").observe(after)
+        """Record the window of a request, and what was cut from it."""
         self.repeated(fitted)
-        where = (route, self.label(fitted.parsed.label))
+        where = (fitted.parsed.route, self.label(fitted.parsed.label))
         if fitted.planned is not None and fitted.planned.room is not None:
             self.window.labels(where[1]).set(fitted.planned.room.window)
         if fitted.edits:
             self.cut.labels(*where).inc()
-            self.saved.labels(*where).inc(max(0, before - after))
+            self.saved.labels(*where).inc(max(0, (fitted.before or 0) - (fitted.after or 0)))
 
     def used(self, fitted: FittedBody, usage: ReportedUsage) -> None:
         """Count the tokens that a provider reported; those from its cache are part of the input."""

@@ -143,8 +143,6 @@ class UpstreamClient:
             raise HttpProblem(504, f"upstream did not answer within {timeout:g} seconds") from None
         except (aiohttp.ClientError, OSError) as error:
             raise HttpProblem(502, _why_unreachable(error)) from getattr(error, "os_error", error)
-        except ValueError:  # aiohttp rejects what could begin another header or request.
-            raise HttpProblem(400, "a header or the path contains a line break or a zero byte") from None
         answer = UpstreamAnswer(response, timeout)
         if refusal := _unfit(answer):
             answer.close()

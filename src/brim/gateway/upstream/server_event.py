@@ -26,7 +26,7 @@ class EventStream:
         self.decided = False
         """Whether an event had content or an error, so that the prompt was accepted or rejected."""
         self.refusal: Overflow | None = None
-        """The overflow in the first of these events."""
+        """The overflow that the first of these events reports as an error."""
         self.stopped: Overflow | None = None
         """The overflow in an event: an error, or a stop reason."""
         self.usage: Any = None
@@ -67,13 +67,13 @@ class EventStream:
             self._read(json_value(line[5:]))
 
     def _read(self, event: Any) -> None:
-        decides = not self.decided and not _is_preliminary(event)
+        is_error = isinstance(event, dict) and (event.get("error") or event.get("type") in ("error", "response.failed"))
+        refusal = is_overflow(event) if is_error else None
+        if not self.decided and not _is_preliminary(event):
+            self.decided, self.refusal = True, refusal
+        self.stopped = self.stopped or refusal
         if isinstance(event, dict) and isinstance(delta := event.get("delta"), dict):
             self.stopped = self.stopped or is_overflow({"stop_reason": delta.get("stop_reason")})
-        if isinstance(event, dict) and (event.get("error") or event.get("type") in ("error", "response.failed")):
-            self.stopped = self.stopped or is_overflow(event)
-        if decides:
-            self.decided, self.refusal = True, self.stopped
         self.error = self.error or _error_type(event)
         usage = usage_in(event)
         if usage is not None:
