@@ -214,7 +214,6 @@ def studio_table(made):
                 ("insights", {}),
                 ("prompt", {}),
                 ("timeline", {}),
-                ("search", {"query": "code vault"}),
             ):
                 status, answer = ask(url, "GET", view, session=session, **more)
                 assert status == 200, answer
