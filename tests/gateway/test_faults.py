@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from brim.errors import BrimError, StoreError
+from brim.gateway import fit
 from brim.gateway.client import parsed as client_request
-from brim.gateway.fit import fitted
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.recall import calls as recall_offer
@@ -34,8 +34,8 @@ KINDS = (
 )
 BOTH, LONG = ("long", "short"), ("long",)
 PLACES = {
-    "written": (fitted, BOTH),
-    "conversation_name": (fitted, BOTH),
+    "written": (fit, BOTH),
+    "conversation_name": (fit, BOTH),
     "plan": (Conversations, BOTH),
     "fit": (Conversations, BOTH),
     "room": (Windows, BOTH),

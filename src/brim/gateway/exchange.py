@@ -13,9 +13,20 @@ from typing import Any
 from brim.errors import InvalidValue
 from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import Parsed, parse, unread
-from brim.gateway.fit import learned
-from brim.gateway.fit.fitted import FittedBody, doubt, fit, passed
-from brim.gateway.fit.planned import FIT, PASS, Planned, plan, rule_of
+from brim.gateway.fit import (
+    FIT,
+    PASS,
+    FittedBody,
+    Planned,
+    doubt,
+    fit,
+    learn_refusal,
+    passed,
+    plan,
+    rule_of,
+    smaller,
+    usage_of,
+)
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
@@ -218,7 +229,7 @@ class Exchange:
         await self._learn_refusal(sent.fitted, found)
         again = None
         if not sent.retried:
-            again = await self._state.work(learned.smaller, self._state.conversations, first, sent.fitted, found)
+            again = await self._state.work(smaller, self._state.conversations, first, sent.fitted, found)
         self._state.activity.overflow(sent.fitted, found, again)
         return again
 
@@ -275,7 +286,7 @@ class Exchange:
     def _learn(self, answered: Answered) -> None:
         """Learn from an answer that was passed back."""
         fitted = answered.sent.fitted
-        usage, about = learned.usage_of(answered.usage), (fitted.parsed.model, self._owner)
+        usage, about = usage_of(answered.usage), (fitted.parsed.model, self._owner)
         if usage is not None:
             self._state.metrics.used(fitted, usage)
             if fitted.request is not None:
@@ -285,7 +296,7 @@ class Exchange:
             self._state.later(about, self._learn_refusal(fitted, answered.stopped))
 
     async def _learn_refusal(self, fitted: FittedBody, found: Overflow) -> None:
-        size = await self._state.work(learned.learn_refusal, self._state.conversations, fitted, found)
+        size = await self._state.work(learn_refusal, self._state.conversations, fitted, found)
         if size is not None and fitted.planned is not None:
             room = fitted.planned.room
             self._state.activity.learned(fitted, size, room.window if room is not None else None, "refusal")

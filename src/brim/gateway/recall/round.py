@@ -8,8 +8,7 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.gateway.client.parsed import parse
-from brim.gateway.fit.fitted import FittedBody, fit, too_long, written
-from brim.gateway.fit.planned import Planned
+from brim.gateway.fit import FittedBody, Planned, fit, too_long, written
 from brim.gateway.recall.calls import ModelCall, continued
 from brim.history.history import fit_messages
 from brim.sessions.conversations import Conversations

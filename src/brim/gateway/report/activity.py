@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from brim.gateway.client.parsed import Parsed
-from brim.gateway.fit.fitted import FittedBody
+from brim.gateway.fit import FittedBody
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import HttpProblem
 from brim.observe import Event, Observer, emit

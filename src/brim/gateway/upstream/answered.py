@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from brim.gateway.client.body import json_value
-from brim.gateway.fit.learned import with_usage
+from brim.gateway.fit import with_usage
 from brim.gateway.http.connection import KEEPALIVE, ClientConnection
 from brim.gateway.http.problem import HttpProblem, ending, of_answer
 from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer

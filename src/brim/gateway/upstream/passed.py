@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from brim.gateway.client.parsed import unread
 from brim.gateway.client.paths import FITTED, METHODS, may_reach, model_path, shortened
-from brim.gateway.fit.planned import PASS, rule_of
+from brim.gateway.fit import PASS, rule_of
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import MESSAGES, PATH, HttpProblem

@@ -10,8 +10,7 @@ from typing import Any
 
 from brim.gateway.client.body import json_value
 from brim.gateway.client.paths import PATHS, is_stream_path, model_path
-from brim.gateway.fit.fitted import FittedBody
-from brim.gateway.fit.learned import with_usage
+from brim.gateway.fit import FittedBody, with_usage
 from brim.gateway.http.connection import ClientConnection, Headers
 from brim.gateway.http.problem import GEMINI
 from brim.gateway.settings import GatewaySettings

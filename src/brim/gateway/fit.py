@@ -1,19 +1,31 @@
-"""Builds what is sent for a request: the same bytes if it fits, otherwise the body with fitted messages."""
+"""Decides what is sent for a request: its rule, its budget, and the same bytes if it fits, or else a body that does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed, with_answer
-from brim.gateway.fit.planned import FIT, REFUSE, WARN, Planned
 from brim.gateway.http.problem import HttpProblem, overflow
-from brim.gateway.recall.calls import offered
+from brim.gateway.recall.calls import is_offered, offered
+from brim.gateway.settings import GatewaySettings, RequestRule
+from brim.meter import BaseMeter
+from brim.meter.calibration import Calibrated
+from brim.meter.catalogue import fold, spellings
+from brim.meter.window import answer_room
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.request import FittedRequest, RequestPlan
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.usage import ReportedUsage, reported
+from brim.sessions.learning.windows import Room, WindowLimits
+from brim.settings.values import POLICIES
+from brim.wire.overflow import Overflow
 
+FIT, WARN, REFUSE, PASS = POLICIES
 _NAMES = {
     "system": "system prompt",
     "system messages": "system prompt",
@@ -30,6 +42,85 @@ _ADVICE = {
     "newest turn and task, cut": "Shorten the newest message",
 }
 """What to do about the largest part."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Planned:
+    """A request with its policy, meter and budget."""
+
+    parsed: Parsed
+    settings: GatewaySettings
+    policy: str
+    given: RequestInput
+    """The input of the engine."""
+    engine: RequestPlan
+    """The meter and the budget."""
+
+    @property
+    def scale(self) -> BaseMeter:
+        """The meter."""
+        return self.engine.scale
+
+    @property
+    def room(self) -> Room | None:
+        """The budget; `None` if the window of the model is unknown."""
+        return self.engine.room
+
+    def method(self, *, exact: bool) -> str:
+        """Return how a request was counted: `exact`, `calibrated` or `estimate`."""
+        scale = self.scale
+        if scale.exact:
+            return "exact" if exact else "estimate"
+        return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
+
+
+def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner: tuple[str, ...]) -> Planned:
+    """Return the rule, the meter and the budget of a request.
+
+    Raises:
+        HttpProblem: an `x-brim` header is invalid.
+    """
+    rule = rule_of(parsed, settings)
+    policy = rule.policy or FIT
+    admitted = parsed.admitted
+    limits = WindowLimits(
+        size=rule.window,
+        yields=settings.window_yields and rule.window == settings.default.window,
+        reserve=settings.reserve,
+        cap=settings.cap,
+        limit=settings.limit,
+        margin=settings.margin,
+        lower_answer=settings.lower_answer,
+        lower_large=True,
+    )
+    recall = bool(rule.recall) and is_offered(parsed.route, parsed.values)
+    given = parsed.input(pin=settings.pin, recall=recall, owner=owner)
+    made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
+    asked = admitted.header("x-brim-budget")
+    if asked is not None:
+        if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
+            raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
+        made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
+    return Planned(parsed=parsed, settings=settings, policy=policy, given=given, engine=made)
+
+
+def rule_of(parsed: Parsed, settings: GatewaySettings) -> RequestRule:
+    """Return the settings for a request, each from the first matching rule that sets it, or else from the default."""
+    names = [fold(parsed.model), *map(fold, spellings(parsed.model))] if settings.rules else ()
+    matching = [
+        rule
+        for rule in settings.rules
+        if (rule.model is None or any(fnmatchcase(name, fold(rule.model)) for name in names))
+        and rule.key in (None, parsed.admitted.key)
+        and rule.route in (None, parsed.route)
+    ]
+
+    def first(name: str) -> Any:
+        return next(
+            (value for rule in (*matching, settings.default) if (value := getattr(rule, name)) is not None), None
+        )
+
+    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall")})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -176,3 +267,60 @@ def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | Non
     if parsed.answer is not None and answer_counts:
         fits = min(fits, room.window - parsed.answer)
     return f"; it may have {most:,} tokens, and only {fits:,} fit" if most > fits else None
+
+
+def with_usage(found: Overflow, usage: Any, asked: int | None) -> Overflow:
+    """Return an overflow with numbers from the reported usage, if it states none.
+
+    Some servers accept a prompt and stop in the middle of the answer because the window is full. The window is then the
+    sum of prompt and answer. `asked` is the requested limit on the answer.
+    """
+    if found.limit is not None or not isinstance(usage, Mapping):
+        return found
+    call = usage_of(usage)
+    if call is None or not call.input or call.output is None or call.passes != 1:
+        return found
+    limit = call.input + call.output
+    reply = min(asked or limit, answer_room(limit))
+    return replace(found, limit=limit, sent=call.input, reply=reply, accepted=True)
+
+
+def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) -> int | None:
+    """Learn from a rejection; return the window that it states, if that is new."""
+    planned, request = fitted.planned, fitted.request
+    if planned is None or request is None or fitted.after is None:
+        return None
+    scope = planned.engine.scope
+    before = engine.windows.learned(scope)
+    engine.refused(request, found, planned.engine)
+    after = engine.windows.learned(scope)
+    size = after.size if after is not None else None
+    return None if before is not None and before.size == size else size
+
+
+def smaller(engine: Conversations, first: FittedBody, refused: FittedBody, found: Overflow) -> FittedBody | None:
+    """Return a smaller request after a rejection; `None` if nothing more can be dropped.
+
+    Args:
+        engine: fits it.
+        first: the original form of the request.
+        refused: the rejected form: the original one, possibly with recalled texts.
+        found: the rejection.
+    """
+    planned, request = first.planned, refused.request
+    if planned is None or request is None or not refused.shrinks:
+        return None
+    most = planned.engine.ceiling(request, found)
+    again = plan(first.parsed, planned.settings, engine, planned.given.owner)
+    try:
+        return fit(again, engine, most)
+    except HttpProblem:
+        return None
+
+
+def usage_of(usage: Any) -> ReportedUsage | None:
+    """Return the usage of an answer; `None` if it is missing or invalid."""
+    try:
+        return None if usage is None else reported(usage)
+    except ValueError:
+        return None
