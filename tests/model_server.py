@@ -47,8 +47,6 @@ class ModelServer:
         self.words = ""
         """Its refusal, with the fields `window`, `sent`, `answer` and `total`; by default a few words of its own."""
         self.tells_window = False
-        self.counts = True
-        """Whether it has the paths that count."""
         self.usage = True
         self.pieces = 5
 
@@ -81,7 +79,7 @@ class ModelServer:
             if self.tells_window:
                 row["max_model_len"] = self.window
             await say(send, 200, {"object": "list", "data": [row]})
-        elif path.endswith(("/count_tokens", "/input_tokens")) and self.counts:
+        elif path.endswith(("/count_tokens", "/input_tokens")):
             route = "messages" if "count_tokens" in path else "responses"
             await say(send, 200, {"input_tokens": self.size(route, json.loads(body))})
         elif path == "/v1/embeddings":

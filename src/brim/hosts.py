@@ -52,14 +52,12 @@ def split_host(header: str) -> tuple[str, int | None]:
     return found[1].strip("[]").lower(), int(found[2]) if found[2] else None
 
 
-def listener(host: str, port: int, *, shared: bool = False, listens: bool = True) -> socket.socket:
+def listener(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address.
 
     Args:
         host: the host.
         port: the port; 0 chooses a free one.
-        shared: whether other sockets may listen on the same address; the system then distributes the connections.
-        listens: whether it listens; if not, it only reserves the address.
 
     Raises:
         SourceError: the address is not available.
@@ -73,11 +71,8 @@ def listener(host: str, port: int, *, shared: bool = False, listens: bool = True
         raise SourceError(f"{host}:{port}", f"cannot listen there: {error.strerror or error}") from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         made.bind(place)
-        if listens:
-            made.listen(BACKLOG)
+        made.listen(BACKLOG)
     except OSError as error:
         made.close()
         problem = f"cannot listen there: {(error.strerror or '').lower()}; --port 0 chooses a free port"

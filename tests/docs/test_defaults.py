@@ -113,7 +113,6 @@ CLAIMS = {
     "a notice of each sub-tick; by default there is none": lambda: setting("loop.boundary") == "silent",
     "| `fit` | is fitted (default) |": lambda: setting("gateway.policy") == "fit",
     "| | `fit` (default) | `refuse` |": lambda: setting("gateway.policy") == "fit",
-    "cannot ask themselves. It is off by default": lambda: setting("gateway.policy") != "native",
     "1,000 by default": lambda: setting("gateway.most_connections") == 1_000,
     "`priority` (the default of packs and flows)": by_priority,
     "the default of flows and packs; `history.selection": by_priority,

@@ -111,10 +111,9 @@ def admitted(path="/v1/chat/completions", query="", keys=(), **headers):
     return admit(scope, Access("127.0.0.1"), Secrets(dict(keys)))
 
 
-def parsed(route, raw, most_values=250_000, path="/v1/x"):
+def parsed(route, raw, path="/v1/x"):
     """Return the request of a body."""
-    settings = GatewaySettings(upstream="http://127.0.0.1:9/v1", most_values=most_values)
-    return parse(admitted(path), route, raw, settings)
+    return parse(admitted(path), route, raw)
 
 
 def metric(app, name, **labels):
@@ -124,21 +123,6 @@ def metric(app, name, **labels):
 
 def asked(messages, **more):
     return json.dumps({"model": "gpt-4o", "messages": messages, **more}).encode()
-
-
-def counted(text):
-    """Return the commas and opening brackets outside of strings, letter by letter."""
-    found, inside, escaped = 0, False, False
-    for letter in text:
-        if escaped:
-            escaped = False
-        elif letter == "\\" and inside:
-            escaped = True
-        elif letter == '"':
-            inside = not inside
-        elif letter in ",[{" and not inside:
-            found += 1
-    return found
 
 
 def learned_window(app, model, route="chat", owner=()):

@@ -1,7 +1,6 @@
 """`brim gateway --check` tells what is wrong with an upstream: each fault needs something else."""
 
 import http.server
-import json
 import socket
 import ssl
 import subprocess
@@ -10,7 +9,6 @@ import threading
 import pytest
 
 from brim.cli import main
-from brim.gateway import check
 
 
 @pytest.fixture
@@ -59,11 +57,9 @@ def found(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run(url):
-        code = main(["gateway", "--check", "--json", "--upstream", url])
-        told = json.loads(capsys.readouterr().out)
-        assert told["ok"] == (code == 0)
-        (row,) = [each for each in told["checks"] if each["name"] == f"upstream {url}"]
-        return code, row["text"]
+        code = main(["gateway", "--check", "--upstream", url])
+        out, err = capsys.readouterr()
+        return code, " ".join((out + err).split())
 
     return run
 
@@ -71,13 +67,13 @@ def found(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("answer", "code", "says"),
     [
-        ((200, b'{"data": [{"id": "a"}]}'), 0, "it lists its models"),
-        ((404, b"no"), 0, "has no list of models (404 at /v1/models); if the URL is right"),
-        ((401, b"{}"), 0, "it answers 401 without a key; each client's own key is passed on"),
-        ((500, b"{}"), 1, "it answers 500"),
-        ((302, b"{}"), 1, "a redirect, which the gateway does not follow"),
+        ((200, b'{"data": [{"id": "a"}]}'), 0, "can be used"),
+        ((404, b"no"), 0, "can be used"),
+        ((401, b"{}"), 0, "can be used"),
+        ((503, b"{}"), 2, "upstream answered 503"),
+        ((302, b"{}"), 2, "a redirect, which the gateway does not follow"),
     ],
-    ids=["list", "no list", "no key", "error", "redirect"],
+    ids=["list", "no list", "no key", "down", "redirect"],
 )
 def test_an_upstream_that_answers(server, found, answer, code, says):
     got = found(f"http://127.0.0.1:{server(*answer)}/v1")
@@ -90,7 +86,7 @@ def test_the_key_for_upstream_is_tried(server, found, tmp_path, monkeypatch, goo
     monkeypatch.setenv("MODEL_KEY", "sk-model")
     (tmp_path / "brim.yaml").write_text("gateway: {upstream_key: MODEL_KEY}\n")
     code, text = found(f"http://127.0.0.1:{server(401, good='authorization' if good else None)}/v1")
-    assert (code, "rejects the gateway's key" in text) == ((0, False) if good else (1, True))
+    assert (code, "rejects the gateway's key" in text) == ((0, False) if good else (2, True))
     assert "sk-model" not in text
 
 
@@ -98,7 +94,7 @@ def test_a_closed_port_is_not_a_missing_list(found):
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
-    assert found(f"http://127.0.0.1:{port}/v1") == (1, "upstream refused the connection; check its address and port")
+    assert "upstream refused the connection; check its address and port" in found(f"http://127.0.0.1:{port}/v1")[1]
 
 
 def test_an_unknown_host_is_named_as_such(found):
@@ -110,14 +106,6 @@ def test_each_mistake_with_tls_is_told_apart(server, found, certificate):
     assert "does not speak TLS at this port" in found(f"https://127.0.0.1:{plain}")[1]
     assert "the certificate of upstream is not valid" in found(f"https://127.0.0.1:{secure}")[1]
     assert "check http: and https: in its URL" in found(f"http://127.0.0.1:{secure}")[1]
-
-
-def test_a_server_that_does_not_answer_is_waited_for_and_then_named(found, monkeypatch):
-    monkeypatch.setattr(check, "_SECONDS", 0.2)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        assert found(f"http://127.0.0.1:{silent.getsockname()[1]}/v1")[0] == 1
 
 
 def test_an_upstream_without_its_scheme_is_told_so(capfd):

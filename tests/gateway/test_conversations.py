@@ -73,10 +73,10 @@ def test_two_gateways_on_one_store_cut_alike(gateway, upstream, tmp_path, named)
 
 
 def test_memory_is_bounded_however_many_conversations_come(gateway, upstream):
-    url, app = gateway(sessions=3)
-    for i in range(8):
+    url, app = gateway(memory=1_000_000)
+    for i in range(20):
         post(url, asked(conversation(50)), x_brim_session_id=f"s{i}")
-    assert len(app.state.conversations) == 3
+    assert 0 < len(app.state.conversations) < 20
 
 
 def test_many_requests_of_one_conversation_at_once_are_all_served(gateway, upstream):

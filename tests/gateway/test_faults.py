@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from brim.errors import BrimError, StoreError
+from brim.gateway import fit
 from brim.gateway.client import parsed as client_request
-from brim.gateway.fit import fitted, planned
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.recall import calls as recall_offer
@@ -32,14 +32,12 @@ KINDS = (
     ValueError,
     BrimError,
 )
-BOTH, LONG, SHORT = ("long", "short"), ("long",), ("short",)
+BOTH, LONG = ("long", "short"), ("long",)
 PLACES = {
-    "unchanged": (fitted, SHORT),
-    "written": (fitted, LONG),
-    "conversation_name": (planned, LONG),
+    "written": (fit, BOTH),
+    "conversation_name": (fit, BOTH),
     "plan": (Conversations, BOTH),
-    "count": (Conversations, BOTH),
-    "fit": (Conversations, LONG),
+    "fit": (Conversations, BOTH),
     "room": (Windows, BOTH),
     "meter": (Meters, BOTH),
     "tool": (session_recall, LONG),

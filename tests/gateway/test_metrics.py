@@ -9,7 +9,6 @@ from brim.gateway import state
 from brim.gateway.client.parsed import parse
 from brim.gateway.report.activity import GatewayMetrics
 from brim.gateway.report.lines import line_of
-from brim.gateway.settings import GatewaySettings
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import admitted, asked, conversation, get, post
 from gateway.raw_server import raw_upstream
@@ -17,7 +16,6 @@ from gateway.scripted import played
 from gateway.test_relay import opened, settled
 
 LONG = conversation(60)
-SETTINGS = GatewaySettings(upstream="http://127.0.0.1:9/v1")
 
 
 def metrics(url):
@@ -62,7 +60,7 @@ def test_fifty_models_outside_of_the_catalogue_have_labels_and_the_others_share_
 
 def test_the_name_of_a_model_is_short_and_plain_and_holds_no_key():
     def label(model, **headers):
-        return parse(admitted(**headers), "chat", json.dumps({"model": model}).encode(), SETTINGS).label
+        return parse(admitted(**headers), "chat", json.dumps({"model": model}).encode()).label
 
     assert label("gw-model") == "gw-model"
     assert re.fullmatch(r"a_b_\.[0-9a-f]{12}", label("a\nb\x1b"))

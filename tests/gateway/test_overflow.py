@@ -7,6 +7,7 @@ import time
 import openai
 import pytest
 
+from brim.sessions.conversations.request import FittedRequest
 from brim.wire.overflow import is_overflow
 from gateway.conftest import asked, conversation, learned_window, post
 from model_server import sse
@@ -136,22 +137,11 @@ def test_another_refusal_is_not_retried(gateway, upstream):
     assert len(upstream.bodies) == 2
 
 
-def test_a_refusal_at_the_start_of_a_stream_is_retried(gateway, upstream):
+def test_usage_corrects_the_count_of_a_model_that_nobody_knows(gateway, upstream, monkeypatch):
     url, _ = gateway()
-    event = b'event: error\ndata: {"type":"error","error":{"code":"context_length_exceeded","message":"too long"}}\n\n'
-
-    upstream.script = [(200, event, [(b"content-type", b"text/event-stream")])]
-    status, _, answer = post(url, asked(conversation(60), stream=True))
-    assert (status, len(upstream.bodies)) == (200, 2)
-    assert b"too long" not in answer
-    assert answer.endswith(b"data: [DONE]\n\n")
-
-
-def test_usage_corrects_the_count_of_a_model_that_nobody_knows(gateway, upstream):
-    url, app = gateway()
-    engine, body = app.state.conversations, asked(conversation(8)).replace(b"gpt-4o", b"mystery-2")
-    learn = engine.learn
-    engine.learn = lambda *told: (time.sleep(0.2), learn(*told))  # The client is faster with its next request.
+    body, learn = asked(conversation(8)).replace(b"gpt-4o", b"mystery-2"), FittedRequest.answered
+    # The client is faster with its next request.
+    monkeypatch.setattr(FittedRequest, "answered", lambda *told: (time.sleep(0.2), learn(*told)))
     before = int(post(url, body)[1]["x-brim-tokens-before"])
     headers = post(url, body)[1]
     true = upstream.size("chat", json.loads(body))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import brim
-from brim.gateway.fit.planned import plan
+from brim.gateway.fit import plan
 from brim.gateway.settings import RequestRule, settings_of
 from brim.sessions.conversations import Conversations
 from gateway.conftest import asked, conversation, parsed, post

@@ -72,12 +72,11 @@ def test_no_redirect_is_followed_wherever_it_leads(watched, canaries):
             post(watched.url, SHORT, **told),
             post(watched.url, asked(conversation(60), stream=True), **told),
             post(watched.url, SHORT, "/v1/embeddings", **told),
+            post(watched.url, SHORT, "/v1/messages/count_tokens", **told),
             get(watched.url, "/v1/models", **told),
         ]
         assert {status for status, _, _ in found} == {502}
         assert not any("location" in headers or "refresh" in headers for _, headers, _ in found)
-        counted = post(watched.url, SHORT, "/v1/messages/count_tokens", **told)
-        assert (counted[0], json.loads(counted[2])["input_tokens"] > 0) == (200, True)  # by brim's own count
     assert not any(canary.called() for canary in canaries)
     assert watched.connected() == {watched.upstream}
     assert "/v1/stolen" not in watched.model.paths

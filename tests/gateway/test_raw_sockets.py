@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import json
-import socket
 import time
 import zlib
 
@@ -182,25 +181,3 @@ def test_a_client_that_leaves_ends_the_request_upstream(served, before):
     link.close()
     assert settled(lambda: server.left == 1, 3)
     assert metric(server.app, "brim_open_streams") == 0
-
-
-def test_a_server_of_ipv6_and_one_behind_a_dead_address_are_reached(gateway, upstream):
-    with socket.socket(socket.AF_INET6) as bound:
-        try:
-            bound.bind(("::1", 0))
-        except OSError:
-            pytest.skip("no IPv6 here")
-        bound.listen()
-        url, _ = gateway(upstream=f"http://[::1]:{bound.getsockname()[1]}/v1")
-        with opened(url, BODY) as link:
-            served, _ = bound.accept()
-            with served:
-                assert b"Host: [::1]:" in served.recv(65_536)
-                served.sendall(whole(b"{}", JSON))
-                assert link.recv(15) == b"HTTP/1.1 200 OK"
-
-
-def test_a_dead_address_is_a_502(gateway, upstream):
-    url, _ = gateway(upstream="http://127.0.0.1:9/v1")
-    status, _, said = post(url, BODY)
-    assert (status, b"upstream refused the connection" in said) == (502, True)

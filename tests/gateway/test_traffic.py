@@ -93,7 +93,7 @@ def test_only_the_newest_requests_are_kept(tmp_path):
     from brim.sessions.log.tolerant_store import TolerantStore
 
     with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as store:
-        traffic = Traffic(TolerantStore(store), "here", is_kept=True)
+        traffic = Traffic(TolerantStore(store), "here")
         for i in range(MOST + 50):
             traffic.add_refusal("gpt-5", str(i), "chat", HttpProblem(400, "no"))
         traffic.write()

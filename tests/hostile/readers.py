@@ -25,14 +25,13 @@ from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.gateway.client import names as identity
-from brim.gateway.client.body import check_values, json_value
-from brim.gateway.fit import added_sections
+from brim.gateway.client.body import json_value
 from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.recall import calls as recall
 from brim.gateway.recall import calls as recall_offer
-from brim.gateway.upstream.server_event import StreamStart
+from brim.gateway.upstream.server_event import EventStream
 from brim.history import envelopes, excerpts, names
 from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
@@ -47,6 +46,7 @@ from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.receipts.receipt import Receipt
+from brim.receipts.section import KeepName
 from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.lessons import distilled
@@ -58,7 +58,7 @@ from brim.store.values import decode_body, encode_body
 from brim.store.words import excerpt, query_words
 from brim.studio.prompt_rows import taken
 from brim.studio.views.sessions import readable
-from brim.truncate import _CLASSES, cut
+from brim.truncate import cut
 from brim.truncate.failure import reports_failure
 from brim.truncate.parts import TextParts
 from brim.truncate.records import Records
@@ -220,12 +220,12 @@ def _stepped(text):
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
-    **{f"truncate:{keep}": _cutting(keep) for keep in _CLASSES},
+    **{f"truncate:{keep}": _cutting(keep) for keep in get_args(KeepName)},
     **{f"wire:{format}": _fitting(format) for format in get_args(Format)},
     **{f"meter:{name}": _counting(name) for name in ("o200k_base", "cl100k_base", "qwen3.5")},
     f"meter:{CLASSES}": classes,
     **{
-        f"audit:{each.name}": lambda text, each=each: each.items(
+        f"audit:{each.NAME}": lambda text, each=each: each.items(
             {"body": {"messages": text}, "type": text, "message": {"content": text}}
         )
         for each in FORMATS
@@ -234,12 +234,8 @@ READERS: dict[str, Read] = {
     "audit.records": lambda text: _record(text.encode("utf-8", "surrogatepass"), 0, 1),
     "files.json_body.body_of": lambda text: body_of(text, "body", ("messages",)),
     "files.source.parse": lambda text: parse(text[:100_000], "text"),
-    "gateway.fit.added_sections.inserted": lambda text: added_sections.inserted(
-        _body(text).decode(), "anthropic", text
-    ),
-    "gateway.client.body.check_values": lambda text: check_values(_stream(text), 1_000),
     "gateway.client.parsed.parse": lambda text: parsed("chat", _body(text)),
-    "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text), 1_000),
+    "gateway.client.parsed.parse, not JSON": lambda text: parsed("chat", _stream(text)),
     "gateway.http.admitted": _admitted,
     "gateway.client.names.conversation_name": lambda text: identity.conversation_name(
         {}, {"user": text}, "key", ["some-key"]
@@ -253,7 +249,7 @@ READERS: dict[str, Read] = {
     ],
     "gateway.recall.calls.is_offered": lambda text: recall_offer.is_offered("chat", {"n": text}),
     "gateway.recall.calls.offered": lambda text: recall_offer.offered(_body(text).decode(), "openai"),
-    "gateway.upstream.server_event.StreamStart.feed": lambda text: StreamStart().feed(_stream(text)),
+    "gateway.upstream.server_event.EventStream.feed": lambda text: EventStream().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,
     "history.envelopes.heard": envelopes.heard,

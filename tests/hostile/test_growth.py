@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import brim
-from hostile import growth, seeds
+from hostile import seeds
 from hostile.growth import FULL, LIMIT, QUICK, Bounds, settled
 from hostile.readers import BOUNDED, READERS, fitted, patterns, reading, shapes
 
@@ -91,36 +91,6 @@ def _sources():
 
 
 # --- what the measurement tells apart, with times that are computed
-
-MB = 1 << 20
-POWERS = {
-    "square": lambda size: 1e-12 * size**2,
-    "1.4": lambda size: 1e-9 * size**1.4,
-    "square beside a line": lambda size: 2e-8 * size + 4e-14 * size**2,
-    "square from the last doubling on": lambda size: 2e-8 * size * max(1, size / (MB // 2)),
-    "square up to a bound": lambda size: 1e-13 * min(size, MB) ** 2,
-    "two steps": lambda size: 1e-8 * size * (1 + 3 * (size > MB // 4) + 9 * (size > MB // 2)),
-    "a step at each doubling": lambda size: 1e-8 * size * 2 ** (size.bit_length() - 17),
-}
-LINES = {
-    "line": lambda size: 2e-8 * size,
-    "line with a logarithm": lambda size: 1e-9 * size * size.bit_length(),
-    "a step before the last size": lambda size: 6e-9 * size * (1 + 7 * (size > 700_000)),
-    "a step two doublings before": lambda size: 2e-8 * size * (1 + 3 * (size > 300_000)),
-    "bounded": lambda size: 1e-8 * min(size, 400_000),
-}
-
-
-@pytest.mark.parametrize("taken", POWERS.values(), ids=[*POWERS])
-def test_a_power_of_the_size_is_found(taken, monkeypatch):
-    monkeypatch.setattr(growth, "_timed", lambda read, text: read(len(text)))
-    assert settled(taken, seeds.Seed("", "a"), FULL).exponent > LIMIT
-
-
-@pytest.mark.parametrize("taken", LINES.values(), ids=[*LINES])
-def test_a_reader_that_takes_another_way_from_some_size_on_passes(taken, monkeypatch):
-    monkeypatch.setattr(growth, "_timed", lambda read, text: read(len(text)))
-    assert settled(taken, seeds.Seed("", "a"), FULL).exponent <= LIMIT
 
 
 def test_an_expression_that_backtracks_is_found():

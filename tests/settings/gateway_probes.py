@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import os
 from unittest import mock
@@ -14,13 +13,12 @@ from brim.gateway.client.parsed import parse
 from brim.gateway.client.paths import may_reach
 from brim.gateway.exchange import Exchange
 from brim.gateway.http import server as gateway_server
-from brim.gateway.http import workers
 from brim.gateway.http.admitted import ONCE, admit
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.settings import settings_of
-from brim.gateway.upstream.client import UpstreamClient, address, sent_headers
+from brim.gateway.upstream.client import address, sent_headers
 from brim.hosts import Access, Secrets
 from gateway.conftest import admitted
 
@@ -29,12 +27,6 @@ ENVIRON = {"TEAM_KEY": "one", "MODEL_KEY": "two"}
 
 def told(settings):
     return settings_of(settings, {"upstream": settings.value("gateway.upstream") or "http://127.0.0.1:9/v1"})
-
-
-def proxied(settings):
-    """Look by way of which proxy a model is called."""
-    with mock.patch.dict(os.environ, {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "", "no_proxy": ""}):
-        return UpstreamClient(proxy_env=told(settings).proxy_env).proxy("https://model.example/v1")
 
 
 def goes_to(route):
@@ -81,7 +73,7 @@ def read(settings):
     made = told(settings)
     try:
         asyncio.run(ClientConnection(None, None).body("500", made.most_bytes, 1)) if made.most_bytes < 500 else None
-        return parse(admitted(), "chat", b'{"messages": [1, 2, 3, 4, 5]}', made).problem
+        return parse(admitted(), "chat", b'{"messages": [1, 2, 3, 4, 5]}').problem
     except HttpProblem as problem:
         return problem.status
 
@@ -93,8 +85,6 @@ def server(settings):
     app.state._pool.shutdown()
     return (
         gateway_server.config(app, made).timeout_graceful_shutdown,
-        app.state._pool._max_workers,
-        app.state.conversations._known._most,
         app.state.conversations._known._memory,
     )
 
@@ -105,45 +95,6 @@ def connections(settings):
     app = GatewayApp(made)
     app.state._pool.shutdown()
     return gateway_server.config(app, made).limit_concurrency
-
-
-def processes(settings):
-    """Return the numbers of the workers that are forked; none if the process serves itself."""
-    made, forked = told(settings), []
-
-    class Forked(workers.Workers):
-        def _start(self, number, *, first=False):
-            forked.append(number)
-
-    with (
-        mock.patch.dict(os.environ, ENVIRON),
-        mock.patch.object(gateway_server, "Workers", Forked),
-        mock.patch.object(gateway_server, "listener"),
-        mock.patch.object(gateway_server, "GatewayApp"),
-        mock.patch.object(gateway_server, "_serve"),
-        mock.patch.object(workers.signal, "signal"),
-    ):
-        gateway_server.run(made, lambda: made, print)
-    return forked
-
-
-def own_ports(settings):
-    """Return the ports that the second of two workers listens on."""
-    made = dataclasses.replace(told(settings), workers=2)
-
-    class Second(workers.Workers):
-        def run(self):
-            self._serve(2, 0, True)
-
-    with (
-        mock.patch.dict(os.environ, ENVIRON),
-        mock.patch.object(gateway_server, "Workers", Second),
-        mock.patch.object(gateway_server, "listener") as listener,
-        mock.patch.object(gateway_server, "GatewayApp"),
-        mock.patch.object(gateway_server, "_serve"),
-    ):
-        gateway_server.run(made, lambda: made, print)
-    return [call.args[1] for call in listener.call_args_list][2:]
 
 
 class NotNow(Exception):
@@ -266,16 +217,10 @@ GATEWAY = {
         NARROW,
     ),
     "gateway.most_bytes": (read, 100, becomes("", 413)),
-    "gateway.most_values": (read, 3, becomes("", 413)),
     "gateway.most_connections": (connections, 3, becomes(1_000, 3)),
-    "gateway.proxy_env": (proxied, False, becomes("http://proxy:3128", None)),
     "gateway.keepalive": (value("keepalive"), 1, becomes(15, 1)),
     "gateway.timeout": (waited, 0.05, becomes(True, 408)),
-    "gateway.drain": (server, 5, becomes((30, 2, 500, 2**26), (5, 2, 500, 2**26))),
-    "gateway.workers": (processes, 3, becomes([], [1, 2, 3])),
-    "gateway.worker_port": (own_ports, 9_100, becomes([], [9_101])),
-    "gateway.threads": (server, 5, becomes((30, 2, 500, 2**26), (30, 5, 500, 2**26))),
-    "gateway.sessions": (server, 5, becomes((30, 2, 500, 2**26), (30, 2, 5, 2**26))),
-    "gateway.memory": (server, 5, becomes((30, 2, 500, 2**26), (30, 2, 500, 5))),
+    "gateway.drain": (server, 5, becomes((30, 2**26), (5, 2**26))),
+    "gateway.memory": (server, 5, becomes((30, 2**26), (30, 5))),
 }
 """The look, the value, the effect and the rest of the file for each key."""

@@ -27,7 +27,7 @@ ADDRESSES = {
     "gateway.paths": ["*"],
     "gateway.host": "0.0.0.0",
     "gateway.hosts": ["attacker.example"],
-    "gateway.rules": [{"model": "*", "sections": "/etc/passwd"}],
+    "gateway.rules": [{"model": "*", "meter": "/etc/passwd"}],
 }
 """Every setting that names an address, a path, a variable or a command; `meter` beside them, if it is a file."""
 HARMLESS = ("prompt.template", "profile", "model", "models.cheap", "models.medium", "models.expensive", "curator.model")
@@ -251,18 +251,3 @@ def test_a_pipe_in_place_of_a_file_is_refused_at_once(clone):
     os.mkfifo(clone / "brim.yaml")
     with pytest.raises(SourceError, match="not a regular file"):
         brim.load_config()
-
-
-@pytest.mark.parametrize("inner", [False, True], ids=["the file itself", "a file that it names"])
-def test_the_sections_of_a_rule_stay_inside_the_project(clone, tmp_path, inner):
-    from brim.gateway.settings import settings_of
-
-    outside = tmp_path / "secret.txt"
-    outside.write_text("sections: []\n")
-    (clone / "own.yaml").write_text(f"sections:\n- name: a\n  file: {outside}\n")
-    named = "own.yaml" if inner else str(outside)
-    written(clone, "gateway.rules", [{"model": "*", "sections": named}])
-    trust.trust(str(clone), os.environ)
-    config = brim.load_config()
-    with pytest.raises(SourceError, match="outside of the project"):
-        settings_of(config.resolve(), {"upstream": "http://127.0.0.1:9/v1"}, config.root)

@@ -391,18 +391,6 @@ def test_exit_codes_and_limits_of_a_shell_count():
     assert told(exit_code=1) - told() >= 400
 
 
-def test_all_that_the_rest_of_a_part_holds_is_known(case):
-    """Nothing counts twice: what the remainder has is not reported again, and an edit leaves it as it is."""
-    chosen = wire(case.format)
-    before = chosen.read(case.history(case.part(LINES))[case.at[0]], 0)
-    after = chosen.read(case.history(case.part("short"))[case.at[0]], 0)
-    rests = [[piece.text for piece in each.pieces if piece.kind == "remainder"] for each in (before, after)]
-    assert rests[0] == rests[1]
-    assert not any(LINES[:40] in rest for rest in rests[0])
-    kinds = [piece.kind for piece in before.pieces]
-    assert kinds == sorted(kinds, key=lambda kind: kind == "remainder"), "they come last"
-
-
 def test_a_mark_for_the_cache_does_not_change_a_count():
     mark = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
     for block in (document(plain_source(WORDS)), document({"type": "content", "content": [{**text("a"), **mark}]})):

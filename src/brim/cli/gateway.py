@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Argument, Option
 
 from brim.cli import options
@@ -26,7 +25,7 @@ _Window = Annotated[
 ]
 _Policy = Annotated[
     str | None,
-    Option("--policy", metavar="NAME", help="What happens to a long request: fit, native, warn, refuse or pass."),
+    Option("--policy", metavar="NAME", help="What happens to a long request: fit, warn, refuse or pass."),
 ]
 _Store = Annotated[
     str | None, Option("--store", metavar="URL", help="The store for conversations, such as sqlite:///brim.db.")
@@ -60,9 +59,6 @@ def run(
     policy: _Policy = None,
     meter: options.Meter = None,
     store: _Store = None,
-    workers: Annotated[
-        int | None, Option("--workers", metavar="N", min=1, max=64, help="The number of worker processes; default: 1.")
-    ] = None,
     config: _Config = None,
     check: Annotated[bool, Option("--check", help="Check the settings and the model server, and exit.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print only the address.")] = False,
@@ -86,9 +82,8 @@ def run(
     if forget is not None:
         raise BrimError("--forget only works with brim gateway learned: brim gateway learned --forget MODEL")
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
-    flags |= {"policy": policy, "meter": meter, "store": store, "workers": workers}
+    flags |= {"policy": policy, "meter": meter, "store": store}
     try:
-        from brim.gateway import check as self_check
         from brim.gateway.http import server
         from brim.gateway.report.lines import ActivityLines
     except ImportError as error:
@@ -103,18 +98,11 @@ def run(
         announce("gateway", line, {"address": address, "upstream": endpoint}, json=json)
 
     settings = read()
-    if not check:
-        server.run(settings, read, started, None if quiet else ActivityLines(sys.stdout, as_json=json))
+    if check:
+        server.check(settings)
+        announce("gateway", "the settings, the keys, the store and upstream can be used", {"ok": True}, json=json)
         return
-    checks = self_check.checked(settings)
-    healthy = all(each.ok for each in checks)
-    if json:
-        emit(masked({"ok": healthy, "checks": [each._asdict() for each in checks]}))
-    else:
-        for each in checks:
-            console().print(masked(f"{'ok' if each.ok else 'NO':<4}{each.name}: {each.text}"), soft_wrap=True)
-    if not healthy:
-        raise typer.Exit(1)
+    server.run(settings, read, started, None if quiet else ActivityLines(sys.stdout, as_json=json))
 
 
 def _learned(store: str | None, forget: str | None, *, json: bool) -> None:
@@ -145,5 +133,4 @@ def _settings(path: str | None, flags: dict[str, Any]) -> GatewaySettings:
     policy = setting_of("gateway.policy")
     if flags["policy"] is not None and policy is not None and not policy.takes(flags["policy"]):
         raise InvalidValue("--policy", flags["policy"], policy.expected)
-    config = load_config(path)
-    return settings_of(config.resolve(), flags, config.root)
+    return settings_of(load_config(path).resolve(), flags)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -14,9 +13,20 @@ from typing import Any
 from brim.errors import InvalidValue
 from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import Parsed, parse, unread
-from brim.gateway.fit import learned
-from brim.gateway.fit.fitted import FittedBody, doubt, passed
-from brim.gateway.fit.planned import FIT, NATIVE, PASS, Planned, plan, rule_of
+from brim.gateway.fit import (
+    FIT,
+    PASS,
+    FittedBody,
+    Planned,
+    doubt,
+    fit,
+    learn_refusal,
+    passed,
+    plan,
+    rule_of,
+    smaller,
+    usage_of,
+)
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
@@ -28,7 +38,6 @@ from brim.gateway.upstream.answered import Answered, pass_back
 from brim.gateway.upstream.client import VERSION, BrokenAnswer, address, sent_headers
 from brim.gateway.upstream.sent import Sent, send, started
 from brim.observe.uncaught import log_error
-from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import source
 from brim.wire.overflow import Overflow
 
@@ -66,7 +75,7 @@ class Exchange:
         self._state.activity.sent(fitted, overhead)
         ended = "broken"
         try:
-            sent = await self._client.during(self._final(fitted, parsed, overhead), self._settings.keepalive)
+            sent = await self._client.during(self._final(fitted, overhead), self._settings.keepalive)
             answered = await self._passed(sent)
             ended = answered.ended
             if answered.trouble:
@@ -97,7 +106,7 @@ class Exchange:
             HttpProblem: the body cannot be read.
         """
         try:
-            return await self._state.work(parse, self._admitted, self._route, raw, self._settings, self._state.secrets)
+            return await self._state.work(parse, self._admitted, self._route, raw, self._state.secrets)
         except HttpProblem as problem:
             parsed = unread(self._admitted, self._route, raw, problem.message)
             if rule_of(parsed, self._settings).policy != PASS:
@@ -133,16 +142,8 @@ class Exchange:
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
             return await self._faulty(parsed, policy, "fault", error, refusal)
 
-    def _scope(self, parsed: Parsed) -> LearningScope:
-        return LearningScope(parsed.model, self._owner, self._settings.base(parsed.route))
-
     def _planned_and_fitted(self, parsed: Parsed) -> FittedBody:
-        if rule_of(parsed, self._settings).policy == NATIVE:
-            return self._state.compactions.fit(parsed, self._scope(parsed), self._settings, self._fitted)
-        return self._fitted(parsed)
-
-    def _fitted(self, parsed: Parsed) -> FittedBody:
-        return self._state.fitter.fit(self._planned(parsed))
+        return fit(self._planned(parsed), self._state.conversations)
 
     async def _faulty(
         self, parsed: Parsed, policy: str, why: str, error: Exception, refusal: HttpProblem
@@ -194,15 +195,13 @@ class Exchange:
 
         await windows.ask(asker, fetch)
 
-    async def _final(self, fitted: FittedBody, parsed: Parsed, overhead: float) -> Sent:
+    async def _final(self, fitted: FittedBody, overhead: float) -> Sent:
         """Send a request, repeat it if necessary, and return the one whose answer goes to the client.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
         """
         sent = await self._taken(fitted, fitted, overhead)
-        if sent.fitted.compacts_at is not None and sent.status == HTTPStatus.BAD_REQUEST:
-            sent = await self._unasked(sent, parsed)
         return await self._recalled(sent) if fitted.recalls else sent
 
     async def _taken(self, fitted: FittedBody, first: FittedBody, overhead: float) -> Sent:
@@ -218,19 +217,6 @@ class Exchange:
         smaller = await self._smaller(sent, first, sent.refusal)
         return sent if smaller is None else await self._send(smaller, overhead, retried=True)
 
-    async def _unasked(self, sent: Sent, parsed: Parsed) -> Sent:
-        """Send a request again without asking the provider to compact; if that helps, remember it for this model.
-
-        Raises:
-            HttpProblem: there is no answer, or it broke off.
-        """
-        scope, compactions = self._scope(parsed), self._state.compactions
-        compactions.refuses(scope, yes=True)
-        fitted = await self.fitted(parsed)
-        sent = await self._taken(fitted, fitted, sent.overhead)
-        compactions.refuses(scope, yes=sent.status == HTTPStatus.OK)
-        return sent
-
     async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
         if self._sent is not None:
             self._sent.answer.close()
@@ -243,7 +229,7 @@ class Exchange:
         await self._learn_refusal(sent.fitted, found)
         again = None
         if not sent.retried:
-            again = await self._state.work(learned.smaller, self._state.fitter, first, sent.fitted, found)
+            again = await self._state.work(smaller, self._state.conversations, first, sent.fitted, found)
         self._state.activity.overflow(sent.fitted, found, again)
         return again
 
@@ -274,8 +260,8 @@ class Exchange:
             if not recalls:
                 return sent
             self._state.metrics.recalls.inc(recalls)
-            job = partial(again, self._state.fitter, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
-            job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.fitter, first)
+            job = partial(again, self._state.conversations, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
+            job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.conversations, first)
             fitted = await self._state.work(job)
             self._state.metrics.repeated(fitted)
             sent = await self._taken(fitted, first, sent.overhead)
@@ -299,25 +285,18 @@ class Exchange:
 
     def _learn(self, answered: Answered) -> None:
         """Learn from an answer that was passed back."""
-        fitted, engine = answered.sent.fitted, self._state.conversations
-        usage = learned.usage_of(answered.usage)
-        planned, request, about = fitted.planned, fitted.request, (fitted.parsed.model, self._owner)
+        fitted = answered.sent.fitted
+        usage, about = usage_of(answered.usage), (fitted.parsed.model, self._owner)
         if usage is not None:
             self._state.metrics.used(fitted, usage)
-        if usage is not None and planned is not None and request is not None and learned.learns(engine, fitted, usage):
-            self._state.later(about, self._state.work(engine.learn, request, planned.engine, usage))
-        if answered.compaction is not None and fitted.compacts_at is not None:
-            self._state.later(about, self._keep(fitted, answered.compaction))
+            if fitted.request is not None:
+                self._state.later(about, self._state.work(fitted.request.answered, answered.usage))
         if answered.stopped is not None:  # It is too late for a retry; the next request is smaller.
             self._state.activity.overflow(fitted, answered.stopped, None)
             self._state.later(about, self._learn_refusal(fitted, answered.stopped))
 
-    async def _keep(self, fitted: FittedBody, block: Mapping[str, Any]) -> None:
-        saves = await self._state.work(self._state.compactions.keep, fitted, block)
-        self._state.activity.compacted(fitted, saves=saves)
-
     async def _learn_refusal(self, fitted: FittedBody, found: Overflow) -> None:
-        size = await self._state.work(learned.learn_refusal, self._state.conversations, fitted, found)
+        size = await self._state.work(learn_refusal, self._state.conversations, fitted, found)
         if size is not None and fitted.planned is not None:
             room = fitted.planned.room
             self._state.activity.learned(fitted, size, room.window if room is not None else None, "refusal")

@@ -16,7 +16,6 @@ from brim.settings.keys import SETTINGS
 
 if TYPE_CHECKING:
     from brim.settings.resolved import Resolved
-    from brim.settings.spec import Spec
 
 _SHARED = {
     "window": "window.size",
@@ -50,8 +49,6 @@ class RequestRule:
     meter: str | None = None
     recall: bool | None = None
     """Whether the model is offered `brim_recall`."""
-    sections: str | None = None
-    """The file with the sections that are added to system prompts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,8 +78,6 @@ class GatewaySettings:
     window_yields: bool = False
     """Whether the default window comes from a profile, so that the model's window takes precedence if it is smaller."""
     rules: tuple[RequestRule, ...] = ()
-    sections: Mapping[str, Spec] = field(default_factory=dict, repr=False)
-    """The sections of each file that a rule names."""
     reserve: int = 0
     cap: float | str | None = None
     limit: int | None = None
@@ -96,22 +91,11 @@ class GatewaySettings:
     capture: bool = False
     """Whether the store keeps the text of prompts that were cut, for replays."""
     most_bytes: int = 33_554_432
-    most_values: int = 250_000
     most_connections: int = 1_000
     """The most open client connections of a process."""
-    proxy_env: bool = True
-    """Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to calls of upstream."""
     keepalive: float = 15
     timeout: float = 600
     drain: float = 30
-    workers: int = 1
-    """Processes that serve the address and share the store, or a temporary one."""
-    worker_port: int | None = None
-    """A port for the first of several workers, so that its metrics can be scraped; the second worker uses the next
-    port, and so on.
-    """
-    threads: int = 2
-    sessions: int = 500
     memory: int = 67_108_864
     """Approximate limit in bytes on the memory for the conversations of a process."""
     store: str | None = field(default=None, repr=False)
@@ -171,17 +155,15 @@ class GatewaySettings:
         return {name: secret(name) for name in self.keys}
 
 
-def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") -> GatewaySettings:
+def settings_of(settings: Resolved, options: Mapping[str, Any]) -> GatewaySettings:
     """Return the settings of a gateway; options of the command line override those of the project.
 
     Args:
         settings: the settings of the project.
         options: the options of the command line.
-        root: the directory of the project, which contains the section files of rules.
 
     Raises:
         InvalidValue: upstream is not set, or a value is invalid.
-        SourceError: the section file of a rule cannot be read.
     """
     own = {key.removeprefix("gateway."): key for key in SETTINGS if key.startswith("gateway.")}
     chosen = {name: value for name, value in options.items() if value is not None}
@@ -194,19 +176,7 @@ def settings_of(settings: Resolved, options: Mapping[str, Any], root: str = "") 
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
     lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths", "pin")}
-    within = root if settings["gateway.rules"].origin not in ("user", "env", "flags") else ""
-    sections = {name: _read(os.path.join(root, name), within) for rule in rules if (name := rule.sections) is not None}
-    return GatewaySettings(**{**values, **lists}, default=default, rules=rules, sections=sections)
-
-
-def _read(path: str, root: str) -> Spec:
-    """Return the sections of a file. The imports are local because few gateways need them."""
-    from brim.gateway.fit.added_sections import read_sections
-    from brim.settings.spec import check_files
-
-    if root:
-        check_files(path, root)
-    return read_sections(path)
+    return GatewaySettings(**{**values, **lists}, default=default, rules=rules)
 
 
 def root(base: str) -> str:

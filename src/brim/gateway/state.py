@@ -3,61 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from brim.gateway.client.names import owner_salt, owner_tag
-from brim.gateway.fit.added_sections import HeldChoice
-from brim.gateway.fit.compactions import KeptCompactions
-from brim.gateway.fit.fitted import Fitter
 from brim.gateway.http.admitted import ONCE, Admitted
 from brim.gateway.http.key_mask import spellings
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.report.activity import Activity, GatewayMetrics
 from brim.gateway.report.traffic import Traffic
 from brim.gateway.settings import GatewaySettings
-from brim.gateway.upstream.client import UpstreamClient, address
+from brim.gateway.upstream.client import VERSION, UpstreamClient, address, sent_headers
 from brim.hosts import Access, Secrets
 from brim.observe.uncaught import log_error, log_loop_error
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.meters import warm
 from brim.sessions.learning.models import known
-from brim.sessions.learning.scope import LearnedValues
 from brim.store import open_store
 
 T = TypeVar("T")
 
+_THREADS = 2
+"""Threads that parse, count and fit, so that a large request does not block the event loop."""
 _ASKED = 5.0
 """Seconds for which the result of a readiness check is reused."""
 _DOWN = (502, 503, 504)
 """Statuses with which a proxy reports that its server does not respond."""
+_DENIED = (401, 403)
 
 
 class GatewayState:
     """The state of a gateway that outlives single requests."""
 
-    def __init__(self, settings: GatewaySettings, worker: int | None = None, store: str | None = None) -> None:
+    def __init__(self, settings: GatewaySettings) -> None:
         """Create the state.
-
-        Args:
-            settings: the settings.
-            worker: the number of this process among those of the gateway; `None` if it is the only one.
-            store: the address of the store that they share, if the settings have none.
 
         Raises:
             InvalidValue: a key is not set.
             StoreError: the store cannot be opened.
         """
-        self.worker = worker
         self.use(settings)
-        place = settings.store or store
-        self.store = open_store(place) if place is not None else None
-        self.keeps = settings.store is not None
-        """Whether the user configured the store; otherwise it only shares cuts between workers."""
+        self.store = None if settings.store is None else open_store(settings.store)
         self.conversations = Conversations(
             store=self.store,
-            most=settings.sessions,
             memory=settings.memory,
             log=False,
             stable=settings.stable,
@@ -66,21 +55,18 @@ class GatewayState:
         """The engine: windows, meters, conversations."""
         self._salt = b""
         """The salt of the tags of clients; read from the store at the start."""
-        self.fitter = self._fitter()
-        self.compactions = KeptCompactions(self.conversations.store)
-        self.upstream = UpstreamClient(proxy_env=settings.proxy_env)
+        self.upstream = UpstreamClient()
         self._reached: tuple[float, str] = (-_ASKED, "")
         """The time and the result of the last readiness check."""
         self.metrics = GatewayMetrics()
-        self.activity = Activity(self.metrics, self.conversations.windows, settings.sessions)
-        self.on_end: Callable[[Mapping[str, Any]], Any] | None = None
+        self.activity = Activity(self.metrics, self.conversations.windows)
+        self.on_end: Callable[[dict[str, Any]], Any] | None = None
         """Called with the summary when the gateway ends."""
-        name = f"{settings.host}:{settings.port}" + (f" worker {worker}" if worker is not None else "")
-        self.traffic = Traffic(self.conversations.store, name, is_kept=self.keeps)
+        self.traffic = Traffic(self.conversations.store, f"{settings.host}:{settings.port}")
         self._writing: asyncio.Task[None] | None = None
         self.ready = False
         """Whether everything needed for counting is loaded."""
-        self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="brim-gateway")
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="brim-gateway")
         self._tasks: dict[asyncio.Task[Any], Hashable] = {}
 
     def use(self, settings: GatewaySettings) -> None:
@@ -97,9 +83,6 @@ class GatewayState:
         """All keys of the settings, which must not be part of a name."""
         self.hidden = spellings(own.values())
         """The spellings of the upstream keys, which are masked in answers."""
-
-    def _fitter(self) -> Fitter:
-        return Fitter(engine=self.conversations, sections=LearnedValues[HeldChoice](), keeps=self.keeps)
 
     async def work(self, job: Callable[..., T], *given: Any) -> T:
         """Run a job in one of the threads."""
@@ -134,18 +117,23 @@ class GatewayState:
         now = asyncio.get_running_loop().time()
         if now - self._reached[0] >= _ASKED:
             self._reached = (now, self._reached[1])
-            bases = dict.fromkeys((self.settings.upstream, self.settings.base("messages")))
-            found = await asyncio.gather(*(self._unreachable(base) for base in bases))
-            self._reached = (now, next(filter(None, found), ""))
+            self._reached = (now, await self.unreachable())
         return self._reached[1]
 
-    async def _unreachable(self, base: str) -> str:
-        """Return why an upstream cannot be used; any answer except a proxy's error shows that it can."""
-        try:
-            status, _ = await self.upstream.get_json(address(base, "/v1/models"), [])
-        except HttpProblem as problem:
-            return problem.message
-        return f"upstream answered {status}" if status in _DOWN else ""
+    async def unreachable(self, *, sends_keys: bool = False) -> str:
+        """Return why an upstream cannot be used; empty if all answer, even with an error of their own."""
+        settings = self.settings
+        for base, route in {settings.base(route): route for route in ("messages", "chat")}.items():
+            headers = sent_headers([VERSION], settings, route) if sends_keys else []
+            try:
+                status, _ = await self.upstream.get_json(address(base, "/v1/models"), headers)
+            except HttpProblem as problem:
+                return problem.message
+            if status in _DOWN:
+                return f"upstream answered {status}"
+            if status in _DENIED and sends_keys and settings.key(route) is not None:
+                return f"upstream rejects the gateway's key ({status})"
+        return ""
 
     def owner(self, admitted: Admitted, route: str) -> tuple[str, ...]:
         """Return the owner of a request: the name of its gateway key, the route, and a tag of any other keys.
@@ -157,15 +145,14 @@ class GatewayState:
 
     def status(self, key: str) -> dict[str, Any]:
         """Return the totals of this process, and the conversations of the clients with a key, newest first."""
-        worker = {} if self.worker is None else {"worker": self.worker}
-        return {**worker, "summary": self.activity.summary(), "conversations": self.activity.conversations(key)}
+        return {"summary": self.activity.summary(), "conversations": self.activity.conversations(key)}
 
     async def open(self) -> None:
         """Load everything needed for counting."""
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
         self._salt = await self.work(owner_salt, self.conversations.store)
-        if self.keeps:
+        if self.store is not None:
             self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
         self.ready = True
 
@@ -186,12 +173,11 @@ class GatewayState:
             self.on_end(self.activity.summary())
 
     def reload(self, settings: GatewaySettings) -> None:
-        """Continue with other settings. The address, the workers and the store stay as they are.
+        """Continue with other settings. The address and the store stay as they are.
 
         Raises:
             InvalidValue: a key is not set.
         """
         self.use(settings)
         self.conversations.stable = settings.stable
-        self.fitter = self._fitter()
         known.cache_clear()

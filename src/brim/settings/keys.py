@@ -220,26 +220,15 @@ _SETTINGS = (
     _row("gateway.recall", FLAG, False, "Whether models get the tool `brim_recall`, which the gateway answers."),
     _row("gateway.lower_answer", FLAG, False, "Whether `max_tokens` up to a quarter of the window may be lowered too."),
     _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body."),
-    _row("gateway.most_values", whole(1), 250_000, "The most values in the JSON of a request body."),
     _row("gateway.most_connections", whole(1), 1_000, "The most client connections of a process."),
-    _row("gateway.proxy_env", FLAG, True, "Whether HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to upstream."),
     _row("gateway.keepalive", number(3_600), 15, "Seconds without data after which a comment is sent on a stream."),
     _row("gateway.timeout", number(86_400), 600, "The most seconds to wait for upstream to answer, or for more data."),
     _row("gateway.drain", number(86_400), 30, "Seconds to wait for open streams at shutdown."),
-    _row("gateway.workers", whole(1, 64), 1, "Worker processes; several share the store, or a temporary one."),
-    _row(
-        "gateway.worker_port",
-        whole(1, 65_535),
-        None,
-        "The first worker's port for its metrics; the next has the next.",
-    ),
-    _row("gateway.threads", whole(1, 64), 2, "Threads per process that count and fit requests."),
-    _row("gateway.sessions", whole(1), 500, "The most truncated conversations to keep in memory."),
     _row(
         "gateway.memory",
         whole(1),
         67_108_864,
-        "About the most bytes for them; others are read from the store again.",
+        "About the most bytes of conversations in memory; others are read from the store.",
     ),
 )
 

@@ -24,7 +24,6 @@ from brim.requests.request import PAGES, Request
 from brim.sections.prompt_fit import Prompt
 from brim.settings.keys import ANY, TREE
 from brim.settings.loader import load
-from brim.settings.project import is_inside
 from brim.settings.prompt import OPTIONS
 from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
@@ -187,25 +186,6 @@ def read_spec(path: str, text: str | None = None) -> Spec:
     spec = Spec(source, contents, found, own, None if file is None else _path(source, str(file)))
     spec.sections()
     return spec
-
-
-def check_files(path: str, root: str) -> None:
-    """Check that a file that describes a prompt, and every file that it names, is inside a project.
-
-    Raises:
-        SourceError: a file is outside of it.
-    """
-    if not is_inside(path, root):
-        raise SourceError(path, f"outside of the project {root}")
-    source = load_yaml(path)
-    rows = source.values.get("sections") if isinstance(source.values, dict) else None
-    for i, row in enumerate(rows if isinstance(rows, list) else ()):
-        named = row if isinstance(row, dict) else {}
-        patterns = named.get("files") if isinstance(named.get("files"), list) else [named.get("files")]
-        for value in (named.get("file"), *(patterns or ())):
-            found = [_path(source, value), *matching(_path(source, value))] if isinstance(value, str) else []
-            if not all(is_inside(each, root) for each in found):
-                raise source.error(f"sections[{i}] names a file outside of the project", "sections", i)
 
 
 def _budget(source: Source, model: str | None) -> int | Window:

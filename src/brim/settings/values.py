@@ -17,7 +17,7 @@ from brim.sections.stages import WAYS, staged
 
 MOST = 10**12
 """The largest accepted integer, larger than any prompt."""
-POLICIES = ("fit", "native", "warn", "refuse", "pass")
+POLICIES = ("fit", "warn", "refuse", "pass")
 """What the gateway does with a request that is too long."""
 
 _PERCENT = {"type": "string", "pattern": r"^\s*(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)\s*%\s*$"}
@@ -231,7 +231,6 @@ _RULE: dict[str, Kind] = {
     "window": whole(least=1),
     "meter": text(),
     "recall": FLAG,
-    "sections": text(),
 }
 """The fields of a rule of the gateway: which requests it matches, and their settings."""
 

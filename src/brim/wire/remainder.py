@@ -1,8 +1,8 @@
 """Counts the text in fields that a format does not know, and lists the fields that are not counted.
 
 Unknown fields are sent too, so the prompt must fit with them. They are counted as JSON, which makes the count an
-estimate. Only the fields listed here are not counted, each for the stated reason. Names are compared without
-underscores and case, since providers accept several spellings.
+estimate. Only the fields listed here are not counted. Names are compared without underscores and case, since providers
+accept several spellings.
 """
 
 from __future__ import annotations
@@ -17,77 +17,63 @@ from brim.wire.values import encoded, json_of, plain
 LABEL = 64
 """Characters of the longest kind, id or mode. A longer text is counted, even in a listed field."""
 
-_KIND = "the kind of a part; counted with the framing"
-_ID = "an id; counted as text if the template of the model may show it, or if it is longer than a label"
-_SEALED = "a signature that the provider checks; the model does not read it"
-_SOURCE = "the data or the address of an image, a recording or a document; counted by size"
-_CHOICE = "a choice among the provider's modes"
-_RECORDS = "for the caller's records and the provider's routing; the model does not read it"
-_SAMPLER = "for the sampler; the model does not read it"
-_EDITS = "what the provider compacts or clears, before or after the model reads the prompt"
-_STATE = "refers to text stored by the provider, which only the provider can count"
-
-MESSAGE_LABELS: dict[str, str] = {
-    **dict.fromkeys(("type", "role", "format", "mediatype", "mimetype", "detail", "ttl", "phase"), _KIND),
-    **dict.fromkeys(("status", "mode", "voice"), _CHOICE),
-    **dict.fromkeys(("id", "callid", "toolcallid", "tooluseid", "fileid", "containerid"), _ID),
+MESSAGE_LABELS = {
+    # The kind of a part, which is counted with the framing, and choices among the provider's modes.
+    *("type", "role", "format", "mediatype", "mimetype", "detail", "ttl", "phase", "status", "mode", "voice"),
+    # Ids; they are counted as text if the template of the model may show them.
+    *("id", "callid", "toolcallid", "tooluseid", "fileid", "containerid"),
 }
 """Fields anywhere in a message whose text is counted only if it is longer than a label."""
 
-MESSAGE_FIELDS: dict[str, str] = {
-    **dict.fromkeys(("signature", "thoughtsignature"), _SEALED),
-    "citedtext": "a copy of text that counts at its source; Anthropic documents that it is not charged",
-    "providerdata": "added by the OpenAI Agents SDK; it is not sent",
-    "logprobs": "the probabilities of an answer's tokens, which the model does not read",
+MESSAGE_FIELDS = {
+    *("signature", "thoughtsignature"),  # The provider checks them; the model does not read them.
+    "citedtext",  # A copy of text that counts at its source; Anthropic documents that it is not charged.
+    "providerdata",  # Added by the OpenAI Agents SDK; it is not sent.
+    "logprobs",  # The probabilities of an answer's tokens.
 }
 """Fields anywhere in a message that are not counted, however long."""
 
-MEDIA_FIELDS: dict[str, str] = dict.fromkeys(
-    ("data", "url", "uri", "imageurl", "filedata", "fileurl", "fileuri", "bytes", "result", "bucketowner"), _SOURCE
-)
-"""Fields inside an image, a recording or a document that are not counted as text, however long."""
+MEDIA_FIELDS = {
+    *("data", "url", "uri", "imageurl", "filedata", "fileurl", "fileuri", "bytes", "result", "bucketowner"),
+}
+"""Fields inside an image, a recording or a document that are counted by size, not as text."""
 
-BODY_LABELS: dict[str, str] = {
-    **dict.fromkeys(
-        (
-            *("toolchoice", "functioncall", "thinking", "reasoning", "reasoningeffort", "verbosity", "text.verbosity"),
-            *("truncation", "include", "modalities", "audio", "streamoptions", "promptcacheoptions", "image"),
-            *("outputconfig.effort", "servicetier", "speed", "inferencegeo", "performanceconfig", "safetysettings"),
-            *("promptcacheretention", "moderation", "cachecontrol", "betas", "anthropicbeta", "anthropicversion"),
-            *("outputconfig.taskbudget", "accessprograms", "fallbacks"),
-            *("generationconfig.responsemimetype", "generationconfig.responsemodalities"),
-            *("generationconfig.thinkingconfig", "generationconfig.speechconfig", "generationconfig.mediaresolution"),
-            *("toolconfig.functioncallingconfig.mode", "toolconfig.toolchoice"),
-        ),
-        _CHOICE,
-    ),
-    **dict.fromkeys(
-        ("responseformat.type", "text.format.type", "outputformat.type", "outputconfig.format.type"), _KIND
-    ),
-    **dict.fromkeys(("previousresponseid", "conversation", "prompt.id", "prompt.version", "container"), _STATE),
-    **dict.fromkeys(("previousinteractionid", "thread", "diagnostics"), _STATE),
+BODY_LABELS = {
+    # Choices among the provider's modes.
+    *("toolchoice", "functioncall", "thinking", "reasoning", "reasoningeffort", "verbosity", "text.verbosity"),
+    *("truncation", "include", "modalities", "audio", "streamoptions", "promptcacheoptions", "image"),
+    *("outputconfig.effort", "servicetier", "speed", "inferencegeo", "performanceconfig", "safetysettings"),
+    *("promptcacheretention", "moderation", "cachecontrol", "betas", "anthropicbeta", "anthropicversion"),
+    *("outputconfig.taskbudget", "accessprograms", "fallbacks"),
+    *("generationconfig.responsemimetype", "generationconfig.responsemodalities"),
+    *("generationconfig.thinkingconfig", "generationconfig.speechconfig", "generationconfig.mediaresolution"),
+    *("toolconfig.functioncallingconfig.mode", "toolconfig.toolchoice"),
+    *("responseformat.type", "text.format.type", "outputformat.type", "outputconfig.format.type"),
+    # References to text that the provider stores, which only the provider can count.
+    *("previousresponseid", "conversation", "prompt.id", "prompt.version", "container"),
+    *("previousinteractionid", "thread", "diagnostics"),
 }
 """Fields of a body, by path, whose texts are counted only if they are longer than a label."""
 
-BODY_FIELDS: dict[str, str] = {
-    **dict.fromkeys(("model", "modelid", "user", "metadata", "requestmetadata", "labels"), _RECORDS),
-    **dict.fromkeys(("safetyidentifier", "promptcachekey", "guardrailconfig"), _RECORDS),
-    **dict.fromkeys(("userprofileid", "workspaceid", "fallbackcredittoken"), _RECORDS),
-    **dict.fromkeys(("compaction", "contextmanagement"), _EDITS),
-    "mcpservers": "addresses and keys of servers; the model is shown their tools",
-    **dict.fromkeys(("stop", "stopsequences", "logitbias", "grammar", "guidedregex", "guidedgrammar"), _SAMPLER),
-    **dict.fromkeys(("generationconfig.stopsequences", "inferenceconfig.stopsequences"), _SAMPLER),
-    "additionalmodelresponsefieldpaths": "names fields of the answer",
-    "cachedcontent": _STATE,
+BODY_FIELDS = {
+    # For the caller's records and the provider's routing.
+    *("model", "modelid", "user", "metadata", "requestmetadata", "labels", "safetyidentifier", "promptcachekey"),
+    *("guardrailconfig", "userprofileid", "workspaceid", "fallbackcredittoken"),
+    # What the provider compacts or clears, before or after the model reads the prompt.
+    *("compaction", "contextmanagement"),
+    "mcpservers",  # Addresses and keys of servers; the model is shown their tools.
+    # For the sampler.
+    *("stop", "stopsequences", "logitbias", "grammar", "guidedregex", "guidedgrammar"),
+    *("generationconfig.stopsequences", "inferenceconfig.stopsequences"),
+    "additionalmodelresponsefieldpaths",  # Names of fields of the answer.
+    "cachedcontent",  # Text that the provider stores.
 }
-"""Fields of a body, by path, that are not counted, however long."""
+"""Fields of a body, by path, that the model does not read, and that are not counted, however long."""
 
-_UNSEEN = frozenset(
-    (
-        *("previousresponseid", "previousinteractionid", "conversation", "prompt", "container", "cachedcontent"),
-        *("contextmanagement", "websearchoptions", "searchparameters", "plugins", "mcpservers", "datasources"),
-    )
-)
+_UNSEEN = {
+    *("previousresponseid", "previousinteractionid", "conversation", "prompt", "container", "cachedcontent"),
+    *("contextmanagement", "websearchoptions", "searchparameters", "plugins", "mcpservers", "datasources"),
+}
 """Fields of a body with which a provider adds or drops text."""
 
 _BY_VALUE = ("thinking", "result", *MEDIA)
@@ -233,7 +219,7 @@ def _is_inside(at: Path, places: set[Path]) -> bool:
     return any(at[:length] in places for length in range(len(at) + 1))
 
 
-def _is_listed(at: Path, table: Mapping[str, str]) -> bool:
+def _is_listed(at: Path, table: set[str]) -> bool:
     """Return whether a table contains the path to a place, or to a field that contains it."""
     path = ""
     for key in at:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +12,11 @@ from typing import Any
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody, body_of
-from brim.gateway.client.body import check_values, decoded
+from brim.gateway.client.body import decoded
 from brim.gateway.client.names import model_names
 from brim.gateway.client.paths import model_path
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
-from brim.gateway.settings import GatewaySettings
 from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.meter.catalogue import with_long_window
@@ -32,6 +32,11 @@ FORMATS: dict[str, Format] = {
 }
 """The format of the messages of each route."""
 _PLACE = "the request"
+_SIGNS = (b",", b"[", b"{")
+_MOST_SIGNS = 500_000
+"""Commas and opening brackets in a body, also those in strings. They limit its values, which can take a hundred times
+their bytes. A million tokens of code have about 200,000.
+"""
 _FILES = re.compile(
     r'"type"\s*:\s*"(?:input_)?(?:image|audio|video|file|document)(?:_url)?"'
     r'|"(?:inlineData|inline_data|fileData|file_data|image|audio|video|document)"\s*:\s*\{'
@@ -47,8 +52,6 @@ class Parsed:
     route: str
     body: bytes = field(repr=False)
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    repeats: bool = False
-    """Whether a key is repeated in an object."""
     request: RequestBody | None = field(default=None, repr=False)
     """Its messages, tools and system prompt; `None` if they cannot be read."""
     problem: str = ""
@@ -110,19 +113,6 @@ class Parsed:
             owner=owner,
         )
 
-    def check_keys(self) -> None:
-        """Check that no key is repeated in an object: servers differ in which value they use.
-
-        Raises:
-            HttpProblem: a key is repeated.
-        """
-        if self.repeats:
-            try:
-                body_of(self.text, _PLACE, MESSAGE_KEYS)
-            except SourceError as error:
-                problem = f"{error}; servers disagree on which value counts, so the size of such a request is undefined"
-                raise HttpProblem(400, problem) from error
-
     def strict(self) -> RequestBody:
         """Return the request with the positions of its messages in the body.
 
@@ -135,7 +125,7 @@ class Parsed:
             raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
 
 
-def parse(admitted: Admitted, route: str, body: bytes, settings: GatewaySettings, keys: Sequence[str] = ()) -> Parsed:
+def parse(admitted: Admitted, route: str, body: bytes, keys: Sequence[str] = ()) -> Parsed:
     """Return the request of a body; `keys` are those of the gateway.
 
     Raises:
@@ -143,7 +133,7 @@ def parse(admitted: Admitted, route: str, body: bytes, settings: GatewaySettings
     """
     if (admitted.header("content-encoding") or "identity").strip().lower() != "identity":
         raise HttpProblem(415, "the body must not be compressed")
-    values, repeats = _values(body, settings.most_values)
+    values = _values(body)
     in_path = model_path(admitted.path)
     named = in_path[1] if in_path else values.get("model")
     keys = tuple(dict.fromkeys((*keys, *admitted.shown)))
@@ -157,22 +147,12 @@ def parse(admitted: Admitted, route: str, body: bytes, settings: GatewaySettings
         route=route,
         body=body,
         values=values,
-        repeats=repeats,
         request=request,
         problem=problem,
         model=model,
         label=label,
         keys=keys,
     )
-
-
-def with_body(parsed: Parsed, body: bytes, settings: GatewaySettings) -> Parsed:
-    """Return a request with another body.
-
-    Raises:
-        HttpProblem: the body has too many values.
-    """
-    return parse(parsed.admitted, parsed.route, body, settings, parsed.keys)
 
 
 def unread(admitted: Admitted, route: str, body: bytes, problem: str = "") -> Parsed:
@@ -193,10 +173,11 @@ def with_answer(text: str, tokens: int) -> str:
     return text
 
 
-def _values(body: bytes, most: int) -> tuple[dict[str, Any], bool]:
+def _values(body: bytes) -> dict[str, Any]:
+    if sum(map(body.count, _SIGNS)) > _MOST_SIGNS:
+        raise HttpProblem(413, f"the body has more than {_MOST_SIGNS:,} commas and opening brackets")
     try:
-        check_values(body, most)
-        values, repeats = decoded(body)
+        values = decoded(body, _unique)
     except RecursionError:
         raise HttpProblem(400, f"the body is nested more than {MOST_DEPTH} levels deep") from None
     except json.JSONDecodeError as error:
@@ -207,7 +188,17 @@ def _values(body: bytes, most: int) -> tuple[dict[str, Any], bool]:
         raise HttpProblem(400, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise HttpProblem(400, "the body must be a JSON object")
-    return values, repeats
+    return values
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a request, whose keys must differ: servers disagree on which value counts."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        key = Counter(key for key, _ in pairs).most_common(1)[0][0][:100]
+        problem = f"the key '{key}' is repeated; servers disagree on which value counts, so its size is undefined"
+        raise HttpProblem(400, problem)
+    return made
 
 
 def _light(values: Mapping[str, Any]) -> JsonBody:

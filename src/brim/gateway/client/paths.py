@@ -15,8 +15,6 @@ from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
 
 FITTED = {"/chat/completions": CHAT, "/responses": RESPONSES, "/messages": MESSAGES}
 """Paths whose requests are fitted, without the `/v1` before them."""
-COUNTED = {"/messages/count_tokens": MESSAGES, "/responses/input_tokens": RESPONSES}
-"""Paths that count the tokens of a request."""
 PATHS = {route: f"/v1{path}" for path, route in FITTED.items()}
 """The path upstream of each route; paths that contain the model stay as they are."""
 STATUS = "/brim/status"
@@ -33,8 +31,6 @@ _MODEL_PATHS = (
 `/openai/deployments/NAME/chat/completions`."""
 _STREAMS = (":streamGenerateContent", "/converse-stream")
 """The ends of such paths if the answer is a stream."""
-NO_PATH = (404, 405, 501)
-"""Statuses with which servers report an unknown path."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
 """Methods that are passed on."""
 SAFE = (
@@ -47,6 +43,8 @@ SAFE = (
             "embeddings",
             "moderations",
             "rerank",
+            "messages/count_tokens",
+            "responses/input_tokens",
             "responses/compact",
             "images/generations",
             "images/edits",
@@ -75,7 +73,7 @@ def model_path(path: str) -> tuple[str, str] | None:
 def route_of(path: str) -> str:
     """Return the route whose format applies to the answers of a path."""
     short, found = shortened(path), model_path("/" + path.strip("/"))
-    return found[0] if found else FITTED.get(short) or COUNTED.get(short) or CHAT
+    return found[0] if found else next((route for start, route in FITTED.items() if short.startswith(start)), CHAT)
 
 
 def is_stream_path(path: str) -> bool:

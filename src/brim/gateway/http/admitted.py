@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from secrets import token_hex
 from time import perf_counter
@@ -58,11 +58,6 @@ class Admitted:
     def header(self, name: str) -> str | None:
         """Return the first header of a name; `None` if there is none."""
         return self.first.get(name)
-
-    def without(self, name: str, *added: tuple[str, str]) -> Admitted:
-        """Return the request without the headers of a name, and with others at the end."""
-        headers = [*(pair for pair in self.headers if pair[0] != name), *added]
-        return replace(self, headers=headers, first=dict(reversed(headers)))
 
     @property
     def shown(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from brim.gateway.client.paths import COUNTED, FITTED, OWN, STATUS, model_path, route_of, shortened
+from brim.gateway.client.paths import FITTED, OWN, STATUS, model_path, route_of, shortened
 from brim.gateway.exchange import Exchange
 from brim.gateway.http.admitted import Admitted, admit
 from brim.gateway.http.connection import ClientConnection, ClientGone, Receive, Scope, Send
@@ -13,7 +13,7 @@ from brim.gateway.http.key_mask import KeyMask
 from brim.gateway.http.problem import HttpProblem, ending
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream.passed import check_reach, count, pass_on
+from brim.gateway.upstream.passed import check_reach, pass_on
 from brim.observe.metrics import CONTENT_TYPE
 from brim.observe.uncaught import log_error
 
@@ -26,15 +26,8 @@ _NO_WEBSOCKET = {"upgrade": "HTTP/1.1", "connection": "close"}
 class GatewayApp:
     """One gateway."""
 
-    def __init__(self, settings: GatewaySettings, worker: int | None = None, store: str | None = None) -> None:
-        """Create the application.
-
-        Args:
-            settings: the settings.
-            worker: the number of this process among those of the gateway; `None` if it is the only one.
-            store: the address of the store that they share, if the settings have none.
-        """
-        self.state = GatewayState(settings, worker, store)
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.state = GatewayState(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan of the server."""
@@ -67,7 +60,7 @@ class GatewayApp:
                 return
             is_fitted = admitted.method == "POST" and (shortened(admitted.path) in FITTED or model_path(admitted.path))
             exchange = Exchange(state, admitted, route, client) if is_fitted else None
-            ended = await self._served(admitted, route, client, exchange)
+            ended = await self._served(admitted, client, exchange)
         except ClientGone:
             ended = "left"
         except HttpProblem as problem:
@@ -88,24 +81,20 @@ class GatewayApp:
             if ended is not None:
                 state.metrics.ended(route, exchange.label if exchange is not None else "", ended)
 
-    async def _served(
-        self, admitted: Admitted, route: str, client: ClientConnection, exchange: Exchange | None
-    ) -> str | None:
-        """Answer a request that is fitted, counted or passed on; return how a fitted request ended.
+    async def _served(self, admitted: Admitted, client: ClientConnection, exchange: Exchange | None) -> str | None:
+        """Answer a request that is fitted or passed on; return how a fitted request ended.
 
         Raises:
             ClientGone: the client has disconnected.
             HttpProblem: the request is refused.
         """
-        state, counts = self.state, admitted.method == "POST" and shortened(admitted.path) in COUNTED
-        if exchange is None and not counts:
+        state, settings = self.state, self.state.settings
+        if exchange is None:
             check_reach(state, admitted)
-        settings = state.settings
         raw = await client.body(admitted.header("content-length"), settings.most_bytes, settings.timeout)
         if exchange is not None:
             return await client.watched(exchange.run(raw))
-        job = count(state, admitted, route, raw, client) if counts else pass_on(state, admitted, raw, client)
-        await client.watched(job)
+        await client.watched(pass_on(state, admitted, raw, client))
         return None
 
     async def _own(self, admitted: Admitted, client: ClientConnection) -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import uvicorn
 
-from brim.errors import BrimError
+from brim.errors import BrimError, SourceError
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.http.protocol import MOST_HEAD, BoundedProtocol
-from brim.gateway.http.workers import Workers, shared_store
 from brim.gateway.report.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
+from brim.gateway.state import GatewayState
 from brim.history.compact.secrets import redact
 from brim.hosts import BACKLOG, listener
 from brim.observe.uncaught import told_without_text
@@ -51,69 +48,53 @@ def run(
         SourceError: the address is not available.
     """
     sys.setswitchinterval(_SWITCH)
-    several = settings.workers > 1
-    with (
-        told_without_text(),
-        listener(settings.host, settings.port, shared=several, listens=not several) as held,
-        shared_store(settings) as store,
-    ):
-        if not several:
-            _serve(GatewayApp(settings), reload, started, lines, [held])
-            return
-        port = held.getsockname()[1]
+    with told_without_text(), listener(settings.host, settings.port) as listening:
+        app = GatewayApp(settings)
+        server = uvicorn.Server(config(app, settings))
+        if lines is not None:
+            app.state.activity.observers.append(lines)
+            app.state.on_end = lines.end
 
-        def serve(number: int, alive: int, first: bool) -> None:
-            # All workers listen on the same address; the first one reports it.
-            told = started if number == 1 and first else None
-            with ExitStack() as stack:
-                own = [stack.enter_context(listener(settings.host, port, shared=True))]
-                if settings.worker_port is not None:
-                    own.append(stack.enter_context(listener(settings.host, settings.worker_port + number - 1)))
-                _serve(GatewayApp(settings, number, store), reload, told, lines, own, alive=alive)
+        def reload_settings() -> None:
+            try:
+                app.state.reload(reload())
+                LOG.warning("the settings were reloaded")
+            except BrimError as error:
+                LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - the message is enough
 
-        Workers(settings.workers, serve).run()
+        async def serve() -> None:
+            if hasattr(signal, "SIGHUP"):
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_settings)
+            task = asyncio.create_task(server.serve(sockets=[listening]))
+            while not server.started and not task.done():
+                await asyncio.sleep(0.01)
+            if server.started:
+                host = f"[{settings.host}]" if ":" in settings.host else settings.host
+                started(f"http://{host}:{listening.getsockname()[1]}/v1 -> {settings.upstream}")
+            await task
+
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(serve())
 
 
-def _serve(
-    app: GatewayApp,
-    reload: Callable[[], GatewaySettings],
-    started: Callable[[str], Any] | None,
-    lines: ActivityLines | None,
-    listening: list[socket.socket],
-    *,
-    alive: int | None = None,
-) -> None:
-    """Serve until the process is terminated, or `alive` becomes readable."""
-    settings = app.state.settings
-    server = uvicorn.Server(config(app, settings))
-    if lines is not None:
-        app.state.activity.observers.append(lines)
-        app.state.on_end = partial(lines.end, worker=app.state.worker)
+def check(settings: GatewaySettings) -> None:
+    """Check the keys, the store and each upstream.
 
-    def reload_settings() -> None:
+    Raises:
+        InvalidValue: a key is not set.
+        StoreError: the store cannot be opened.
+        SourceError: an upstream cannot be reached, or rejects the gateway's key.
+    """
+
+    async def ask() -> str:
+        state = GatewayState(settings)
         try:
-            app.state.reload(reload())
-            LOG.warning("the settings were reloaded")
-        except BrimError as error:
-            LOG.error("the settings were not reloaded: %s", redact(str(error)))  # noqa: TRY400 - the message is enough
+            return await state.unreachable(sends_keys=True)
+        finally:
+            await state.close()
 
-    async def serve() -> None:
-        loop = asyncio.get_running_loop()
-        if hasattr(signal, "SIGHUP"):
-            loop.add_signal_handler(signal.SIGHUP, reload_settings)
-        if alive is not None:
-            loop.add_reader(alive, setattr, server, "should_exit", True)
-        task = asyncio.create_task(server.serve(sockets=listening))
-        while not server.started and not task.done():
-            await asyncio.sleep(0.01)
-        if server.started:
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            if started is not None:
-                started(f"http://{host}:{listening[0].getsockname()[1]}/v1 -> {settings.upstream}")
-        await task
-
-    with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-        runner.run(serve())
+    if problem := asyncio.run(ask()):
+        raise SourceError("brim gateway", problem)
 
 
 def config(app: GatewayApp, settings: GatewaySettings) -> uvicorn.Config:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from brim.files.json_body import body_of
 from brim.gateway.client.body import json_value
 from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
-from brim.gateway.upstream.server_event import events_of
 from brim.sessions.recall_tool import NAME, tool
 from brim.wire.base import MESSAGE_KEYS
 
@@ -93,7 +92,8 @@ def _is_unanswerable(item: Mapping[str, Any]) -> bool:
 
 def assembled(route: str, stream: bytes) -> dict[str, Any]:
     """Return the complete answer from a stream of events, without fields that recall does not need."""
-    events = [event for event in events_of(stream) if isinstance(event, dict)]
+    values = [json_value(line[5:]) for line in stream.splitlines() if line.startswith(b"data:")]
+    events = [event for event in values if isinstance(event, dict)]
     if route == CHAT:
         return _chat(events)
     if route == MESSAGES:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from brim.errors import DoesNotFit
-from brim.gateway.client.parsed import with_body
-from brim.gateway.fit.fitted import FittedBody, Fitter, too_long, unchanged, written
-from brim.gateway.fit.planned import Planned
+from brim.gateway.client.parsed import parse
+from brim.gateway.fit import FittedBody, Planned, fit, too_long, written
 from brim.gateway.recall.calls import ModelCall, continued
 from brim.history.history import fit_messages
+from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.recall_tool import NAME, answered
 
@@ -26,7 +26,7 @@ _NOT_RUN = f"Not run, because {NAME} was called in the same answer. Call it agai
 
 
 def again(
-    fitter: Fitter, last: FittedBody, answer: Mapping[str, Any], calls: Sequence[ModelCall], *, ends: bool
+    engine: Conversations, last: FittedBody, answer: Mapping[str, Any], calls: Sequence[ModelCall], *, ends: bool
 ) -> FittedBody:
     """Return the request with the recalled texts at its end, fitted again; `ends` marks the last round.
 
@@ -43,32 +43,34 @@ def again(
         (call, answered(call.arguments, dropped, limit, planned.scale) + _LAST * ends if call.recalls else _NOT_RUN)
         for call in calls
     ]
-    parsed = with_body(last.parsed, continued(last.parsed.route, last.body, answer, results), planned.settings)
+    parsed = last.parsed
+    body = continued(parsed.route, last.body, answer, results)
+    parsed = parse(parsed.admitted, parsed.route, body, parsed.keys)
     planned = replace(planned, parsed=parsed, given=parsed.input(owner=planned.given.owner))
-    tokens, exact = fitter.count(planned)
-    if (planned.room is not None and tokens > planned.room.fits) or planned.lowers(tokens):
-        made = _shortened(planned, tokens, last.budget or tokens, exact=exact)
-    else:
-        made = unchanged(planned, tokens, exact=exact)
+    size, given, room = engine.count(planned.given, planned.engine), planned.given, planned.room
+    made = FittedRequest(messages=[*given.messages], places=[], input=given, before=size.tokens, exact=size.exact)
+    made.room = room
+    if (room is not None and size.tokens > room.fits) or planned.engine.lowered(made) is not None:
+        made = _shortened(planned, made, last.budget or size.tokens)
     found = written(planned, made)
     recalled = [planned.scale.count(text) for call, text in results if call.recalls]
-    fitter.engine.charge(last.request, recalled)
-    made.dropped, made.conversation = dropped, last.request.conversation
+    engine.charge(last.request, recalled)
+    made.dropped, made.conversation, made.learn = dropped, last.request.conversation, last.request.learn
     made.regret = len(recalled), sum(recalled)
     return replace(found, recalls=True, before=last.before, edits=last.edits, budget=last.budget)
 
 
-def without_recall(fitter: Fitter, first: FittedBody) -> FittedBody:
+def without_recall(engine: Conversations, first: FittedBody) -> FittedBody:
     """Return a request as it was first sent, without the tool.
 
     Raises:
         HttpProblem: the parts that must stay are too long.
     """
     assert first.planned is not None
-    return fitter.fit(replace(first.planned, given=replace(first.planned.given, recall=False)))
+    return fit(replace(first.planned, given=replace(first.planned.given, recall=False)), engine)
 
 
-def _shortened(planned: Planned, tokens: int, target: int, *, exact: bool) -> FittedRequest:
+def _shortened(planned: Planned, made: FittedRequest, target: int) -> FittedRequest:
     """Return a request cut to `target` tokens that continues no conversation.
 
     Raises:
@@ -88,13 +90,5 @@ def _shortened(planned: Planned, tokens: int, target: int, *, exact: bool) -> Fi
     except DoesNotFit as error:
         raise too_long(planned, error.needed, error.available, error.parts) from error
     at = {id(raw): index for index, raw in enumerate(messages)}
-    return FittedRequest(
-        messages=fitted.messages,
-        places=[at.get(id(raw)) for raw in fitted.messages],
-        input=given,
-        changed=True,
-        before=tokens,
-        room=planned.room,
-        exact=exact,
-        fitted=fitted,
-    )
+    places = [at.get(id(raw)) for raw in fitted.messages]
+    return replace(made, messages=fitted.messages, places=places, changed=True, fitted=fitted)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from brim.gateway.client.parsed import Parsed
-from brim.gateway.fit.fitted import FittedBody
+from brim.gateway.fit import FittedBody
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import HttpProblem
 from brim.observe import Event, Observer, emit
-from brim.observe.metrics import TOKENS, Metrics
+from brim.observe.metrics import Metrics
 from brim.sessions.learning.models import known
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import Windows
@@ -38,9 +38,6 @@ class GatewayMetrics(Metrics):
         counter, histogram = self.counter, self.histogram
         where = ["route", "model"]
         self.requests = counter("brim_requests_total", "Requests by how they ended.", [*where, "outcome"])
-        self.tokens = histogram(
-            "brim_gateway_tokens", "Tokens of requests before and after fitting.", ["route", "stage"], TOKENS
-        )
         self.cut = counter("brim_requests_cut_total", "Requests that were cut before they were sent.", where)
         self.cuts = counter("brim_cuts_total", "New cuts, by the source of the window size.", ["model", "reason"])
         self.saved = counter("brim_saved_tokens_total", "Tokens that were not sent.", where)
@@ -75,17 +72,14 @@ class GatewayMetrics(Metrics):
         self.requests.labels(route, self.label(model), outcome).inc()
 
     def sized(self, fitted: FittedBody) -> None:
-        """Record the tokens of a request, and count the messages dropped from it."""
-        before, after, route = fitted.before or 0, fitted.after or 0, fitted.parsed.route
-        self.tokens.labels(route, "before").observe(before)
-        self.tokens.labels(route, "after").observe(after)
+        """Record the window of a request, and what was cut from it."""
         self.repeated(fitted)
-        where = (route, self.label(fitted.parsed.label))
+        where = (fitted.parsed.route, self.label(fitted.parsed.label))
         if fitted.planned is not None and fitted.planned.room is not None:
             self.window.labels(where[1]).set(fitted.planned.room.window)
         if fitted.edits:
             self.cut.labels(*where).inc()
-            self.saved.labels(*where).inc(max(0, before - after))
+            self.saved.labels(*where).inc(max(0, (fitted.before or 0) - (fitted.after or 0)))
 
     def used(self, fitted: FittedBody, usage: ReportedUsage) -> None:
         """Count the tokens that a provider reported; those from its cache are part of the input."""
@@ -130,6 +124,8 @@ class GatewayMetrics(Metrics):
         return self.text().encode()
 
 
+_MOST_ROWS = 500
+"""Conversations in the status, the newest ones."""
 SOURCES = {
     "setting": "a setting",
     "refusal": "an overflow error",
@@ -144,10 +140,9 @@ SOURCES = {
 class Activity:
     """The events and conversations of one gateway."""
 
-    def __init__(self, metrics: GatewayMetrics, windows: Windows, most: int) -> None:
+    def __init__(self, metrics: GatewayMetrics, windows: Windows) -> None:
         self._metrics = metrics
         self._windows = windows
-        self._most = most
         self._seen = 0
         self._rows: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self.observers: list[Observer] = []
@@ -183,11 +178,6 @@ class Activity:
             "used_tokens": again.after if again is not None else None,
         }
         self._tell("overflow", again or last, fields)
-
-    def compacted(self, fitted: FittedBody, *, saves: bool) -> None:
-        """Record a requested compaction by the provider."""
-        trigger = {"trigger": "native", "limit_tokens": fitted.compacts_at, "saves": saves}
-        self._tell("compacted", fitted, {"used_tokens": fitted.after, **trigger})
 
     def learned(self, fitted: FittedBody, window: int, before: int | None, source: str) -> None:
         """Record that the window of a model was learned."""
@@ -284,7 +274,7 @@ class Activity:
             "cuts": made.cut or (before["cuts"] if before is not None else 0),
             "requests": 1 + (before["requests"] if before is not None else 0),
         }
-        while len(self._rows) > self._most:
+        while len(self._rows) > _MOST_ROWS:
             self._rows.popitem(last=False)
 
     def _tell(self, name: str, fitted: FittedBody, fields: dict[str, Any]) -> None:

@@ -1,25 +1,17 @@
-"""The events of a gateway as lines for a terminal or a log.
-
-A separate thread writes them. If it cannot keep up, new lines are dropped and counted, so that no request waits.
-"""
+"""The events of a gateway as lines for a terminal or a log."""
 
 from __future__ import annotations
 
 import json
-import queue
-import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import IO, Any
 
 from brim.amounts import counted
 from brim.gateway.report.activity import SOURCES
 from brim.observe import Event
 
-_MOST_WAITING = 1_000
-"""Lines that can wait to be written."""
-_CLOSING = 2.0
-"""Seconds for writing them when the gateway stops."""
 _LONGEST, _END = 24, 12
 """Characters of the longest name of a conversation that is printed whole, and of the end of a longer one."""
 _REFUSALS = {
@@ -49,53 +41,21 @@ class ActivityLines:
     def __init__(self, stream: IO[str], *, as_json: bool = False) -> None:
         self._stream = stream
         self._as_json = as_json
-        self._waiting: queue.Queue[str | None] = queue.Queue(_MOST_WAITING)
-        self._lost = 0
-        self._thread: threading.Thread | None = None
-        """Writes the lines. It is started with the first line, because it would not survive a fork."""
 
     def observe(self, event: Event) -> None:
         """Write an event, if it has a line."""
         if event.name in _TEXTS:
-            self._put(json.dumps(event.to_dict()) if self._as_json else line_of(event))
+            self._write(json.dumps(event.to_dict()) if self._as_json else line_of(event))
 
-    def end(self, sums: Mapping[str, Any], worker: int | None = None) -> None:
-        """Write the summary of a gateway or a worker, and wait until all lines are written, for 2 seconds at most."""
-        who = {} if worker is None else {"worker": worker}
-        name = "brim gateway" + (f", worker {worker}" if who else "")
-        last = json.dumps({"event": "summary", **who, **sums}) if self._as_json else f"{name}: {summary_of(sums)}"
-        writer = self._writer()
-        try:
-            for each in (last, None):
-                self._waiting.put(each, timeout=_CLOSING)
-        except queue.Full:
-            return
-        writer.join(_CLOSING)
+    def end(self, sums: Mapping[str, Any]) -> None:
+        """Write the summary of the gateway."""
+        last = {"event": "summary", **sums}
+        self._write(json.dumps(last) if self._as_json else f"brim gateway: {summary_of(sums)}")
 
-    def _writer(self) -> threading.Thread:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="brim-gateway-lines", daemon=True)
-            self._thread.start()
-        return self._thread
-
-    def _put(self, line: str) -> None:
-        self._writer()
-        try:
-            self._waiting.put_nowait(line)
-        except queue.Full:
-            self._lost += 1
-
-    def _run(self) -> None:
-        while (line := self._waiting.get()) is not None:
-            lost, self._lost = self._lost, 0
-            try:
-                if lost:
-                    dropped = {"event": "dropped", "lines": lost}
-                    self._stream.write((json.dumps(dropped) if self._as_json else f"{lost:,} lines dropped") + "\n")
-                self._stream.write(line + "\n")
-                self._stream.flush()
-            except (OSError, ValueError):  # The reader is gone; the gateway continues without lines.
-                return
+    def _write(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # If the reader is gone, the gateway continues without lines.
+            self._stream.write(line + "\n")
+            self._stream.flush()
 
 
 def line_of(event: Event) -> str:
@@ -169,14 +129,6 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
     return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
 
 
-def _compacted(fields: Mapping[str, Any]) -> tuple[str, str]:
-    said = "its block is kept" if fields["saves"] else "its block saves nothing, so brim requests no more"
-    return (
-        "compact",
-        f"the provider compacted {fields['used_tokens']:,} tokens (threshold {fields['limit_tokens']:,}); {said}",
-    )
-
-
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     became = "passed on unchanged" if fields["became"] == "pass" else "refused"
     error = fields["error"]
@@ -193,7 +145,6 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "cut": _cut,
     "over": _over,
     "overflow": _overflow,
-    "compacted": _compacted,
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,

@@ -28,9 +28,7 @@ ALIVE = 30.0
 class Traffic:
     """The newest requests of one gateway."""
 
-    def __init__(self, store: TolerantStore, address: str, *, is_kept: bool) -> None:
-        self.is_kept = is_kept
-        """Whether a store keeps them."""
+    def __init__(self, store: TolerantStore, address: str) -> None:
         self._store = store
         self._address = address
         self._rows: deque[dict[str, Any]] = deque(maxlen=MOST)
@@ -73,8 +71,6 @@ class Traffic:
         self._add(model, ending(problem.status, refused=True), id=id_, route=route, **told)
 
     def _add(self, model: str, ended: str, **fields: Any) -> None:
-        if not self.is_kept:
-            return
         self._rows.append({"at": time.time(), "model": model, "ended": ended, **fields})
         self._ends[ended] += 1
         self._changed = True

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 from brim.gateway.client.body import json_value
-from brim.gateway.fit.learned import with_usage
+from brim.gateway.fit import with_usage
 from brim.gateway.http.connection import KEEPALIVE, ClientConnection
 from brim.gateway.http.problem import HttpProblem, ending, of_answer
 from brim.gateway.upstream.client import BrokenAnswer, UpstreamAnswer
 from brim.gateway.upstream.sent import Sent
-from brim.gateway.upstream.server_event import EventReader, ServerEvent, refusal_in
+from brim.gateway.upstream.server_event import EventStream
 from brim.sessions.learning.usage import usage_in
-from brim.wire.overflow import Overflow, is_overflow
+from brim.wire.overflow import Overflow
 
-_LONGEST_EVENT = 4 * 1024 * 1024
-"""Bytes of the longest event that is searched for the usage."""
 _LAST = 16_384
 """Bytes at the end of other streams that are searched for the usage."""
 _USAGE = (b'"usage"', b'"usageMetadata"')
 """The keys of Bedrock's and Gemini's usage."""
-_COMPACTION = b'"compaction'
-_ERROR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
-"""An error type that may be shown."""
-_SIGNS = (b'"usage', b'"error"', _COMPACTION)
-"""Only events that contain one of these are parsed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -44,8 +35,6 @@ class Answered:
     """The reported usage."""
     stopped: Overflow | None = None
     """An overflow that the answer reported after it had begun."""
-    compaction: Mapping[str, Any] | None = field(default=None, repr=False)
-    """The compaction block in this answer."""
     error: str = ""
     """The type of the error in an event of the answer, unless that is an overflow."""
 
@@ -56,54 +45,6 @@ class Answered:
         if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return str(status)
         return "broken" if self.ended == "broken" else "error_event" if self.error else ""
-
-
-class EventStream:
-    """What a stream of events has reported so far, and whether the last event is complete."""
-
-    def __init__(self) -> None:
-        self.usage: Any = None
-        """The reported usage."""
-        self.stopped: Overflow | None = None
-        """The overflow in an event: an error, or a stop reason."""
-        self.compaction: dict[str, Any] | None = None
-        """The compaction block, as far as it has arrived."""
-        self.error = ""
-        """The type of the error in an event."""
-        self._reader = EventReader(_LONGEST_EVENT)
-
-    @property
-    def between(self) -> bool:
-        """Whether the last event is complete, so that a comment can follow."""
-        return not self._reader.rest.strip(b"\r\n")
-
-    def feed(self, piece: bytes) -> None:
-        """Read the next bytes."""
-        for event in self._reader.feed(piece):
-            self._look(event)
-
-    def end(self) -> None:
-        """Read the last event, which may lack its blank line."""
-        self._look(ServerEvent(self._reader.rest))
-
-    def _look(self, event: ServerEvent) -> None:
-        if any(sign in event.raw for sign in _SIGNS):
-            for line in event.data_lines:  # After an event that broke off, a line may begin the next one.
-                self._read(json_value(line))
-
-    def _read(self, event: Any) -> None:
-        if isinstance(event, dict) and isinstance(delta := event.get("delta"), dict):
-            self.stopped = self.stopped or is_overflow({"stop_reason": delta.get("stop_reason")})
-            if delta.get("type") == "compaction_delta" and self.compaction is not None:
-                told = {key: value for key, value in delta.items() if key != "type" and value is not None}
-                self.compaction |= told
-        elif isinstance(event, dict):
-            self.compaction = _compaction([event.get("content_block"), event.get("item")]) or self.compaction
-        self.stopped = self.stopped or refusal_in(event)
-        self.error = self.error or _error_type(event)
-        usage = usage_in(event)
-        if usage is not None:
-            self.usage = {**(self.usage or {}), **usage}
 
 
 async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
@@ -124,11 +65,8 @@ async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> A
     if client.began:
         raise of_answer(sent.status, raw)
     await send_read(client, answer, raw, sent)
-    is_read = sent.status == 200 and answer.at_end and any(sign in raw for sign in (b'"usage', _COMPACTION))
-    values = json_value(raw) if is_read else None
-    blocks = [values.get("content"), values.get("output")] if isinstance(values, dict) else []
-    compaction = _compaction([block for each in blocks if isinstance(each, list) for block in each])
-    return Answered(sent=sent, ended=ending(sent.status), usage=usage_in(values), compaction=compaction)
+    values = json_value(raw) if sent.status == 200 and answer.at_end and b'"usage' in raw else None
+    return Answered(sent=sent, ended=ending(sent.status), usage=usage_in(values))
 
 
 async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
@@ -162,7 +100,6 @@ async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -
         sent=sent,
         ended="broken" if broken else ending(sent.status),
         usage=stream.usage,
-        compaction=None if broken else stream.compaction,
         error="" if stream.stopped is not None else stream.error,
         stopped=None if stream.stopped is None else with_usage(stream.stopped, stream.usage, parsed.answer),
     )
@@ -195,24 +132,6 @@ async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: by
         last = (last + piece)[-_LAST:]
     await client.end()
     return last
-
-
-def _compaction(blocks: Sequence[Any]) -> dict[str, Any] | None:
-    """Return the last compaction among the blocks of an answer; `None` if there is none."""
-    found = [block for block in blocks if isinstance(block, dict) and block.get("type") == "compaction"]
-    return dict(found[-1]) if found else None
-
-
-def _error_type(event: Any) -> str:
-    """Return the type of the error in an event, or `error` if the type cannot be shown; empty without an error."""
-    if not isinstance(event, dict):
-        return ""
-    inner = event.get("response")
-    error = (inner if isinstance(inner, dict) else event).get("error")
-    if not error and event.get("type") != "error":
-        return ""
-    found = error.get("type") or error.get("code") if isinstance(error, dict) else event.get("code")
-    return found if isinstance(found, str) and _ERROR.fullmatch(found) else "error"
 
 
 def _usage_at_end(last: bytes) -> Any:

@@ -10,13 +10,11 @@ import asyncio
 import io
 import ssl
 from collections.abc import Iterable
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from aiohttp.abc import ResolveResult
 from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.payload import TOO_LARGE_BYTES_BODY
@@ -110,8 +108,7 @@ class UpstreamAnswer:
 class UpstreamClient:
     """The connections to model servers."""
 
-    def __init__(self, *, proxy_env: bool = True) -> None:
-        self._proxy_env = proxy_env
+    def __init__(self) -> None:
         self._proxies: dict[str, str | None] = {}
         """The proxy of each server."""
         self._open: aiohttp.ClientSession | None = None
@@ -146,8 +143,6 @@ class UpstreamClient:
             raise HttpProblem(504, f"upstream did not answer within {timeout:g} seconds") from None
         except (aiohttp.ClientError, OSError) as error:
             raise HttpProblem(502, _why_unreachable(error)) from getattr(error, "os_error", error)
-        except ValueError:  # aiohttp rejects what could begin another header or request.
-            raise HttpProblem(400, "a header or the path contains a line break or a zero byte") from None
         answer = UpstreamAnswer(response, timeout)
         if refusal := _unfit(answer):
             answer.close()
@@ -172,7 +167,7 @@ class UpstreamClient:
         """Return the proxy for a URL; `None` if it is called directly."""
         server = "/".join(url.split("/", 3)[:3])
         if server not in self._proxies:
-            self._proxies[server] = proxy_for(server) if self._proxy_env else None
+            self._proxies[server] = proxy_for(server)
         return self._proxies[server]
 
     def _session(self) -> aiohttp.ClientSession:
@@ -181,7 +176,6 @@ class UpstreamClient:
                 connector=_Connector(
                     limit=0,
                     keepalive_timeout=_IDLE,
-                    resolver=_Resolver(),
                     ssl=ssl.create_default_context(),
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -209,22 +203,6 @@ class _Connector(aiohttp.TCPConnector):
                 return made
             made.close()
         raise aiohttp.ServerDisconnectedError
-
-
-class _Resolver(aiohttp.ThreadedResolver):
-    """The system's resolver, without link-local addresses (cloud metadata), multicast and `0.0.0.0`."""
-
-    async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[ResolveResult]:
-        found = [each for each in await super().resolve(host, port, family) if _is_server(each["host"])]
-        if not found:
-            raise OSError("all of its addresses are link-local, multicast or unspecified")
-        return found
-
-
-def _is_server(text: str) -> bool:
-    address = ip_address(text.partition("%")[0])
-    address = getattr(address, "ipv4_mapped", None) or address
-    return not (address.is_link_local or address.is_multicast or address.is_unspecified)
 
 
 def proxy_for(url: str) -> str | None:
@@ -267,7 +245,7 @@ def _why_unreachable(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return f"the proxy from the environment did not connect to upstream (status {error.status})"
     if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return "the proxy from the environment cannot be reached; gateway.proxy_env: false ignores it"
+        return "the proxy from the environment cannot be reached; NO_PROXY lists the hosts that are called directly"
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"the host name of upstream cannot be resolved ({error.os_error.strerror or error.os_error})"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):

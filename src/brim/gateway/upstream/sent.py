@@ -10,8 +10,7 @@ from typing import Any
 
 from brim.gateway.client.body import json_value
 from brim.gateway.client.paths import PATHS, is_stream_path, model_path
-from brim.gateway.fit.fitted import FittedBody
-from brim.gateway.fit.learned import with_usage
+from brim.gateway.fit import FittedBody, with_usage
 from brim.gateway.http.connection import ClientConnection, Headers
 from brim.gateway.http.problem import GEMINI
 from brim.gateway.settings import GatewaySettings
@@ -23,7 +22,7 @@ from brim.gateway.upstream.client import (
     returned_headers,
     sent_headers,
 )
-from brim.gateway.upstream.server_event import StreamStart
+from brim.gateway.upstream.server_event import EventStream
 from brim.wire.overflow import Overflow, is_overflow
 
 LOG = logging.getLogger("brim.gateway")
@@ -34,6 +33,8 @@ _SIGNS = (b'"error"', b"context_")
 """Every answer with status 200 that reports such a rejection contains one of these; other answers are not searched for
 it.
 """
+_MOST_START = 4 * 1024 * 1024
+"""Bytes of a stream that are buffered; the first events of Responses repeat the instructions and the tools twice."""
 _FRAMES = "application/vnd.amazon.eventstream"
 
 
@@ -88,7 +89,6 @@ class Sent:
             "policy": fitted.policy,
             "edits": fitted.edits,
             "answer-tokens": fitted.answer,
-            "compacts-at": fitted.compacts_at,
             "over": fitted.over or None,
             "passthrough": fitted.passed or None,
             "retried": "1" if self.retried else None,
@@ -142,10 +142,13 @@ async def _start(sent: Sent) -> tuple[bytes, Overflow | None]:
     """
     answer = sent.answer
     if sent.is_stream:
-        start = StreamStart()
+        stream, pieces, size = EventStream(), list[bytes](), 0
         if sent.fitted.shrinks and not sent.retried:
-            await start.read(answer)
-        return start.raw, start.refusal
+            while not stream.decided and size <= _MOST_START and (piece := await answer.read()):
+                pieces.append(piece)
+                size += len(piece)
+                stream.feed(piece)
+        return b"".join(pieces), stream.refusal
     if answer.status in _REFUSALS:
         raw = await answer.read_all()
         found = is_overflow(raw)

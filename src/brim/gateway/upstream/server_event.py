@@ -1,137 +1,83 @@
-"""The events of a stream, and the rejection that its first events may report."""
+"""Reads a stream of events as it passes: a rejection of the prompt, the usage, an error."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from brim.gateway.client.body import json_value
-from brim.gateway.upstream.client import UpstreamAnswer
+from brim.sessions.learning.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
-
-_LINE = rb"(?>\r\n|\n|\r)"
-_END = re.compile(_LINE + _LINE)
-"""The blank line after an event; there are three kinds of line endings."""
-_NEAR = 3
-"""Bytes at the end of the previous piece in which a blank line may begin."""
-_LINES = re.compile(rb"\r\n|\n|\r")
-
-
-class ServerEvent(NamedTuple):
-    """One event."""
-
-    raw: bytes
-    """Its bytes, with the blank line after it."""
-
-    @property
-    def data_lines(self) -> list[bytes]:
-        """The lines of its data."""
-        return [line[5:] for line in _LINES.split(self.raw) if line.startswith(b"data:")]
-
-    @property
-    def data(self) -> bytes | None:
-        """Its data; `None` for a comment."""
-        lines = self.data_lines
-        return b"\n".join(lines) if lines else None
-
-    @property
-    def value(self) -> Any:
-        """The JSON value of its data; `None` if it has none."""
-        data = self.data
-        return None if data is None else json_value(data)
-
-
-class EventReader:
-    """Splits the bytes of a stream into events.
-
-    The pieces of an event are joined once it is complete, so the time is linear.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
-        """Create a reader; of an event longer than `most` bytes, the first bytes are dropped."""
-        self._most = most
-        self._pieces: list[bytes] = []
-        self._size = 0
-
-    @property
-    def rest(self) -> bytes:
-        """The bytes after the last complete event."""
-        self._pieces = [b"".join(self._pieces)]
-        return self._pieces[0]
-
-    def feed(self, piece: bytes) -> list[ServerEvent]:
-        """Return the events that these bytes complete."""
-        near = b"".join(each[-_NEAR:] for each in self._pieces[-_NEAR:])[-_NEAR:]
-        if _END.search(near + piece) is None:
-            self._pieces.append(piece)
-            self._size += len(piece)
-            if self._most is not None and self._size > self._most:
-                self._pieces, self._size = [near + piece], len(near + piece)
-            return []
-        text, events, start = b"".join((*self._pieces, piece)), [], 0
-        for end in _END.finditer(text, max(0, len(text) - len(piece) - _NEAR)):
-            events.append(ServerEvent(text[start : end.end()]))
-            start = end.end()
-        self._pieces, self._size = [text[start:]], len(text) - start
-        return events
-
-
-def events_of(stream: bytes) -> Iterator[Any]:
-    """Yield the JSON values of the events of a stream; the last event may lack its blank line."""
-    reader = EventReader()
-    for event in (*reader.feed(stream), ServerEvent(reader.rest)):
-        if (value := event.value) is not None:
-            yield value
-
 
 _PRELIMINARY = ("response.created", "response.in_progress", "response.queued", "message_start", "ping", "keepalive")
 """Types of events after which a rejection may still follow."""
-_MOST = 4 * 1024 * 1024
-"""Bytes that are buffered; the first events of Responses repeat the instructions and the tools twice."""
+_SIGNS = (b'"usage', b'"error"', b'"stop_reason"')
+"""After the first content, only lines that contain one of these are parsed."""
+_LONGEST_LINE = 4 * 1024 * 1024
+"""Bytes of the longest line that is kept to be parsed."""
+_ERROR = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
+"""An error type that may be shown."""
 
 
-class StreamStart:
-    """The first events of a stream."""
+class EventStream:
+    """What a stream of events has reported so far."""
 
     def __init__(self) -> None:
         self.decided = False
-        """Whether an event showed that the prompt was accepted or rejected."""
+        """Whether an event had content or an error, so that the prompt was accepted or rejected."""
         self.refusal: Overflow | None = None
-        """The rejection of the prompt as too long."""
-        self._reader = EventReader()
-        self._pieces: list[bytes] = []
+        """The overflow that the first of these events reports as an error."""
+        self.stopped: Overflow | None = None
+        """The overflow in an event: an error, or a stop reason."""
+        self.usage: Any = None
+        """The reported usage."""
+        self.error = ""
+        """The type of the error in an event."""
+        self._rest: list[bytes] = []
+        """The pieces of the last line, which is incomplete."""
         self._size = 0
+        self._ended = True
+        """Whether the last complete line ended an event."""
 
     @property
-    def raw(self) -> bytes:
-        """The bytes that were read."""
-        return b"".join(self._pieces)
-
-    async def read(self, response: UpstreamAnswer) -> None:
-        """Read events until one decides, or the stream ends.
-
-        Raises:
-            BrokenAnswer: the connection broke.
-        """
-        while not self.decided and (piece := await response.read()):
-            self.feed(piece)
+    def between(self) -> bool:
+        """Whether the last event is complete, so that a comment can follow."""
+        return self._ended and not self._size
 
     def feed(self, piece: bytes) -> None:
-        """Read bytes."""
-        self._pieces.append(piece)
-        self._size += len(piece)
-        for event in self._reader.feed(piece):
-            if (data := event.data) is not None and not _is_preliminary(value := json_value(data)):
-                self.decided, self.refusal = True, refusal_in(value)
-                return
-        self.decided = self._size > _MOST
+        """Read the next bytes."""
+        *lines, rest = piece.split(b"\n")
+        if lines:
+            lines[0] = b"".join((*self._rest, lines[0]))
+            self._rest, self._size = [], 0
+            for line in lines:
+                self._read_line(line.rstrip(b"\r"))
+        self._rest.append(rest)
+        self._size += len(rest)
+        if self._size > _LONGEST_LINE:
+            self._rest = [b"..."]
 
+    def end(self) -> None:
+        """Read the last line, which may lack its end."""
+        self._read_line(b"".join(self._rest))
 
-def refusal_in(event: Any) -> Overflow | None:
-    """Return the overflow that an event reports as an error, or `None`."""
-    told = isinstance(event, dict) and (event.get("error") or event.get("type") in ("error", "response.failed"))
-    return is_overflow(event) if told else None
+    def _read_line(self, line: bytes) -> None:
+        self._ended = not line
+        if line.startswith(b"data:") and (not self.decided or any(sign in line for sign in _SIGNS)):
+            self._read(json_value(line[5:]))
+
+    def _read(self, event: Any) -> None:
+        is_error = isinstance(event, dict) and (event.get("error") or event.get("type") in ("error", "response.failed"))
+        refusal = is_overflow(event) if is_error else None
+        if not self.decided and not _is_preliminary(event):
+            self.decided, self.refusal = True, refusal
+        self.stopped = self.stopped or refusal
+        if isinstance(event, dict) and isinstance(delta := event.get("delta"), dict):
+            self.stopped = self.stopped or is_overflow({"stop_reason": delta.get("stop_reason")})
+        self.error = self.error or _error_type(event)
+        usage = usage_in(event)
+        if usage is not None:
+            self.usage = {**(self.usage or {}), **usage}
 
 
 def _is_preliminary(event: Any) -> bool:
@@ -150,3 +96,15 @@ def _is_empty(choice: Any) -> bool:
         return False
     delta = choice.get("delta")
     return isinstance(delta, dict) and not any(value for key, value in delta.items() if key != "role")
+
+
+def _error_type(event: Any) -> str:
+    """Return the type of the error in an event, or `error` if the type cannot be shown; empty without an error."""
+    if not isinstance(event, dict):
+        return ""
+    inner = event.get("response")
+    error = (inner if isinstance(inner, dict) else event).get("error")
+    if not error and event.get("type") != "error":
+        return ""
+    found = error.get("type") or error.get("code") if isinstance(error, dict) else event.get("code")
+    return found if isinstance(found, str) and _ERROR.fullmatch(found) else "error"

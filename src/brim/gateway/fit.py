@@ -1,0 +1,326 @@
+"""Decides what is sent for a request: its rule, its budget, and the same bytes if it fits, or else a body that does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+from brim.errors import DoesNotFit
+from brim.gateway.client.names import conversation_name
+from brim.gateway.client.parsed import Parsed, with_answer
+from brim.gateway.http.problem import HttpProblem, overflow
+from brim.gateway.recall.calls import is_offered, offered
+from brim.gateway.settings import GatewaySettings, RequestRule
+from brim.meter import BaseMeter
+from brim.meter.calibration import Calibrated
+from brim.meter.catalogue import fold, spellings
+from brim.meter.window import answer_room
+from brim.sessions.conversations import Conversations
+from brim.sessions.conversations.request import FittedRequest, RequestPlan
+from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.usage import ReportedUsage, reported
+from brim.sessions.learning.windows import Room, WindowLimits
+from brim.settings.values import POLICIES
+from brim.wire.overflow import Overflow
+
+FIT, WARN, REFUSE, PASS = POLICIES
+_NAMES = {
+    "system": "system prompt",
+    "system messages": "system prompt",
+    "newest turn and task, cut": "newest messages and task",
+    "reply": "start of the reply",
+}
+"""Names of parts in a rejection, where they differ from those of `DoesNotFit`."""
+_SHORTER = "Shorten the system prompt"
+_ADVICE = {
+    "system": _SHORTER,
+    "system messages": _SHORTER,
+    "tools": "Offer fewer or smaller tools",
+    "pinned": "Pin fewer messages",
+    "newest turn and task, cut": "Shorten the newest message",
+}
+"""What to do about the largest part."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Planned:
+    """A request with its policy, meter and budget."""
+
+    parsed: Parsed
+    settings: GatewaySettings
+    policy: str
+    given: RequestInput
+    """The input of the engine."""
+    engine: RequestPlan
+    """The meter and the budget."""
+
+    @property
+    def scale(self) -> BaseMeter:
+        """The meter."""
+        return self.engine.scale
+
+    @property
+    def room(self) -> Room | None:
+        """The budget; `None` if the window of the model is unknown."""
+        return self.engine.room
+
+    def method(self, *, exact: bool) -> str:
+        """Return how a request was counted: `exact`, `calibrated` or `estimate`."""
+        scale = self.scale
+        if scale.exact:
+            return "exact" if exact else "estimate"
+        return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
+
+
+def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner: tuple[str, ...]) -> Planned:
+    """Return the rule, the meter and the budget of a request.
+
+    Raises:
+        HttpProblem: an `x-brim` header is invalid.
+    """
+    rule = rule_of(parsed, settings)
+    policy = rule.policy or FIT
+    admitted = parsed.admitted
+    limits = WindowLimits(
+        size=rule.window,
+        yields=settings.window_yields and rule.window == settings.default.window,
+        reserve=settings.reserve,
+        cap=settings.cap,
+        limit=settings.limit,
+        margin=settings.margin,
+        lower_answer=settings.lower_answer,
+        lower_large=True,
+    )
+    recall = bool(rule.recall) and is_offered(parsed.route, parsed.values)
+    given = parsed.input(pin=settings.pin, recall=recall, owner=owner)
+    made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
+    asked = admitted.header("x-brim-budget")
+    if asked is not None:
+        if not asked.isascii() or not asked.isdigit() or not 0 < len(asked) <= 12 or int(asked) < 1:
+            raise HttpProblem(400, "x-brim-budget must be a whole number of at least 1")
+        made = replace(made, room=Room.of(int(asked)) if made.room is None else made.room.at_most(int(asked)))
+    return Planned(parsed=parsed, settings=settings, policy=policy, given=given, engine=made)
+
+
+def rule_of(parsed: Parsed, settings: GatewaySettings) -> RequestRule:
+    """Return the settings for a request, each from the first matching rule that sets it, or else from the default."""
+    names = [fold(parsed.model), *map(fold, spellings(parsed.model))] if settings.rules else ()
+    matching = [
+        rule
+        for rule in settings.rules
+        if (rule.model is None or any(fnmatchcase(name, fold(rule.model)) for name in names))
+        and rule.key in (None, parsed.admitted.key)
+        and rule.route in (None, parsed.route)
+    ]
+
+    def first(name: str) -> Any:
+        return next(
+            (value for rule in (*matching, settings.default) if (value := getattr(rule, name)) is not None), None
+        )
+
+    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall")})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class FittedBody:
+    """What is sent, and what was done to it."""
+
+    parsed: Parsed
+    planned: Planned | None = None
+    """`None` if the request is passed on without being counted."""
+    body: bytes = field(repr=False)
+    policy: str
+    before: int | None = None
+    """Tokens of the request as it was received; `None` if it was not counted."""
+    after: int | None = None
+    """Tokens of what is sent."""
+    method: str | None = None
+    edits: int = 0
+    """Messages that were dropped or changed."""
+    answer: int | None = None
+    """The new limit on the answer in tokens, if it was lowered."""
+    over: int = 0
+    """Tokens by which it exceeds its budget, with the policy `warn`."""
+    passed: str = ""
+    """Why it is passed on without being fitted, if it is."""
+    recalls: bool = False
+    """Whether the model was offered the recall tool."""
+    budget: int | None = None
+    request: FittedRequest | None = field(default=None, repr=False)
+    """The engine's request, which learns from the answer."""
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether a smaller request may be sent if this one is rejected as too long."""
+        return self.planned is not None and self.after is not None and self.planned.policy == FIT
+
+
+def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
+    """Return a request that is passed on without being fitted."""
+    return FittedBody(parsed=parsed, body=parsed.body, policy=policy, passed=why)
+
+
+def fit(planned: Planned, engine: Conversations, most: int | None = None) -> FittedBody:
+    """Return what to send; after a rejection, `most` is the maximum number of tokens.
+
+    Raises:
+        HttpProblem: the parts that must stay are too long, or the policy refuses long requests.
+    """
+    parsed, room, cuts = planned.parsed, planned.room, planned.policy == FIT
+    name = conversation_name(parsed.admitted.first, parsed.values, ".".join(planned.given.owner), parsed.keys)
+    plan = planned.engine if cuts else replace(planned.engine, room=None)
+    try:
+        made = engine.fit(planned.given, plan, name=name, most=most)
+    except DoesNotFit as error:
+        raise too_long(planned, error.needed, error.available, error.parts) from error
+    if made.before is None:
+        size = engine.count(planned.given, planned.engine)
+        made.before, made.exact = size.tokens, size.exact
+    if not cuts:
+        made.room = room
+    if planned.policy == REFUSE and room is not None and made.before > room.fits:
+        raise too_long(planned, made.before, room.fits)
+    return written(planned, made)
+
+
+def written(planned: Planned, made: FittedRequest) -> FittedBody:
+    """Return what to send for a fitted request.
+
+    Raises:
+        HttpProblem: the body can be read in two ways, so it cannot be shortened.
+    """
+    parsed, room = planned.parsed, made.room
+    same = not made.changed and made.answer is None
+    found = FittedBody(
+        parsed=parsed,
+        planned=planned,
+        body=parsed.body,
+        policy=planned.policy,
+        before=made.before,
+        after=made.before if same else made.used,
+        method=None if same and made.before is None else planned.method(exact=made.exact),
+        over=max(0, (made.before or 0) - room.fits) if same and room is not None and planned.policy == WARN else 0,
+        passed="window-unknown" if same and room is None else "",
+        budget=None if room is None else room.fits if same else room.target,
+        request=made,
+    )
+    if same:
+        return found
+    strict = parsed.strict()
+    text = strict.placed(made.messages, made.places) if made.changed else parsed.text
+    if made.recalls:
+        text = offered(text, parsed.format)
+    if made.answer is not None:
+        text = with_answer(text, made.answer)
+    kept = sum(place is not None for place in made.places)
+    edits = max(1, len(strict.messages) - kept) if made.changed else 0
+    return replace(found, body=text.encode(), edits=edits, answer=made.answer, recalls=made.recalls)
+
+
+def too_long(planned: Planned, needed: int, most: int, parts: Mapping[str, int] | None = None) -> HttpProblem:
+    """Return the rejection of a request: over the window, over it with the answer, or over the configured budget.
+
+    Args:
+        planned: the request.
+        needed: its tokens, after all that can be dropped.
+        most: the tokens that fit.
+        parts: the tokens of each part that must stay; without them the policy is to refuse the request uncut.
+    """
+    room, limit, answer = planned.room, most, None
+    if room is not None and needed > most:
+        most = limit = min(most, room.most)  # An estimate was allowed to take more than the budget.
+        if needed > room.window:
+            limit = room.window
+        elif room.answer is not None and needed + room.answer > room.window:
+            limit, answer = room.window, room.answer
+    return overflow(planned.parsed.route, needed, limit, answer, _why(needed, most, answer, parts))
+
+
+def _why(needed: int, most: int, answer: int | None, parts: Mapping[str, int] | None) -> str:
+    """Return what brim refused, which parts are too long, and what to do."""
+    head, fits = "brim refused this request and did not send it", f"and {most:,} fit"
+    fits += "" if answer is None else f" besides the answer of {answer:,}"
+    if parts is None:
+        advice = "Send fewer messages, or use the policy fit, with which brim shortens the request."
+        return f"{head}: it takes {needed:,} tokens, {fits} (policy refuse). {advice}"
+    sized = sorted(parts.items(), key=lambda part: part[1], reverse=True)
+    listed = ", ".join(f"{_NAMES.get(name, name)} {tokens:,}" for name, tokens in sized if tokens)
+    what = (
+        f"the parts that must stay take {needed:,} tokens after shortening ({listed})" if listed else "it is too long"
+    )
+    advice = _ADVICE.get(sized[0][0] if sized else "", "Shorten the largest part")
+    advice += ", request a shorter answer" if answer is not None else ""
+    return f"{head}: {what}, {fits}. {advice}, or use a model with a larger window."
+
+
+def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | None:
+    """Return why a body may not fit unchanged; `None` if it certainly fits, or need not fit."""
+    room = planned.room
+    if room is None or planned.policy == WARN:
+        return None
+    most = parsed.most_tokens(planned.scale)
+    if most is None:
+        return "; the tokens of its images and files are unknown"
+    fits = room.fits
+    if parsed.answer is not None and answer_counts:
+        fits = min(fits, room.window - parsed.answer)
+    return f"; it may have {most:,} tokens, and only {fits:,} fit" if most > fits else None
+
+
+def with_usage(found: Overflow, usage: Any, asked: int | None) -> Overflow:
+    """Return an overflow with numbers from the reported usage, if it states none.
+
+    Some servers accept a prompt and stop in the middle of the answer because the window is full. The window is then the
+    sum of prompt and answer. `asked` is the requested limit on the answer.
+    """
+    if found.limit is not None or not isinstance(usage, Mapping):
+        return found
+    call = usage_of(usage)
+    if call is None or not call.input or call.output is None or call.passes != 1:
+        return found
+    limit = call.input + call.output
+    reply = min(asked or limit, answer_room(limit))
+    return replace(found, limit=limit, sent=call.input, reply=reply, accepted=True)
+
+
+def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) -> int | None:
+    """Learn from a rejection; return the window that it states, if that is new."""
+    planned, request = fitted.planned, fitted.request
+    if planned is None or request is None or fitted.after is None:
+        return None
+    scope = planned.engine.scope
+    before = engine.windows.learned(scope)
+    engine.refused(request, found, planned.engine)
+    after = engine.windows.learned(scope)
+    size = after.size if after is not None else None
+    return None if before is not None and before.size == size else size
+
+
+def smaller(engine: Conversations, first: FittedBody, refused: FittedBody, found: Overflow) -> FittedBody | None:
+    """Return a smaller request after a rejection; `None` if nothing more can be dropped.
+
+    Args:
+        engine: fits it.
+        first: the original form of the request.
+        refused: the rejected form: the original one, possibly with recalled texts.
+        found: the rejection.
+    """
+    planned, request = first.planned, refused.request
+    if planned is None or request is None or not refused.shrinks:
+        return None
+    most = planned.engine.ceiling(request, found)
+    again = plan(first.parsed, planned.settings, engine, planned.given.owner)
+    try:
+        return fit(again, engine, most)
+    except HttpProblem:
+        return None
+
+
+def usage_of(usage: Any) -> ReportedUsage | None:
+    """Return the usage of an answer; `None` if it is missing or invalid."""
+    try:
+        return None if usage is None else reported(usage)
+    except ValueError:
+        return None
