@@ -176,18 +176,13 @@ def test_what_usage_teaches_holds_for_the_next_conversation(log):
 
 
 @LOGS
-def test_tools_and_extra_tokens_are_counted_and_take_their_room(log):
+def test_tools_are_counted_and_take_their_room(log):
     tool = {"type": "function", "function": {"name": "read", "description": "Read a file. " * 60, "parameters": {}}}
     engine = Conversations(2_000, model="gpt-4o", log=log)
     plain = engine.request(history(10), session="plain")
     tools = engine.request(history(10), session="tools", tools=[tool])
-    extra = engine.request(history(10), session="extra", extra_tokens=700)
     assert tools.before >= plain.before + 200
-    assert extra.before == plain.before + 700
-    full = [engine.request(history(40), session="full", tools=[tool]), engine.request(history(40), extra_tokens=700)]
-    for request in full:
-        assert 400 < request.used <= 2_000
-    assert brim_count(full[1].messages) <= 1_300
+    assert 400 < engine.request(history(40), session="full", tools=[tool]).used <= 2_000
 
 
 def test_two_engines_on_one_store_keep_the_same_cut_without_a_log(tmp_path):

@@ -196,8 +196,8 @@ class Conversation:
         start = self._start_change(state, request.messages, added)
         parts = self.session.parts(request.system, request.tools, fields=request.fields)
         beside, exact = parts.extra(state.context)
-        count = added.units + sum(beside.values()) + request.extra + start
-        expected = state.estimate(parts) + request.extra + start
+        count = added.units + sum(beside.values()) + start
+        expected = state.estimate(parts) + start
         fits = most is None and not state.context.history.has_surplus_media
         fits = fits and expected + self.correction(expected) <= room.fits
         made = FittedRequest(
@@ -261,7 +261,7 @@ class Conversation:
         if self.reported is not None:
             budget = self.reported.budget(target)
             state.last_fit = state.last_fit._replace(correction=self.reported.reason(target))
-        budget = max(0, budget - request.extra - made.start)
+        budget = max(0, budget - made.start)
         if state.counts.ceiling is not None:
             budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
@@ -274,7 +274,7 @@ class Conversation:
             sent = sent[1:]  # The caller sends it separately.
         self._place(made, sent, added)
         whole = (made.before or 0) - made.correction
-        made.correction = self.correction(fitted.used + request.extra + made.start)
+        made.correction = self.correction(fitted.used + made.start)
         made.before = whole + made.correction
         made.exact = made.exact and self.reported is None
         made.cut = state.counts.compactions if state.counts.compactions > cuts else 0

@@ -163,7 +163,6 @@ class Conversations:
         format: Format | None = None,
         answer: int | None = None,
         session: str | None = None,
-        extra_tokens: int = 0,
         changes: bool = False,
     ) -> FittedRequest:
         """Return the request that fits.
@@ -177,7 +176,6 @@ class Conversations:
             format: `openai`, `responses`, `anthropic`, `gemini` or `bedrock`; by default it is detected.
             answer: the maximum tokens of the answer.
             session: the name of the conversation; by default the one that these messages continue.
-            extra_tokens: tokens of the request that the caller has already counted.
             changes: whether you may change the messages later, so that brim has to copy them.
 
         Raises:
@@ -192,7 +190,6 @@ class Conversations:
             fields=fields,
             format=format,
             answer=answer,
-            extra=extra_tokens,
             changes=changes,
         )
         made = self.fit(request, self.plan(request), name=session)
@@ -341,7 +338,7 @@ class Conversations:
         """Count the newest prompt of a conversation again if its meter has changed."""
         known, scale = conversation.reported, plan.scale
         if known is not None and known.scale is not scale:
-            conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens + it.extra, scale)
+            conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens, scale)
 
     def _calibrate(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
         sent, used = request.input, request.used

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from brim.files.json_strings import map_strings
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
-from brim.receipts.receipt import Receipt, losses
+from brim.receipts.receipt import Receipt
 from brim.sessions.conversations.reported_size import PLAUSIBLE
 from brim.sessions.learning.model_meter import TOKENS
 from brim.sessions.learning.request_input import RequestInput
@@ -79,19 +79,11 @@ class FittedRequest:
     @property
     def receipt(self) -> Receipt | None:
         """The record of the fit; `None` if the window of the model is unknown."""
-        if self.fitted is None or not (self.input.parts or self.start):
+        if self.fitted is None or not self.start:
             return None if self.fitted is None else self.fitted.receipt
-        told, parts = self.fitted.receipt, self.input.parts
-        extra = self.start + (self.input.extra if parts else 0)
-        every = (*parts, *told.parts)
+        told, more = self.fitted.receipt, self.start
         return replace(
-            told,
-            budget=told.budget + extra,
-            used=told.used + extra,
-            upper=told.upper + extra,
-            joins=told.joins + extra - sum(part.used for part in parts),
-            parts=every,
-            losses=losses(every),
+            told, budget=told.budget + more, used=told.used + more, upper=told.upper + more, joins=told.joins + more
         )
 
     @property
@@ -99,7 +91,7 @@ class FittedRequest:
         """Tokens of what is sent; `None` if it was not counted."""
         if self.fitted is None:
             return self.before
-        return self.fitted.used + self.input.extra + self.start + self.correction
+        return self.fitted.used + self.start + self.correction
 
     def written(self, given: Sequence[T], make: Callable[[Any], T]) -> list[T]:
         """Return what to send, in the caller's own message type.

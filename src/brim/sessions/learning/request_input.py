@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from brim.history.history import Tools
-from brim.receipts.receipt import Part
 from brim.wire import Format
 
 
@@ -30,10 +29,6 @@ class RequestInput:
     """The format of the messages; `None` if it is to be detected."""
     answer: int | None = None
     """The limit on the answer in tokens; `None` if the request does not set one."""
-    extra: int = 0
-    """Tokens of the request that the caller has already counted."""
-    parts: tuple[Part, ...] = ()
-    """The parts of the receipt for these tokens."""
     pin: tuple[int | str, ...] = ()
     """Indexes of messages that stay whole."""
     recall: bool = False
