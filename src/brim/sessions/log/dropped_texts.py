@@ -90,21 +90,12 @@ class DroppedTexts:
         Raises:
             UnknownName: no such text was dropped from this session.
         """
-        name, found = self.find(handle)
-        self._refresh()
-        return transcript(json.loads(found)) if name[:SHOWN] in self._turns else found
-
-    def find(self, handle: str) -> tuple[str, str]:
-        """Look up a handle, or the start of one; return the full handle and its text.
-
-        Raises:
-            UnknownName: no such text was dropped from this session.
-        """
         found = self._log.text(handle, session=self._session)
         if found is None:
             advice = "A handle is b2: and at least five characters; search() finds texts by their words"
             raise UnknownName("kept text", handle, self.handles(), advice)
-        return handle_of(found), found
+        self._refresh()
+        return transcript(json.loads(found)) if handle_of(found)[:SHOWN] in self._turns else found
 
     def texts(self, handles: Iterable[str]) -> dict[str, str]:
         """Return texts by handle, skipping handles that the session does not have."""
