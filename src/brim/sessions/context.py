@@ -5,7 +5,7 @@ A context stores no state between fits: the last fit, and the turns logged as dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -17,7 +17,6 @@ from brim.history.options import Options
 from brim.history.receipt import written
 from brim.history.result import Fitted
 from brim.history.stable import LastFit
-from brim.history.turns import MessageIndex, Turns
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.wire import Format
@@ -63,7 +62,6 @@ class Context:
         self._format = format
         self._summary = summary
         self.history = History(meter=scale, format=cast("Format | None", format))
-        self._spent = SpentTokens(self.history.turns, summary)
         self.numbers: dict[int, int] = {}
         """The log entries of messages, by index, where known."""
         self.extend(messages)
@@ -157,7 +155,21 @@ class Context:
 
     def categories(self, sent: Sequence[Any] | None = None) -> dict[str, int]:
         """Return the tokens by category, of all messages or of those that are sent."""
-        return self._spent.sums(self.history.turns.raws if sent is None else sent)
+        turns, sums = self.history.turns, dict[str, int]()
+        places = {id(raw): at for at, raw in enumerate(turns.raws)}
+        for i, raw in enumerate(turns.raws if sent is None else sent):
+            at = places.get(id(raw))
+            message = turns.wire.read(raw, i) if at is None else turns.messages[at]
+            units = turns.chat.units(message) if at is None else turns.units[at]
+            summary = mark.piece_of(message, self._summary)
+            if summary is not None:
+                size = units if len(message.pieces) == 1 else turns.chat.piece(summary)
+                sums["summary"] = sums.get("summary", 0) + size
+                units -= size
+            if units:
+                category = _category(message)
+                sums[category] = sums.get(category, 0) + units
+        return sums
 
     def left_out(self, sent: Sequence[Any], noted: NotedTurns) -> tuple[list[DroppedTurn], NotedTurns]:
         """Return the turns that are newly dropped or shortened, and all such turns that are logged, with them."""
@@ -177,45 +189,6 @@ class Context:
         same = all(raw is turns.source[at] for raw, at in zip(raws, places, strict=True))
         numbers = [self.numbers.get(at, 0) if same else 0 for at in places]
         return DroppedTurn(handle(written(raws)), raws, numbers if all(numbers) else [])
-
-
-class SpentTokens(MessageIndex):
-    """The tokens of messages by category: summaries, and the roles of the messages."""
-
-    def __init__(self, turns: Turns, summary: mark.Summary | None) -> None:
-        """Start empty; `summary` is the summary of the last compaction, if there was one."""
-        self._summary = summary
-        super().__init__(turns)
-
-    def _forget(self) -> None:
-        self._known: dict[int, tuple[tuple[str, int], ...]] = {}
-        """The tokens of each message by category, by its id."""
-
-    def _add(self, position: int, message: Message) -> None:
-        self._known[id(message.raw)] = tuple(self._categorised(message, self._turns.units[position]))
-
-    def sums(self, messages: Sequence[Any]) -> dict[str, int]:
-        """Return the tokens of messages by category."""
-        self.keep_up()
-        turns, sums = self._turns, dict[str, int]()
-        for i, raw in enumerate(messages):
-            spent = self._known.get(id(raw))
-            if spent is None:
-                message = turns.wire.read(raw, i)
-                spent = tuple(self._categorised(message, turns.chat.units(message)))
-            for name, units in spent:
-                sums[name] = sums.get(name, 0) + units
-        return sums
-
-    def _categorised(self, message: Message, units: int) -> Iterator[tuple[str, int]]:
-        """Yield the tokens of a message by category: a summary in it, and its role."""
-        summary = mark.piece_of(message, self._summary)
-        if summary is not None:
-            size = units if len(message.pieces) == 1 else self._turns.chat.piece(summary)
-            yield "summary", size
-            units -= size
-        if units:
-            yield _category(message), units
 
 
 def _category(message: Message) -> str:
