@@ -103,24 +103,6 @@ def test_a_fork_waits_for_a_connection_that_another_thread_opens(url, monkeypatc
     thread.join()
 
 
-def test_a_store_that_another_thread_opens_during_a_fork_is_waited_for(store, url):
-    def act():
-        with open_store(url) as own:
-            return own.append("child", [("note", {})])
-
-    def opening():
-        for number in range(40):
-            with open_store(url) as other:
-                other.append("thread", [("note", {"number": number})])
-
-    thread = threading.Thread(target=opening)
-    thread.start()
-    told = [child(act) for _ in range(8)]
-    thread.join()
-    assert told == [str(number) for number in range(1, 9)]
-    assert len(store.entries("thread")) == 40
-
-
 def test_a_child_neither_writes_nor_ends_the_transaction_in_which_it_was_forked(store):
     def act():
         try:
