@@ -53,9 +53,8 @@ class Meters:
             UnknownName: there is no meter of that name.
         """
         found = self._model_meter(scope, chosen)
-        if found.calibration is None or found.calibration.calls or not found.learns:
-            return found.meter
-        return found.meter if chosen is None else found.bound
+        is_unknown = found.calibration is not None and not found.calibration.calls
+        return found.bound if is_unknown and chosen is not None else found.meter
 
     def learns(self, scope: LearningScope, chosen: Any = None) -> bool:
         """Return whether reported usage corrects the count."""
@@ -68,7 +67,7 @@ class Meters:
             InvalidValue: a message or a tool is invalid.
         """
         found = self._model_meter(scope, chosen)
-        if not found.learns or found.calibration is None or found.calibration.calls:
+        if found.calibration is None or found.calibration.calls:
             return 1.0
         bound, estimate = (self.count(request, each).tokens for each in (self.meter(scope, chosen), found.estimate))
         return bound / max(1, estimate)
