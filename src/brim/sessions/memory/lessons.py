@@ -126,9 +126,6 @@ class EpisodicMemory:
                 raise InvalidValue("attempts: a number", attempt.number, f"above the {last} before it")
             last = attempt.number
 
-    def __len__(self) -> int:
-        return len(self.attempts)
-
     def after(
         self, *, approach: str = "", result: str = "", reflection: str = "", number: int | None = None
     ) -> tuple[EpisodicMemory, dict[str, Any]]:
@@ -152,13 +149,9 @@ class EpisodicMemory:
         }
         return EpisodicMemory((*self.attempts, Attempt(number=number, lesson=lesson))), event
 
-    def last(self, most: int = _LAST) -> tuple[Attempt, ...]:
-        """Return the newest attempts, from the older to the newer."""
-        return self.attempts[-units("most", most, least=1) :]
-
     def text(self, most: int = _LAST) -> str:
         """Return the lessons of the newest attempts, one line each with its number."""
-        return "\n".join(map(str, self.last(most))) or NO_ATTEMPTS
+        return "\n".join(map(str, self.attempts[-units("most", most, least=1) :])) or NO_ATTEMPTS
 
     def section(self, name: str = "lessons", *, last: int = _LAST, **options: Any) -> Section:
         """Return the lessons as a section that drops the oldest first.
