@@ -46,10 +46,7 @@ class TolerantStore:
 
     def save(self, kind: str, name: str, body: Mapping[str, Any], version: int) -> int | None:
         """Write a document with its last known version, and return the new one; `None` if another writer was faster."""
-        try:
-            return self._try(lambda store: store.save(kind, name, body, version=version))
-        except Conflict:
-            return None
+        return self._try(lambda store: store.save(kind, name, body, version=version))
 
     def replace(self, kind: str, before: str, name: str, body: Mapping[str, Any]) -> bool:
         """Write a new document instead of another, if there is one; return whether it was written."""
@@ -61,10 +58,7 @@ class TolerantStore:
                     store.forget(kind, before)
             return True
 
-        try:
-            return bool(self._try(write))
-        except Conflict:
-            return False
+        return bool(self._try(write))
 
     def forget(self, kind: str, name: str) -> None:
         """Remove a document."""
@@ -76,17 +70,11 @@ class TolerantStore:
         LOG.warning("the store failed (%s); the request goes on without it", error)
 
     def _try(self, use: Callable[[Store], T]) -> T | None:
-        """Return the result of a store operation; `None` without a store, or if it fails.
-
-        Raises:
-            Conflict: another writer was faster.
-        """
-        if self.store is None:
-            return None
+        """Return the result of a store operation; `None` without a store, or if it fails or another was faster."""
         try:
-            return use(self.store)
+            return None if self.store is None else use(self.store)
         except Conflict:
-            raise
+            return None
         except StoreError as error:
             self.failed(error)
             return None
