@@ -39,8 +39,6 @@ export function Sessions() {
       <Head title={file ?? "Sessions"}>
         <p class="lead">
           {n(value.found)} of {plural(value.all, "session")}
-          {value.totals.warned > 0 && ` · ${n(value.totals.warned)} of ${n(value.totals.recent)} recent sessions reached the warning line`}
-          {value.totals.refused > 0 && ` · ${n(value.totals.refused)} refused as too long`}
         </p>
         {file && <a href={link("sessions", { file: null })}>show all</a>}
       </Head>
@@ -54,8 +52,6 @@ export function Sessions() {
           <select aria-label="Order" value={params.value.get("order") ?? ""} onChange={(event) => set({ order: event.currentTarget.value })}>
             <option value="">newest first</option>
             <option value="peak">fullest first</option>
-            <option value="warnings">most warnings</option>
-            <option value="compactions">most compactions</option>
           </select>
         </div>
         <div class="columns" aria-hidden="true">
