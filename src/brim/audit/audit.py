@@ -86,7 +86,11 @@ def _scanned(recordings: tuple[Recording, ...], progress: Progress) -> tuple[Sca
     found, done, size = Scanned(), 0, sum(each.size for each in recordings)
     empty: list[tuple[Recording, Scanned]] = []
     for file, recording in enumerate(recordings):
-        part = scanned(recording, file, lambda read, before=done: progress("reading", before + read, size))
+
+        def reading(read: int, before: int = done) -> None:
+            progress("reading", before + read, size)
+
+        part = scanned(recording, file, reading)
         done += recording.size
         if part.formats:
             found.merge(part)
