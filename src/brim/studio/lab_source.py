@@ -23,14 +23,12 @@ from brim.sessions.log.overview import GATEWAY
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
 from brim.studio.prompt_source import PromptSource, opened_prompt
-from brim.studio.views.sessions import role_and_text
+from brim.studio.views.sessions import EXCERPT, role_and_text
 from brim.studio.workspace import Workspace
 from brim.wire import Format, wire
 
 SAMPLE = "sample:agent"
 _MOST_SOURCES = 60
-_EXCERPT = 90
-"""Characters of the start of a piece."""
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 _OPTIONS = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note", "pin")
 """The options of a recorded fit that apply at any budget."""
@@ -94,7 +92,7 @@ class LabSource:
 
     def excerpt(self, name: str) -> str:
         """Return the start of the text of a piece on one line."""
-        return " ".join(self.text(name)[: 2 * _EXCERPT].split())[:_EXCERPT]
+        return " ".join(self.text(name)[: 2 * EXCERPT].split())[:EXCERPT]
 
     def category(self, name: str) -> str:
         """Return the category of a piece, as the other screens call it; each section is a category of its own."""

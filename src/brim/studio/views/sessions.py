@@ -14,6 +14,8 @@ from brim.wire import format_of, wire
 
 _PAGE = 200
 """Sessions in one answer."""
+EXCERPT = 180
+"""Characters of an excerpt."""
 _SPARKS = 60
 """Number of newest prompts that a session's small chart shows."""
 
