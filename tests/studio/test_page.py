@@ -14,7 +14,7 @@ MORE = (
     ("session", {**INCIDENT, "tab": "cache"}),
     ("session", {**INCIDENT, "tab": "advice"}),
     ("session", {**INCIDENT, "view": "body"}),
-    ("session", {**INCIDENT, "view": "lab"}),
+    ("lab", {"source": "prompt:orders-incident@27"}),
     ("session", {"session": "48589b93bc09.code-agent"}),
     ("session", {"session": "48589b93bc09.code-agent", "tab": "out"}),
     ("session", {"session": "orders-recount"}),

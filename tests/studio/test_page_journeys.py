@@ -92,19 +92,19 @@ def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, alo
     with tab(chromium, alone) as at:
         at.go("session", workspace="demo", session=SESSION, step=26)
         used = number(at.page.locator("[data-used]").first.inner_text())
-        at.page.get_by_role("button", name="Try another budget").click()
-        drawer = at.page.get_by_role("dialog", name="Try another budget")
-        drawer.locator("[data-used]").wait_for()
-        assert int(drawer.locator("[data-sent]").get_attribute("data-sent")) == used
-        drawer.locator("input[type=range]").fill("3000")
-        drawer.locator("[data-budget='3000']").wait_for()
-        assert "left out" in drawer.locator(".fit").inner_text().lower()
-        drawer.locator(".piece button.plain").nth(2).click()
-        assert drawer.locator(".text pre").inner_text().strip()
+        at.page.get_by_role("link", name="Try another budget").click()
+        lab = at.page.locator("main[data-screen='lab']")
+        lab.locator("[data-used]").wait_for()
+        assert int(lab.locator("[data-sent]").get_attribute("data-sent")) == used
+        lab.locator("input[type=range]").fill("3000")
+        lab.locator("[data-budget='3000']").wait_for()
+        assert "left out" in lab.locator(".fit").inner_text().lower()
+        lab.locator(".piece button.plain").nth(2).click()
+        assert lab.locator(".text pre").inner_text().strip()
         with at.page.expect_download() as found:
-            drawer.get_by_role("button", name="Save as a test").click()
+            lab.get_by_role("button", name="Save as a test").click()
         found.value.save_as(tmp_path / found.value.suggested_filename)
-        command = drawer.locator(".saved code").inner_text()
+        command = lab.locator(".saved code").inner_text()
         argv = [str(tmp_path / word) if (tmp_path / word).is_file() else word for word in command.split()[1:]]
         assert main(argv) == 0
 

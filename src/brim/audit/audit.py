@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from brim.audit.comparison import Comparison, ReplayPlan
-from brim.audit.index import RecordSpan, Scanned, scanned
+from brim.audit.index import Scanned, scanned
 from brim.audit.policy import Policy, default_policy
 from brim.audit.records import Recording, opened
 from brim.audit.report import AuditReport
@@ -49,9 +49,10 @@ def audit(
     report_progress = progress or (lambda *_: None)
     with tempfile.TemporaryDirectory(prefix="brim-audit.") as folder:
         recordings = _opened(paths, folder)
-        found, conversations = _scanned(recordings, report_progress)
+        found = _scanned(recordings, report_progress)
+        conversations = found.conversations()
         # A key is a hash, so the lowest keys are a fair sample.
-        kept = [sorted(conversations[key]) for key in sorted(conversations)[:limit]]
+        kept = [conversations[key] for key in sorted(conversations)[:limit]]
         reader, totals = RecordReader(recordings), AuditTotals()
         done, total = 0, sum(span.length for spans in kept for span in spans)
         for spans in sorted(kept, key=lambda spans: (spans[0].file, spans[0].offset)):
@@ -77,8 +78,8 @@ def _opened(paths: Sequence[str], folder: str) -> tuple[Recording, ...]:
     return recordings
 
 
-def _scanned(recordings: tuple[Recording, ...], progress: Progress) -> tuple[Scanned, dict[str, list[RecordSpan]]]:
-    """Return what was found in all files, and the spans of each conversation by its key.
+def _scanned(recordings: tuple[Recording, ...], progress: Progress) -> Scanned:
+    """Return what was found in all files.
 
     Raises:
         SourceError: a file has no record that can be read.
@@ -86,7 +87,11 @@ def _scanned(recordings: tuple[Recording, ...], progress: Progress) -> tuple[Sca
     found, done, size = Scanned(), 0, sum(each.size for each in recordings)
     empty: list[tuple[Recording, Scanned]] = []
     for file, recording in enumerate(recordings):
-        part = scanned(recording, file, lambda read, before=done: progress("reading", before + read, size))
+
+        def reading(read: int, before: int = done) -> None:
+            progress("reading", before + read, size)
+
+        part = scanned(recording, file, reading)
         done += recording.size
         if part.formats:
             found.merge(part)
@@ -96,10 +101,7 @@ def _scanned(recordings: tuple[Recording, ...], progress: Progress) -> tuple[Sca
         if recording.named or not found.formats:
             raise _nothing(recording, part)
     found.silent_files = len(empty)
-    conversations: dict[str, list[RecordSpan]] = {}
-    for span in found.spans:
-        conversations.setdefault(span.key, []).append(span)
-    return found, conversations
+    return found
 
 
 def _nothing(recording: Recording, found: Scanned) -> SourceError:

@@ -59,6 +59,13 @@ class Scanned:
         self.bad += other.bad
         self.named = [*self.named, *other.named][:NAMED]
 
+    def conversations(self) -> dict[str, list[RecordSpan]]:
+        """Return the spans of each conversation by its key, in order of time."""
+        found: dict[str, list[RecordSpan]] = {}
+        for span in sorted(self.spans, key=lambda span: (span.at, span.file, span.offset)):
+            found.setdefault(span.key, []).append(span)
+        return found
+
 
 def scanned(recording: Recording, file: int, progress: Callable[[int], None]) -> Scanned:
     """Return the conversations in a file, the one with the number `file`; report the bytes that are read."""

@@ -119,7 +119,7 @@ def _prompts(totals: AuditTotals, scope: str) -> dict[str, Any]:
     counts = _pick(totals, scope, "requests", "units", "cache_units")
     return {
         **counts,
-        "longest": totals.peaks.get(scope, 0),
+        "longest": totals.get(scope, "longest"),
         "cache_share": _share(counts["cache_units"], counts["units"]),
         "cost_usd": _dollars(totals, scope, "cost"),
     }

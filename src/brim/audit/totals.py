@@ -18,8 +18,6 @@ class AuditTotals:
     """Sums by scope and name, such as `recorded`, `requests`."""
 
     numbers: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    peaks: dict[str, int] = field(default_factory=dict)
-    """Tokens of the longest request, by scope."""
     named: list[tuple[Place, str]] = field(default_factory=list)
     """The first records that could not be replayed, each with its problem."""
 
@@ -34,7 +32,7 @@ class AuditTotals:
 
     def peak(self, scope: str, units: int) -> None:
         """Record the size of a request, if it is the longest."""
-        self.peaks[scope] = max(self.peaks.get(scope, 0), units)
+        self.numbers[scope, "longest"] = max(self.numbers[scope, "longest"], units)
 
     def name(self, place: Place, problem: str) -> None:
         """Count a record that could not be replayed, and list it if it is among the first."""

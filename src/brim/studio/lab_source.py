@@ -6,12 +6,11 @@ An opened source is cached, so each of its texts is counted once, however often 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import cache, partial
 from importlib.resources import as_file, files
 from threading import RLock
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from brim.errors import DoesNotFit, InvalidType, UnknownName
 from brim.history.compact import mark
@@ -24,48 +23,76 @@ from brim.sessions.log.overview import GATEWAY
 from brim.sessions.session import Session
 from brim.settings.spec import read_spec
 from brim.studio.prompt_source import PromptSource, opened_prompt
-from brim.studio.views.sessions import role_and_text
+from brim.studio.views.sessions import EXCERPT, role_and_text
 from brim.studio.workspace import Workspace
 from brim.wire import Format, wire
 
 SAMPLE = "sample:agent"
 _MOST_SOURCES = 60
-_EXCERPT = 90
-"""Characters of the start of a piece."""
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 _OPTIONS = ("select", "within", "recent", "older", "query", "pin_first_user", "excerpts", "note", "pin")
 """The options of a recorded fit that apply at any budget."""
 
 
-@dataclass(slots=True, kw_only=True)
 class LabSource:
-    """Something that can be fitted at any budget."""
+    """The input of a fit, which can be fitted at any budget; each message of a history is counted once."""
 
-    id: str
-    title: str
-    kind: Literal["sections", "messages"]
-    budget: int
-    """The budget of the recorded fit, or of the session."""
-    model: str | None
-    refit: Callable[[int], Receipt] = field(repr=False)
-    text: Callable[[str], str] = field(repr=False)
-    """Returns the text of a piece by its name."""
-    excerpt: Callable[[str], str] = field(repr=False)
-    """Returns the start of that text on one line."""
-    size: Mapping[str, Any] | None = None
-    """The size of the recorded prompt, as shown on every screen. The lab counts only what it can fit, which excludes
-    parts missing from the log.
-    """
-    _lock: RLock = field(default_factory=RLock, repr=False)
+    def __init__(self, id: str, title: str, given: Capture, size: Mapping[str, Any] | None = None) -> None:
+        """Prepare to fit.
+
+        Args:
+            id: how requests name it.
+            title: what the page calls it.
+            given: the input.
+            size: the size of the recorded prompt, as shown on every screen. The lab counts only what it can fit, which
+                excludes parts missing from the log.
+        """
+        self.id, self.title, self.size, self.budget = id, title, size, given.budget
+        self.kind = "sections" if given.kind == "sections" else "messages"
+        self.model = given.model or (given.meter if catalogue.lookup(given.meter) else None)
+        self._given = given
+        self._texts = {section.name: section.text for section in given.sections}
+        self._history: History | None = None
+        if given.kind == "messages":
+            named = {"meter": given.meter} if given.model is None else {"model": given.model}
+            format = cast("Format", str(given.options["format"]))
+            self._history = History(**(named if given.measure is None else {"meter": given.measure}), format=format)
+            self._history.extend(given.messages or ())
+        self._lock = RLock()
 
     def fit(self, budget: int) -> Receipt:
         """Return the receipt at a budget; calls from several threads run one after the other.
+
+        A history is fitted with its tools and system prompt, without an earlier cut.
 
         Raises:
             DoesNotFit: the required pieces are larger than the budget.
         """
         with self._lock:
-            return self.refit(budget)
+            if self._history is None:
+                receipt: Receipt = replay(self._given, budget=budget).receipt
+                return receipt
+            options = {name: self._given.options[name] for name in _OPTIONS if name in self._given.options}
+            fit = partial(self._history.fit, budget, tools=self._given.tools, system=self._given.system, capture=True)
+            try:
+                return fit(**options).receipt
+            except DoesNotFit:  # Like the session: a shorter summary is better than no prompt.
+                if not options.get("pin"):
+                    raise
+                return fit(**{**options, "pin": None}).receipt
+
+    def text(self, name: str) -> str:
+        """Return the text of a piece by its name: a section, or the messages of a turn, each with its role."""
+        found = _RANGE.match(name)
+        if name in self._texts or found is None:
+            return self._texts.get(name, "")
+        start, format = int(found[1]), str(self._given.options.get("format"))
+        turn = (self._given.messages or ())[start : int(found[2] or start + 1)]
+        return "\n\n".join(": ".join(role_and_text(each, format)) for each in turn)
+
+    def excerpt(self, name: str) -> str:
+        """Return the start of the text of a piece on one line."""
+        return " ".join(self.text(name)[: 2 * EXCERPT].split())[:EXCERPT]
 
     def category(self, name: str) -> str:
         """Return the category of a piece, as the other screens call it; each section is a category of its own."""
@@ -108,19 +135,19 @@ def opened(workspace: Workspace, source: str) -> LabSource:
         prompt = partial(opened_prompt, workspace, session, step)
         return workspace.cached(source, session, lambda: _of_prompt(source, f"{session} · step {step}", prompt()))
     if kind == "session":
-        return workspace.cached(source, session, lambda: of_capture(source, session, *_last(workspace, session)))
+        return workspace.cached(source, session, lambda: LabSource(source, session, *_last(workspace, session)))
     raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
 
 
 def _of_prompt(source: str, title: str, prompt: PromptSource) -> LabSource:
-    return of_capture(source, title, prompt.capture(), prompt.size)
+    return LabSource(source, title, prompt.capture(), prompt.size)
 
 
 @cache
 def _sample() -> LabSource:
     sample = sample_receipt().capture
     assert sample is not None
-    return of_capture(SAMPLE, "Sample", sample)
+    return LabSource(SAMPLE, "Sample", sample)
 
 
 def sample_receipt() -> Receipt:
@@ -158,62 +185,3 @@ def _last(workspace: Workspace, name: str) -> tuple[Capture, Mapping[str, Any] |
         measure=session.meter,
     )
     return given, None
-
-
-def of_capture(source: str, title: str, capture: Capture, size: Mapping[str, Any] | None = None) -> LabSource:
-    """Return a source for the input of a fit; each message of a history is counted once."""
-    texts = {section.name: section.text for section in capture.sections}
-    turn = _turn_text(capture.messages or (), str(capture.options.get("format")))
-
-    def text(name: str) -> str:
-        return texts[name] if name in texts else turn(name)
-
-    def fit(budget: int) -> Receipt:
-        receipt: Receipt = replay(capture, budget=budget).receipt
-        return receipt
-
-    return LabSource(
-        id=source,
-        title=title,
-        budget=capture.budget,
-        size=size,
-        model=capture.model or (capture.meter if catalogue.lookup(capture.meter) else None),
-        kind="sections" if capture.kind == "sections" else "messages",
-        refit=_refit(capture) if capture.kind == "messages" else fit,
-        text=text,
-        excerpt=cache(lambda name: " ".join(text(name)[: 2 * _EXCERPT].split())[:_EXCERPT]),
-    )
-
-
-def _refit(given: Capture) -> Callable[[int], Receipt]:
-    """Return the fit of a recorded history at any budget, with its tools and system prompt, ignoring an earlier cut."""
-    options = {name: given.options[name] for name in _OPTIONS if name in given.options}
-    fixed: dict[str, Any] = {"tools": given.tools, "system": given.system, "capture": True}
-    format = cast("Format", str(given.options["format"]))
-    named = {"meter": given.meter} if given.model is None else {"model": given.model}
-    history = History(**(named if given.measure is None else {"meter": given.measure}), format=format)
-    history.extend(given.messages or ())
-
-    def fit(budget: int) -> Receipt:
-        try:
-            return history.fit(budget, **fixed, **options).receipt
-        except DoesNotFit:  # Like the session: a shorter summary is better than no prompt.
-            if not options.get("pin"):
-                raise
-            return history.fit(budget, **fixed, **{**options, "pin": None}).receipt
-
-    return fit
-
-
-def _turn_text(messages: Sequence[Any], format: str) -> Callable[[str], str]:
-    """Return a function from the name of a turn in a receipt to its messages, each with its role."""
-
-    def text(name: str) -> str:
-        found = _RANGE.match(name)
-        if found is None:
-            return ""
-        start = int(found[1])
-        turn = messages[start : int(found[2] or start + 1)]
-        return "\n\n".join(": ".join(role_and_text(each, format)) for each in turn)
-
-    return text

@@ -161,15 +161,13 @@ class OpenedFiles:
         def progress(read: int) -> None:
             one.done = read
 
-        found, spans = scanned(recording, 0, progress), dict[str, list[RecordSpan]]()
-        for span in found.spans:
-            spans.setdefault(span.key, []).append(span)
+        found = scanned(recording, 0, progress)
         one.skipped = found.bad
         if not found.formats:
             detail = f": {found.named[0][1]}" if found.named else ": it is empty"
             raise _Unreadable(f"it has nothing that can be shown{detail}. {FORMATS}")
         reader = RecordReader((recording,))
-        for conversation in sorted(spans.values(), key=lambda each: each[0].offset):
+        for conversation in sorted(found.conversations().values(), key=lambda each: min(span.offset for span in each)):
             self._add_conversation(one, store, reader, conversation)
             one.done = min(2 * one.size, one.done + sum(span.length for span in conversation))
         if not one.sessions:
@@ -185,9 +183,8 @@ class OpenedFiles:
         def problem(_: Place, text: str) -> None:  # noqa: ARG001 - the reader of a file counts them
             one.skipped += 1
 
-        ordered = sorted(spans, key=lambda span: (span.at, span.offset))
         with store.transaction():
-            ConversationThreads(begin, problem=problem).run(reader.items(ordered))
+            ConversationThreads(begin, problem=problem).run(reader.items(spans))
         for session in begun:
             if session.prompts:
                 self._sessions.add(session.name)

@@ -40,7 +40,6 @@ class PromptRows:
     def __init__(self, source: PromptSource) -> None:
         """Read and count the messages of a prompt."""
         self._source = source
-        self._sizes = dict(source.sizes)
         self._context = Context(source.meter, format=source.format)
         found = _reasons(source.receipt.parts if source.receipt is not None else ())
         moved = {source.places[i] if source.places else i: why for i, why in found.items()}
@@ -97,8 +96,6 @@ class PromptRows:
 
     def _extra(self) -> dict[str, int]:
         source = self._source
-        if source.kind == "recorded":
-            return dict(source.body["extra"])
         first = [raw for _, raw in source.sent[:1]]
         extra, _ = extra_in(source.meter, source.format, first, source.tools, source.system)
         if source.format == "openai":  # The system prompt is a message there, and counted with them.
@@ -114,7 +111,7 @@ class PromptRows:
             if source is not None:
                 yield from self._left_out(range(after, source))
                 after = source + 1
-            row = self._message(message, raw, at)
+            row = self._message(message, raw)
             yield {**row, **self._change(source, state, message, row["units"]), "from": source}
         yield from self._left_out(range(after, len(self._source.messages)))
 
@@ -127,25 +124,17 @@ class PromptRows:
         size = self._context.history.turns.chat.units(original)
         return {"state": state, "why": _worded(why), "was": size, "taken": taken(original.text(), message.text())}
 
-    def _message(self, message: Message, raw: Any, at: int | None) -> dict[str, Any]:
-        units, category = self._size(at, raw)
+    def _message(self, message: Message, raw: Any) -> dict[str, Any]:
+        units, category = size_in(self._context, self._source.meter, raw)
         if category not in ("summary", "framing") and message.text().startswith(HEAD):
             category = "memory"
         names = [piece.name for piece in message.pieces if piece.kind == "call" and piece.name]
         return self._row(category, _shown(message), units, role=message.role, name=", ".join(names))
 
-    def _size(self, at: int | None, raw: Any) -> tuple[int, str]:
-        if at is not None and at in self._sizes:
-            return self._sizes[at]
-        size = size_in(self._context, self._source.meter, raw)
-        if at is not None:
-            self._sizes[at] = size
-        return size
-
     def _left_out(self, places: range) -> Iterator[dict[str, Any]]:
         for source in places:
             raw = self._source.messages[source]
-            row = self._message(self._read(raw), raw, source)
+            row = self._message(self._read(raw), raw)
             why = _worded(self._reasons.get(source, "it was dropped"))
             yield {**row, "state": "left out", "sent": False, "from": source, "why": why, "units": row["units"]}
 

@@ -53,8 +53,6 @@ class PromptSource:
     """The reason for the state of a message, by its index, if the receipt has none."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of each section that is present."""
-    sizes: Mapping[int, tuple[int, str]] = field(default_factory=dict, repr=False)
-    """The recorded tokens and category of each message, by its index."""
     places: Sequence[int] = ()
     """The index in `messages` of each message of the receipt, if others were added."""
 
@@ -189,9 +187,6 @@ def _fill_recorded(store: Store, source: PromptSource) -> None:
     source.sent = [(at, source.messages[at]) for at in places]
     source.reasons = dict.fromkeys(gone, _LEFT_OUT)
     source.format = body["format"]
-    source.sizes = {
-        at: (entries[number].body["units"], entries[number].body["category"]) for at, number in enumerate(merged)
-    }
     source.meter = meter_of(source.model)
 
 

@@ -145,7 +145,6 @@ class RecordedSession:
             "format": self._format,
             "recorded": _ranges(now),
             "attached": self._attached_entry,
-            "extra": extra,
         }
         self._status |= {name: body[name] for name in ("used", "exact", "budget", "unit")}
         self._status |= {"peak": max(self._status["peak"], used), "window": window.size, "warning": window.warning}
@@ -191,7 +190,7 @@ class RecordedSession:
             entry = self._known.get(key)
             if entry is None:
                 units, category = size_in(self._context, self._facts.scale, raw)
-                entry = self._write("message", {"message": raw, "units": units, "category": category})
+                entry = self._write("message", {"message": raw})
                 self._known[key], self._sizes[entry] = entry, (units, category)
             found.append(entry)
         return found

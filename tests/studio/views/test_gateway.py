@@ -38,7 +38,7 @@ def test_conversations_are_listed_with_their_newest_prompt_and_their_cuts(served
         assert row["window"] == 6_000
 
 
-def test_requests_have_their_tokens_before_and_after_and_the_time_that_was_added(served):
+def test_requests_have_their_tokens_before_and_after(served):
     told = served.get("gateway")[1]
     cut = [each for each in told["requests"] if each.get("edits")]
     assert cut
@@ -46,8 +46,7 @@ def test_requests_have_their_tokens_before_and_after_and_the_time_that_was_added
         assert each["budget"] * 0.1 < each["after"] <= each["budget"]
         assert each["after"] < each["before"]
     (one,) = told["gateways"]
-    assert sum(one["ends"].values()) == len(told["requests"]) == one["newest"]
-    assert 0 < one["overhead_ms"]["p50"] <= one["overhead_ms"]["p99"]
+    assert sum(one["ends"].values()) == len(told["requests"])
 
 
 @contextmanager

@@ -137,30 +137,6 @@ def test_an_estimate_that_usage_corrected_has_a_row_of_its_own(workspace, tmp_pa
     assert told["answer"] == {"text": "an answer"}
 
 
-def test_the_warning_the_timeline_and_the_cache_name_the_same_step(served):
-    marks = served.get("timeline", session="orders-incident")[1]["marks"]
-    for mark in marks:
-        assert served.get("prompt", session="orders-incident", step=mark["step"])[1]["step"] == mark["step"]
-    points = served.get("timeline", session="orders-incident")[1]["points"]
-    calls = served.get("cache", session="orders-incident")[1]["calls"]
-    by_step = {point["step"]: point for point in points}
-    assert len(points) == len(calls) == 69
-    assert {call["step"]: call["used"] for call in calls} == {step: point["used"] for step, point in by_step.items()}
-    for edit in served.get("ledger", session="orders-incident")[1]["edits"]:
-        assert edit["step"] in by_step
-
-
-@pytest.mark.parametrize(("model", "tools"), [("gpt-5", None), ("gpt-4o", None), ("gpt-4o", TOOLS["openai"])])
-def test_the_status_of_a_session_says_exact_just_where_its_receipts_do(tmp_path, model, tools):
-    url = f"sqlite:///{tmp_path}/brim.db"
-    with brim.open_store(url) as store:
-        session = brim.Session(window=4_000, model=model, store=store, id="s")
-        session.add({"role": "user", "content": "hello"})
-        fitted = session.prompt(tools=tools)
-        assert session.status().exact == fitted.receipt.exact
-        assert brim.Session.open("s", store=store).status().exact == fitted.receipt.exact
-
-
 def test_messages_that_a_compaction_replaced_stand_in_their_place_with_the_reason(workspace, tmp_path):
     url = f"sqlite:///{tmp_path}/brim.db"
     with brim.open_store(url) as store:

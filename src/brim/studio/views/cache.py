@@ -15,15 +15,12 @@ from brim.meter.catalogue import Cache
 from brim.store.base import Store
 from brim.studio.costs import cost
 from brim.studio.prompt_source import numbers_in
-from brim.studio.views.sessions import role_and_text, session_row
+from brim.studio.views.sessions import EXCERPT, role_and_text, session_row
 from brim.studio.workspace import Workspace
 from brim.wire import format_of
 
-_MOST_CALLS = 500
 _NEAR = 256
 """Tokens by which a cache may lag behind the prompt, since it grows in steps."""
-EXCERPT = 200
-"""Characters of an excerpt, a quarter of which precede the difference."""
 _FINE = ("first", "cached", "minimum", "unknown")
 """Reasons that do not mean a loss."""
 REASONS = {
@@ -51,7 +48,7 @@ def cache(workspace: Workspace, session: str) -> dict[str, Any]:
     prompts = workspace.prompts(session).rows
     differ = [("", None), *(_difference(old, new) for old, new in pairwise(_inputs(store, session)))]
     rows = [_row(row, prompts[i - 1] if i else None, *differ[i]) for i, row in enumerate(prompts)]
-    return {**row.to_dict(), "calls": rows[::-1][:_MOST_CALLS], "sums": _sums(rows)}
+    return {**row.to_dict(), "calls": rows[::-1], "sums": _sums(rows)}
 
 
 def _row(
@@ -164,7 +161,7 @@ def _changed(at: int, left: Any, right: Any, format: str | None) -> tuple[str, d
 
 
 def _excerpts(old: str, new: str) -> dict[str, Any]:
-    """Return where two texts start to differ, and an excerpt of each from there."""
+    """Return where two texts start to differ, and an excerpt of each, a quarter of which precedes the difference."""
     pairs = enumerate(zip(old, new, strict=False))
     at = next((i for i, (left, right) in pairs if left != right), min(len(old), len(new)))
     start = max(0, at - EXCERPT // 4)

@@ -38,19 +38,11 @@ def _step(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int | No
 
 
 def _gateway(body: Mapping[str, Any], at: float) -> dict[str, Any]:
-    """Return one gateway: its address, how its requests ended, and the delay that it added to the newest requests."""
+    """Return one gateway: its address, how its requests ended, and the newest of them."""
     requests = list(body.get("requests", ()))
-    overhead = sorted(row["overhead_ms"] for row in requests if row.get("overhead_ms") is not None)
     return {
         **{key: body.get(key) for key in ("address", "since", "ends")},
         "running": not body.get("stopped") and time.time() - (body.get("seen") or at) < _SILENT,
         "written": max((row["at"] for row in requests), default=at),
-        "overhead_ms": {"p50": _quantile(overhead, 0.5), "p99": _quantile(overhead, 0.99)},
-        "newest": len(requests),
         "requests": requests,
     }
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float | None:
-    """Return a quantile of sorted values; `None` if there are no values."""
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

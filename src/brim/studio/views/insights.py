@@ -15,18 +15,16 @@ from brim.studio.costs import cost
 from brim.studio.prompt_rows import tool_name
 from brim.studio.prompt_source import PromptSource, meter_of, opened_prompt
 from brim.studio.views import keep
-from brim.studio.views.cache import EXCERPT, cache
+from brim.studio.views.cache import cache
 from brim.studio.views.prompt import prompt
-from brim.studio.views.sessions import session_row
+from brim.studio.views.sessions import EXCERPT, session_row
 from brim.studio.workspace import Workspace
 from brim.wire import format_of, wire
 
 _LARGE = 0.25
 """The share of the window from which a result is large."""
-_LEAST = 20
-"""Tokens of the smallest repeated result that is reported."""
-_NOTABLE = 0.01
-"""The share of the window from which unused tools are reported."""
+_NOTABLE = 0.002
+"""The share of the window from which something is reported."""
 _OFTEN = 0.2
 """The broken cache is reported if messages were left out of more than this share of requests."""
 _NEAR = 24
@@ -94,7 +92,8 @@ def insights(workspace: Workspace, session: str) -> dict[str, Any]:
     def found() -> dict[str, Any]:
         read = _read(workspace, session)
         rows = [each for kind in _KINDS for each in [*kind(read)][:_MOST]]
-        return {"insights": sorted(rows, key=lambda each: -each["tokens"])}
+        notable = [each for each in rows if each["tokens"] >= _NOTABLE * read.window]
+        return {"insights": sorted(notable, key=lambda each: -each["tokens"])}
 
     return workspace.cached("insights", session, found)
 
@@ -136,7 +135,7 @@ def _tools(read: _Session) -> Iterator[dict[str, Any]]:
     rows = prompt(read.workspace, read.name)["rows"]
     whole = sum(row["units"] for row in rows if row["category"] == "tools")
     tokens = whole * sum(offered[name] for name in unused) // max(1, sum(offered.values()))
-    if not unused or tokens < _NOTABLE * read.window:
+    if not unused:
         return
     used = [name for name in offered if name in read.called]
     called = f"only {', '.join(used)} {'was' if len(used) == 1 else 'were'} called" if used else "none was called"
@@ -157,7 +156,7 @@ def _repeats(read: _Session) -> Iterator[dict[str, Any]]:
     """Yield calls that were repeated with the same result."""
     found: dict[ToolResult, list[tuple[int, int]]] = defaultdict(list)
     for result, units, number in read.results:
-        if result.tool and units >= _LEAST:
+        if result.tool:
             found[result].append((units, number))
     again = sorted(found.items(), key=lambda each: -each[1][0][0] * (len(each[1]) - 1))
     for result, times in again:

@@ -11,12 +11,11 @@ from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.store.base import LogEntry
 from brim.store.texts import DROPPED
 from brim.studio.prompt_source import meter_of
-from brim.studio.views.sessions import readable, role_and_text, session_row
+from brim.studio.views.sessions import EXCERPT, readable, role_and_text, session_row
 from brim.studio.workspace import Workspace
 
 _MOST_TEXTS = 300
 """Removed texts of one edit that are listed."""
-_EXCERPT = 180
 
 
 def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def _charge(edits: list[dict[str, Any]], regret: Mapping[str, Any]) -> None:
 def _excerpts(texts: Mapping[str, str], scale: BaseMeter) -> list[dict[str, Any]]:
     found = []
     for handle, text in texts.items():
-        excerpt = " ".join(readable(text)[: 4 * _EXCERPT].split())[:_EXCERPT]
+        excerpt = " ".join(readable(text)[: 4 * EXCERPT].split())[:EXCERPT]
         found.append({"handle": handle, "tokens": scale.count(text), "excerpt": excerpt})
     return found
 

@@ -68,16 +68,9 @@ def prompt_body(workspace: Workspace, session: str, step: str | None = None) -> 
         raise InvalidType("prompt", source.step, "a step with texts: a session with capture=True records them")
     else:
         keys = wire(source.format)
-        body = {} if source.model is None else {"model": source.model}
+        body = keys.body([raw for _, raw in source.sent], tools=source.tools, model=source.model)
         if source.system is not None and (keys.system_key or source.kind == "recorded"):
             body[keys.system_key or "system"] = source.system
-        body[keys.list_key] = [raw for _, raw in source.sent]
-        if source.tools is not None:
-            *outer, last = keys.tools_at
-            inner = body
-            for key in outer:
-                inner = inner.setdefault(str(key), {})
-            inner[str(last)] = list(source.tools)
     return {"body": json.dumps(body, indent=2, ensure_ascii=False)}
 
 

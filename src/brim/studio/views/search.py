@@ -12,15 +12,13 @@ from typing import Any
 from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.store.base import SearchHit, SessionRow, Store
 from brim.store.texts import DROPPED, SHOWN
-from brim.studio.views.sessions import role_and_text
+from brim.studio.views.sessions import EXCERPT, role_and_text
 from brim.studio.workspace import Workspace
 from brim.wire import format_of
 
 _SECONDS = 0.8
 _MOST_HITS = 60
 _MOST_SESSIONS = 2_000
-_AROUND = 90
-"""Characters before and after the words that were found."""
 
 
 def search(workspace: Workspace, query: str | None) -> dict[str, Any]:
@@ -79,7 +77,7 @@ def _messages(
             if not _has_all(text, words):
                 continue
             at = text.casefold().find(words[0])
-            excerpt = " ".join(text[max(0, at - _AROUND) : at + len(words[0]) + _AROUND].split())
+            excerpt = " ".join(text[max(0, at - EXCERPT // 2) : at + len(words[0]) + EXCERPT // 2].split())
             step = workspace.prompts(row.id).step_after(entry.number)
             found.append({"session": row.id, "step": step, "role": role, "excerpt": excerpt})
             if len(found) >= _MOST_HITS:

@@ -13,7 +13,9 @@ from brim.studio.workspace import Workspace
 from brim.wire import format_of, wire
 
 _PAGE = 200
-"""Sessions in one answer, and in the totals of the recent ones."""
+"""Sessions in one answer."""
+EXCERPT = 180
+"""Characters of an excerpt."""
 _SPARKS = 60
 """Number of newest prompts that a session's small chart shows."""
 
@@ -27,14 +29,14 @@ def sessions(
     order: str | None = None,
     start: str | None = None,
 ) -> dict[str, Any]:
-    """Return the sessions that match, the last written first, and the totals of the recent ones.
+    """Return the sessions that match, the last written first.
 
     Args:
         workspace: where they are.
         text: words in the id, the model, the file or the title.
         file: the opened file that they come from.
         only: `problems` for those that warned, were refused or were over their budget.
-        order: `peak`, `warnings` or `compactions` for the largest first.
+        order: `peak` for the fullest first.
         start: how many to skip.
     """
     with workspace.lock:
@@ -45,8 +47,8 @@ def sessions(
         found = [row for row in found if row["problems"]]
     for word in words:
         found = [row for row in found if word in row["search"] or word in workspace.sessions.shown_title(row["id"])]
-    if order in ("peak", "warnings", "compactions"):
-        found = sorted(found, key=lambda row: -(row["share"] if order == "peak" else row[order]))
+    if order == "peak":
+        found = sorted(found, key=lambda row: -row["share"])
     first = int(start) if start is not None and start.isdigit() else 0
     shown = [
         {**{key: value for key, value in row.items() if key != "search"}, "title": workspace.sessions.title(row["id"])}
@@ -57,18 +59,8 @@ def sessions(
         "found": len(found),
         "all": len(rows),
         "start": first,
-        "totals": _totals(rows[:_PAGE]),
         "files": [each.to_dict() for each in workspace.files.files()],
         "store": workspace.url,
-    }
-
-
-def _totals(recent: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the sums of the recent sessions."""
-    return {
-        "recent": len(recent),
-        "warned": sum(row["warnings"] > 0 for row in recent),
-        "refused": sum(row["overflows"] > 0 for row in recent),
     }
 
 

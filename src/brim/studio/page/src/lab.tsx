@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { get, useSlowed, useView } from "./api";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { type Back, Kept } from "./pieces";
-import { go, link, params, screen } from "./route";
+import { go, params } from "./route";
 import { Save } from "./saved";
 import type { Fit } from "./types";
 
@@ -39,20 +39,6 @@ export function Lab() {
   );
 }
 
-/** The lab next to a step: the prompt of the step at other budgets. */
-export function LabDrawer({ source, close }: { source: string; close: () => void }) {
-  return (
-    <section class="panel lab-drawer" role="dialog" aria-label="Try another budget" onKeyDown={(event) => event.key === "Escape" && close()}>
-      <div class="tools">
-        <h2>Try another budget</h2>
-        <a href={link("lab", { source })}>Open in the lab</a>
-        <button onClick={close}>Close</button>
-      </div>
-      <Work key={source} source={source} />
-    </section>
-  );
-}
-
 /** The budget in the address, or null. */
 function named(): number | null {
   const budget = params.value.get("budget");
@@ -76,7 +62,7 @@ function Work({ source }: { source: string }) {
     const timer = setTimeout(() => {
       rested.value = fit.fits ? fit.budget : null;
       told.current = fit.budget;
-      go(screen.peek(), { budget: String(fit.budget) }, true);
+      go("lab", { budget: String(fit.budget) }, true);
     }, REST);
     return () => clearTimeout(timer);
   }, [fit?.budget]);

@@ -35,8 +35,6 @@ interface One {
   since: number;
   written: number;
   ends: Record<string, number>;
-  newest: number;
-  overhead_ms: { p50: number | null; p99: number | null };
 }
 
 interface Loaded {
@@ -117,11 +115,8 @@ function Sums({ one }: { one: One }) {
         <div><dt>requests since {when(one.since)}</dt><dd>{n(all)}</dd></div>
         <div><dt>succeeded</dt><dd>{n(one.ends.ok ?? 0)}</dd></div>
         <div><dt>failed</dt><dd>{wrong.length ? wrong.map(([name, count]) => `${n(count)} ${name.replaceAll("_", " ")}`).join(", ") : "none"}</dd></div>
-        <div><dt>added latency, p50</dt><dd>{ms(one.overhead_ms.p50)}</dd></div>
-        <div><dt>added latency, p99</dt><dd>{ms(one.overhead_ms.p99)}</dd></div>
         <div><dt>newest request</dt><dd>{when(one.written)}</dd></div>
       </dl>
-      <p class="soft">p50 and p99 of the newest {n(one.newest)} requests.</p>
     </section>
   );
 }

@@ -73,11 +73,11 @@ export function takeDrops(): void {
   });
 }
 
-export function OpenButton({ main }: { main?: boolean }) {
+export function OpenButton() {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
-      <button class={main ? "main" : ""} onClick={() => input.current?.click()}>
+      <button onClick={() => input.current?.click()}>
         Open a file
       </button>
       <input

@@ -42,7 +42,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
         <path class="brim" d="M8 20h48" />
       </svg>
       <div>{children}</div>
-      <p>Drop a request, a log or a trace anywhere on this page, or paste its text, to open it.</p>
+      <p>Drop a request, a log, a trace, a session of an agent or a receipt anywhere on this page, or paste its text. It stays on this machine.</p>
       {workspace.value !== "demo" && (
         <button class="main" onClick={() => (location.hash = `#/${screen.value}?workspace=demo`)}>
           Open the demo

@@ -5,7 +5,6 @@ import { Advice } from "./advice";
 import { CacheTab } from "./cache";
 import { keys } from "./categories";
 import { CopyAs } from "./copy_as";
-import { LabDrawer } from "./lab";
 import { LeftOut } from "./left_out";
 import { dollars, Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
 import { go, link, params } from "./route";
@@ -77,10 +76,9 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
         <Size loaded={loaded} timeline={timeline} />
         <span class="grow" />
         {loaded.replayable && <button aria-pressed={view === "body"} onClick={() => go("session", { view: view === "body" ? null : "body" })}>Copy as…</button>}
-        {loaded.replayable && <button class="main" aria-pressed={view === "lab"} onClick={() => go("session", { view: view === "lab" ? null : "lab" })}>Try another budget</button>}
+        {loaded.replayable && <a class="button main" href={link("lab", { source: `prompt:${loaded.session}@${loaded.step}` })}>Try another budget</a>}
       </div>
       {view === "body" && <CopyAs loaded={loaded} />}
-      {view === "lab" && <LabDrawer source={`prompt:${loaded.session}@${loaded.step}`} close={() => go("session", { view: null, budget: null })} />}
       <div class="tabs" role="tablist" aria-label="The selected step">
         {TABS.map((name, i) => (
           <button key={name} role="tab" id={`tab-${name}`} aria-selected={tab === name} aria-controls="panel" title={`Key ${i + 1}`} onClick={() => open(name)}>

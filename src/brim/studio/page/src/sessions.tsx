@@ -1,7 +1,6 @@
 // All sessions, from the store, gateways and opened files, each with its worst problem.
 import { useSlowed, useView } from "./api";
-import { dollars, Head, n, plural, Problem, share, Waiting, when } from "./parts";
-import { OpenButton } from "./open";
+import { dollars, Empty, Head, n, plural, Problem, share, Waiting, when } from "./parts";
 import { params, go, link, stepLink } from "./route";
 import type { Home as Loaded, HomeRow } from "./types";
 
@@ -31,7 +30,13 @@ export function Sessions() {
   const sparks = useView<{ sparks: Sparks }>(ids ? "sparks" : null, { ids }, true).value;
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
-  if (value.all === 0 && !value.files.length) return <Welcome />;
+  if (value.all === 0 && !value.files.length)
+    return (
+      <Empty>
+        <h1>See what your prompts are made of</h1>
+        <p>A program records its sessions with <code>brim.Session(model=…, store=brim.open_store("sqlite:///brim.db"), capture=True)</code></p>
+      </Empty>
+    );
   const set = (change: Record<string, string | null>) => go("sessions", { start: null, ...change }, true);
   const file = params.value.get("file");
   return (
@@ -39,8 +44,6 @@ export function Sessions() {
       <Head title={file ?? "Sessions"}>
         <p class="lead">
           {n(value.found)} of {plural(value.all, "session")}
-          {value.totals.warned > 0 && ` · ${n(value.totals.warned)} of ${n(value.totals.recent)} recent sessions reached the warning line`}
-          {value.totals.refused > 0 && ` · ${n(value.totals.refused)} refused as too long`}
         </p>
         {file && <a href={link("sessions", { file: null })}>show all</a>}
       </Head>
@@ -54,8 +57,6 @@ export function Sessions() {
           <select aria-label="Order" value={params.value.get("order") ?? ""} onChange={(event) => set({ order: event.currentTarget.value })}>
             <option value="">newest first</option>
             <option value="peak">fullest first</option>
-            <option value="warnings">most warnings</option>
-            <option value="compactions">most compactions</option>
           </select>
         </div>
         <div class="columns" aria-hidden="true">
@@ -107,23 +108,6 @@ function Texts({ words }: { words: string }) {
           </li>
         ))}
       </ul>
-    </section>
-  );
-}
-
-/** What to do first, if there are no sessions. */
-function Welcome() {
-  return (
-    <section class="welcome">
-      <h1>See what your prompts are made of</h1>
-      <p>Drop a file anywhere on this page, or paste its text: a request, a log, a trace, a session of an agent, a receipt. It stays on this machine.</p>
-      <div class="tools">
-        <OpenButton main />
-        <button onClick={() => go("sessions", { workspace: "demo" })}>Open the demo</button>
-      </div>
-      <p class="soft">
-        Or record the sessions of a program: <code>brim.Session(model=…, store=brim.open_store("sqlite:///brim.db"), capture=True)</code>
-      </p>
     </section>
   );
 }

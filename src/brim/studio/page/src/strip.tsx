@@ -9,7 +9,7 @@ import type { Mark, Point, Timeline } from "./types";
 
 const ORDER = ["system", "tools", "fields", "memory", "summary", "pinned", "user", "assistant", "tool results", "framing", "unattributed", "not in the log", "messages"];
 const SIGNS: Record<string, string> = { compaction: "C", sub_tick: "S", warning: "W", overflow: "!", iteration: "I" };
-const EVENTS: Record<string, string> = { compaction: "compaction", sub_tick: "sub-tick", warning: "warning line", overflow: "refused as too long", iteration: "iteration" };
+const EVENTS: Record<string, string> = { compaction: "compaction", sub_tick: "sub-tick", warning: "warning", overflow: "refused as too long", iteration: "iteration" };
 /** Where an event stands: a compaction comes before its step, a warning at it, any other event after it. */
 const PLACES: Record<string, number> = { compaction: -1, warning: -0.5 };
 

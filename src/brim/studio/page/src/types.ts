@@ -120,7 +120,6 @@ export interface Home {
   found: number;
   all: number;
   start: number;
-  totals: { recent: number; warned: number; refused: number; };
   files: { id: string; name: string }[];
 }
 
