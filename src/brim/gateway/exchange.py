@@ -30,8 +30,7 @@ from brim.gateway.fit import (
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
-from brim.gateway.recall.calls import assembled, calls
-from brim.gateway.recall.round import MOST_ROUNDS, again, without_recall
+from brim.gateway.recall import MOST_ROUNDS, again, assembled, calls, without_recall
 from brim.gateway.settings import GatewaySettings, RequestRule, root
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream.answered import Answered, pass_back
