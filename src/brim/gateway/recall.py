@@ -1,8 +1,8 @@
 """Answers the calls of the tool `brim_recall`, in three formats.
 
 The formats are Chat Completions, Messages and Responses. The gateway answers these calls and sends the request again,
-until an answer has none; the client sees only that one.
-If an answer also calls tools of the client, the model is told that they were not run, and calls them again.
+until an answer has none; the client sees only that one. If an answer also calls tools of the client, the model is told
+that they were not run, and calls them again.
 """
 
 from __future__ import annotations
