@@ -80,7 +80,7 @@ def test_a_post_passes_the_modules_of_the_gateway_that_the_page_draws(monkeypatc
             assert int(post(url, asked(conversation(62)))[1]["x-brim-edits"]) > 0
     page = (ROOT / "docs" / "design" / "gateway.md").read_text(encoding="utf-8")
     drawn = re.findall(r"^  \|  ([a-z_/]+) ", page, re.MULTILINE)
-    assert len(drawn) == 10
+    assert len(drawn) == 9
     assert set(drawn) - found == set()
     helpers = set(re.findall(r"`([a-z_/]+)`", page.partition("call helpers")[2].partition("\n\n")[0]))
     found.discard("http/protocol")  # The connection of the request before may end meanwhile.

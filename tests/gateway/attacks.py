@@ -121,31 +121,6 @@ FIELDS = ("api_base", "base_url", "url", "api_url", "endpoint", "host", "user_co
 LEADING_HEADERS = ("x-api-base", "x-base-url", "x-upstream", "x-target-url", "x-original-url", "x-forwarded-host", "x-forwarded-server",
                    "x-portkey-custom-host", "helicone-target-url", "x-litellm-api-base", "x-brim-upstream", "x-host", "proxy",
                    "x-http-host-override", "forwarded", "referer")  # fmt: skip
-REDIRECTS = ("300", "301", "302", "303", "305", "307", "308")
-
-
-def pointers(count, places, said, seed=17):
-    """Yield requests that point elsewhere: a path with its query, headers, and the values of a body."""
-    chooser = random.Random(seed)
-    for number in range(count):
-        place = chooser.choice(places)
-        body = {"model": "gpt-4o", "messages": said}
-        for name in chooser.sample(FIELDS, 3):
-            body[name] = _deep(chooser, place, number % 7)
-        headers = {
-            name: chooser.choice((place, place.removeprefix("http://"))) for name in chooser.sample(LEADING_HEADERS, 2)
-        }
-        query = f"?{chooser.choice(FIELDS)}={place}&api-version=1" if chooser.random() < 0.5 else ""
-        yield chooser.choice(PROTECTED[:7]) + query, headers, body
-
-
-def _deep(chooser, place, depth):
-    if depth == 0:
-        return place
-    below = _deep(chooser, place, depth - 1)
-    name = chooser.choice(FIELDS)
-    return chooser.choice(({name: below}, {name: place, "x": below}, [below], {name: [below, {name: place}]}))
-
 
 KEY_SHAPES = (
     "sk-proj-4fQ9aZ7xT2bV8nR5mK1wL6yD3cH0jS",

@@ -10,7 +10,6 @@ from brim.gateway import fit
 from brim.gateway.client import parsed as client_request
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.recall import calls as recall_offer
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.sessions import recall_tool as session_recall
 from brim.sessions.conversations import Conversations
@@ -41,7 +40,7 @@ PLACES = {
     "room": (Windows, BOTH),
     "meter": (Meters, BOTH),
     "tool": (session_recall, LONG),
-    "body_of": (recall_offer, LONG),
+    "body_of": (client_request, LONG),
     "request_of": (client_request, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""

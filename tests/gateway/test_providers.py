@@ -11,7 +11,7 @@ import pytest
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule
-from brim.gateway.upstream.answered import _usage_at_end as usage_at_end
+from brim.gateway.upstream.answer import _usage_at_end as usage_at_end
 from brim.wire.overflow import is_overflow
 from model_server import running
 from provider_server import ProviderServer

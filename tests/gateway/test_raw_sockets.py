@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from gateway.attacks import answers
+from gateway.attacks import FIELDS, LEADING_HEADERS, answers
 from gateway.conftest import asked, call, conversation, metric, post
 from gateway.raw_server import raw_upstream, whole
 from gateway.test_relay import opened, settled
@@ -135,6 +135,20 @@ def test_the_key_of_the_gateway_does_not_come_back(served, monkeypatch, kind, co
         _, _, found = post(url, STREAM if kind == "stream" else BODY)
     assert KEY.encode() not in found
     assert found == said.replace(KEY.encode(), b"*" * len(KEY))
+
+
+def test_nothing_in_a_request_chooses_its_server(served):
+    script = [whole(b"{}", JSON)]
+    with raw_upstream(script) as elsewhere:
+        url, server = served(*[script] * 4)
+        place, said = elsewhere.url, json.loads(BODY)
+        assert post(url, BODY, **{name.replace("-", "_"): place for name in LEADING_HEADERS})[0] == 200
+        assert post(url, json.dumps({**said, **dict.fromkeys(FIELDS, place)}).encode())[0] == 200
+        assert post(url, BODY, f"/v1/chat/completions?{'&'.join(f'{name}={place}' for name in FIELDS)}")[0] == 200
+        head = f"POST {place}/v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        answers(url, f"{head}Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY)
+        assert len(server.requests) >= 3
+        assert elsewhere.requests == []
 
 
 SMUGGLED = {

@@ -1,9 +1,7 @@
-"""A gateway in a process of its own, with a record of its connections, its log and its telemetry."""
+"""A gateway in a process of its own, with a record of its log and its telemetry."""
 
-import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,17 +10,11 @@ from model_server import ModelServer, say
 
 
 class Leading(ModelServer):
-    """A model server that redirects, or repeats the request headers, if a header asks for it."""
+    """A model server that repeats the request headers, if a header asks for it."""
 
     async def __call__(self, scope, receive, send):
         headers = {name.decode(): value.decode("latin-1") for name, value in scope.get("headers", ())}
-        if "x-lead" in headers:
-            self.paths.append(scope["path"])
-            while (await receive()).get("more_body"):
-                pass
-            place = [(b"location", headers["x-lead"].encode()), (b"refresh", f"0;url={headers['x-lead']}".encode())]
-            await say(send, int(headers.get("x-status", "302")), {}, place)
-        elif "x-repeat" in headers:
+        if "x-repeat" in headers:
             while (await receive()).get("more_body"):
                 pass
             told = {"error": {"message": f"Incorrect API key provided: {headers}", "code": "invalid_api_key"}}
@@ -45,10 +37,6 @@ class Watched:
         assert line, (self.folder / "stderr").read_text()
         self.url = json.loads(line)["address"].removesuffix("/v1")
 
-    def connected(self):
-        """Return the addresses that it connected to, each once."""
-        return {tuple(json.loads(line)) for line in (self.folder / "connects").read_text().splitlines()}
-
     def end(self, how="terminate"):
         """End the process if it runs, and keep its last output."""
         if self.process.stdout.closed:
@@ -57,26 +45,3 @@ class Watched:
         (self.folder / "stdout").write_text(self.process.stdout.read())
         self.process.wait(10)
         self.process.stdout.close()
-
-
-class Canary:
-    """A port that nobody has a reason to call."""
-
-    def __init__(self, host="127.0.0.1"):
-        self._socket = socket.create_server(
-            (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=64
-        )
-        self._socket.setblocking(False)
-        self.host, self.port = host, self._socket.getsockname()[1]
-
-    def called(self):
-        """Return how often somebody called."""
-        count = 0
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                self._socket.accept()[0].close()
-                count += 1
-        return count
-
-    def close(self):
-        self._socket.close()

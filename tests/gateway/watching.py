@@ -1,9 +1,8 @@
 """Runs `brim` with the arguments after the first, and writes to the folder that the first names all that it tells.
 
-Where the process connects to, its log at the loudest, and its telemetry: `watched.py` starts it and reads them.
+Its log at the loudest, and its telemetry: `watched.py` starts it and reads them.
 """
 
-import json
 import logging
 import sys
 from pathlib import Path
@@ -11,13 +10,6 @@ from pathlib import Path
 
 def main():
     folder = Path(sys.argv[1])
-    connects = (folder / "connects").open("a", buffering=1)
-
-    def hear(event, given):
-        if event == "socket.connect" and isinstance(given[1], tuple):
-            connects.write(json.dumps(given[1][:2]) + "\n")
-
-    sys.addaudithook(hear)
     logging.basicConfig(level=logging.DEBUG, filename=folder / "log")
     logging.getLogger("uvicorn.error").setLevel(logging.DEBUG)
     from brim.cli import main as brim

@@ -30,13 +30,11 @@ from brim.gateway.fit import (
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
-from brim.gateway.recall.calls import assembled, calls
-from brim.gateway.recall.round import MOST_ROUNDS, again, without_recall
+from brim.gateway.recall import MOST_ROUNDS, again, assembled, calls, without_recall
 from brim.gateway.settings import GatewaySettings, RequestRule, root
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream.answered import Answered, pass_back
+from brim.gateway.upstream.answer import Answered, Sent, pass_back, send, started
 from brim.gateway.upstream.client import VERSION, BrokenAnswer, address, sent_headers
-from brim.gateway.upstream.sent import Sent, send, started
 from brim.observe.uncaught import log_error
 from brim.sessions.learning.windows import source
 from brim.wire.overflow import Overflow

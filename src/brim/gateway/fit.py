@@ -9,9 +9,8 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.gateway.client.names import conversation_name
-from brim.gateway.client.parsed import Parsed, with_answer
+from brim.gateway.client.parsed import Parsed, with_answer, with_recall
 from brim.gateway.http.problem import HttpProblem, overflow
-from brim.gateway.recall.calls import is_offered, offered
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.meter import BaseMeter
 from brim.meter.calibration import Calibrated
@@ -93,7 +92,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         lower_answer=settings.lower_answer,
         lower_large=True,
     )
-    recall = bool(rule.recall) and is_offered(parsed.route, parsed.values)
+    recall = bool(rule.recall) and parsed.offers_recall
     given = parsed.input(pin=settings.pin, recall=recall, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
@@ -211,7 +210,7 @@ def written(planned: Planned, made: FittedRequest) -> FittedBody:
     strict = parsed.strict()
     text = strict.placed(made.messages, made.places) if made.changed else parsed.text
     if made.recalls:
-        text = offered(text, parsed.format)
+        text = with_recall(text, parsed.format)
     if made.answer is not None:
         text = with_answer(text, made.answer)
     kept = sum(place is not None for place in made.places)

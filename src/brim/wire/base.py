@@ -94,7 +94,7 @@ class Wire(ABC):
 
     def say(self, text: str) -> Any:
         """Return a user message with this text."""
-        return {"role": "user", "content": text}
+        return {"role": "user", self.content_key: text if self.text_type else [self.part(text)]}
 
     def instructions(self, system: Any) -> Message:
         """Return a separate system prompt as a message.

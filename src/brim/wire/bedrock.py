@@ -45,10 +45,6 @@ class Bedrock(Wire):
         pieces = _contents(values.get("content"), ("content",), "text", f"messages[{index}]")
         return message_of(role, ordered(pieces), raw)
 
-    def say(self, text: str) -> Any:
-        """Return a user message with this text."""
-        return {"role": "user", "content": [self.part(text)]}
-
     def prompt(self, text: str) -> Any:
         """Return a separate system prompt with this text."""
         return [self.part(text)]

@@ -59,10 +59,6 @@ class Gemini(Wire):
         whole = {**(values if parts is not values else {}), "parts": texts}
         return with_remainder(message_of("system", _parts(texts, "messages[0] content"), whole), 0)
 
-    def say(self, text: str) -> Any:
-        """Return a user message with this text."""
-        return {"role": "user", "parts": [self.part(text)]}
-
     def prompt(self, text: str) -> Any:
         """Return a separate system prompt with this text."""
         return {"parts": [self.part(text)]}

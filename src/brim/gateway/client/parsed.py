@@ -21,6 +21,7 @@ from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.meter.catalogue import with_long_window
 from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.recall_tool import tool
 from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful, lowered_limits, value_at
 
 FORMATS: dict[str, Format] = {
@@ -83,6 +84,11 @@ class Parsed:
     def partial(self) -> bool:
         """Whether the provider stores a part of the conversation, which brim therefore cannot count."""
         return is_stateful(self.values, self.format)
+
+    @property
+    def offers_recall(self) -> bool:
+        """Whether the recall tool can be offered: the request asks for one answer, on one of three routes."""
+        return self.route in (CHAT, MESSAGES, RESPONSES) and (self.values.get("n") or 1) == 1
 
     def most_tokens(self, scale: BaseMeter) -> int | None:
         """Return an upper bound of its tokens: its JSON counted as text, even if no message can be read.
@@ -158,6 +164,18 @@ def parse(admitted: Admitted, route: str, body: bytes, keys: Sequence[str] = ())
 def unread(admitted: Admitted, route: str, body: bytes, problem: str = "") -> Parsed:
     """Return a request without reading its body."""
     return Parsed(admitted=admitted, route=route, body=body, problem=problem)
+
+
+def with_recall(text: str, format: str) -> str:
+    """Return the body of a request with the recall tool at the start of its tools; the rest keeps its bytes."""
+    definition, body = json.dumps(tool(format)), body_of(text, _PLACE, MESSAGE_KEYS)
+    at, found = body.starts.get("tools"), body.values.get("tools")
+    if at is None:
+        at = text.index("{") + 1
+        return f'{text[:at]}"tools":[{definition}]{"," if body.values else ""}{text[at:]}'
+    if found is None:
+        return f"{text[:at]}[{definition}]{text[at:].removeprefix('null')}"
+    return f"{text[: at + 1]}{definition}{',' if found else ''}{text[at + 1 :]}"
 
 
 def with_answer(text: str, tokens: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from brim.gateway.http.problem import HttpProblem, ending
-from brim.gateway.upstream.sent import Sent
+from brim.gateway.upstream.answer import Sent
 from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-traffic"

@@ -9,7 +9,7 @@ from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import MESSAGES, PATH, HttpProblem
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream.answered import pass_bytes
+from brim.gateway.upstream.answer import pass_bytes
 from brim.gateway.upstream.client import BrokenAnswer, address, returned_headers, sent_headers
 
 

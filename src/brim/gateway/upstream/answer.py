@@ -1,7 +1,12 @@
-"""A request that was sent to the model server, and the start of its answer, which may reject the prompt as too long."""
+"""Sends a request, checks the start of the answer for a rejection of the prompt, and passes the answer back.
+
+The bytes from upstream are passed back in order, with keepalive comments while upstream is silent.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -11,8 +16,8 @@ from typing import Any
 from brim.gateway.client.body import json_value
 from brim.gateway.client.paths import PATHS, is_stream_path, model_path
 from brim.gateway.fit import FittedBody, with_usage
-from brim.gateway.http.connection import ClientConnection, Headers
-from brim.gateway.http.problem import GEMINI
+from brim.gateway.http.connection import KEEPALIVE, ClientConnection, Headers
+from brim.gateway.http.problem import GEMINI, HttpProblem, ending, of_answer
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.upstream.client import (
     BrokenAnswer,
@@ -23,10 +28,10 @@ from brim.gateway.upstream.client import (
     sent_headers,
 )
 from brim.gateway.upstream.server_event import EventStream
+from brim.sessions.learning.usage import usage_in
 from brim.wire.overflow import Overflow, is_overflow
 
 LOG = logging.getLogger("brim.gateway")
-
 _REFUSALS = (400, 413, 422, 500)
 """Statuses with which servers reject a prompt as too long."""
 _SIGNS = (b'"error"', b"context_")
@@ -36,6 +41,10 @@ it.
 _MOST_START = 4 * 1024 * 1024
 """Bytes of a stream that are buffered; the first events of Responses repeat the instructions and the tools twice."""
 _FRAMES = "application/vnd.amazon.eventstream"
+_LAST = 16_384
+"""Bytes at the end of other streams that are searched for the usage."""
+_USAGE = (b'"usage"', b'"usageMetadata"')
+"""The keys of Bedrock's and Gemini's usage."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -165,3 +174,125 @@ async def _start(sent: Sent) -> tuple[bytes, Overflow | None]:
         # The answer to an accepted request may repeat its text; only the numbers of the usage are the provider's.
         return raw, with_usage(found.without_numbers(), values.get("usage"), sent.fitted.parsed.answer)
     return b"", None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Answered:
+    """The outcome of passing an answer back."""
+
+    sent: Sent
+    ended: str
+    """How it ended, as `ending` says, or `broken`."""
+    usage: Any = field(default=None, repr=False)
+    """The reported usage."""
+    stopped: Overflow | None = None
+    """An overflow that the answer reported after it had begun."""
+    error: str = ""
+    """The type of the error in an event of the answer, unless that is an overflow."""
+
+    @property
+    def trouble(self) -> str:
+        """The error from upstream: its status, `broken` or `error_event`; empty if there was none."""
+        status = self.sent.status
+        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return str(status)
+        return "broken" if self.ended == "broken" else "error_event" if self.error else ""
+
+
+async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
+    """Pass an answer back.
+
+    Raises:
+        BrokenAnswer: upstream broke off.
+        HttpProblem: the client expects a stream and the answer is not one.
+    """
+    answer, first = sent.answer, sent.first
+    if sent.is_stream:
+        return await _pass_stream(sent, client, keepalive)
+    if sent.is_unread:
+        await client.head(sent.status, sent.headers(whole=True))
+        last = await pass_bytes(answer, client, first)
+        return Answered(sent=sent, ended=ending(sent.status), usage=_usage_at_end(last))
+    raw = first or await answer.read_all()
+    if client.began:
+        raise of_answer(sent.status, raw)
+    await send_read(client, answer, raw, sent)
+    values = json_value(raw) if sent.status == 200 and answer.at_end and b'"usage' in raw else None
+    return Answered(sent=sent, ended=ending(sent.status), usage=usage_in(values))
+
+
+async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
+    """Pass on a stream of events; after `keepalive` seconds of silence a comment is sent between two events."""
+    parsed, stream, piece, broken = sent.fitted.parsed, EventStream(), sent.first, False
+    try:
+        while True:
+            if piece:
+                stream.feed(piece)
+                await client.piece(piece)
+            try:
+                async with asyncio.timeout(keepalive) as limit:
+                    piece = await sent.answer.read()
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                piece = b""
+                if stream.between:
+                    await client.piece(KEEPALIVE)
+                continue
+            if not piece:
+                break
+        stream.end()
+    except BrokenAnswer:
+        broken = True
+        problem = HttpProblem(502, "upstream broke off its answer", "server_error")
+        event = problem.event(parsed.route, parsed.admitted.id)
+        await client.piece(event if stream.between else b"\n\n" + event)
+    await client.end()
+    return Answered(
+        sent=sent,
+        ended="broken" if broken else ending(sent.status),
+        usage=stream.usage,
+        error="" if stream.stopped is not None else stream.error,
+        stopped=None if stream.stopped is None else with_usage(stream.stopped, stream.usage, parsed.answer),
+    )
+
+
+async def send_read(client: ClientConnection, answer: UpstreamAnswer, raw: bytes, sent: Sent) -> None:
+    """Pass back an answer whose first bytes were read, and the rest as it arrives.
+
+    Raises:
+        BrokenAnswer: the connection to upstream broke.
+    """
+    if answer.at_end:
+        await client.answer(answer.status, sent.headers(whole=True), raw)
+        return
+    await client.head(answer.status, sent.headers(whole=True))
+    await pass_bytes(answer, client, raw)
+
+
+async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: bytes = b"") -> bytes:
+    """Pass on the body of an answer, after its headers, and return its last bytes.
+
+    Raises:
+        BrokenAnswer: the connection to upstream broke; the server then closes the client's too.
+    """
+    last = first
+    if first:
+        await client.piece(first)
+    while piece := await answer.read():
+        await client.piece(piece)
+        last = (last + piece)[-_LAST:]
+    await client.end()
+    return last
+
+
+def _usage_at_end(last: bytes) -> Any:
+    """Return the usage in the last bytes of a stream of frames or a JSON array; `None` if there is none."""
+    found = max(((last.rfind(key), key) for key in _USAGE), default=(-1, b""))
+    if found[0] < 0:
+        return None
+    rest = last[found[0] + len(found[1]) :].decode("utf-8", "replace").lstrip(" \t\r\n:")
+    try:
+        return json.JSONDecoder().raw_decode(rest)[0]
+    except ValueError:
+        return None
