@@ -59,7 +59,7 @@ _IMPORTS = {
     " aws_secret_access_key='x'); assert brim.wrap(c).brim is not None",
     "litellm": "from brim.integrations.litellm import BrimHook; BrimHook(window=4_000)",
     "langchain": "from brim.integrations.langchain import BrimMiddleware; BrimMiddleware(window=4_000)",
-    "openai-agents": "from brim.integrations.openai_agents import fit_input; fit_input(4_000)",
+    "openai-agents": "from brim.integrations.openai_agents import BrimProvider; BrimProvider(4_000)",
     "pydantic-ai": "from brim.integrations.pydantic_ai import Brim; Brim(window=4_000)",
     "agent-framework": "from brim.integrations.agent_framework import BrimCompaction; BrimCompaction(window=4_000)",
     "llama-index": "from brim.integrations.llama_index import BrimLLM; BrimLLM",
