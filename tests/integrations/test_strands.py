@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+from types import SimpleNamespace
 
 import openai
 import pytest
@@ -17,8 +18,7 @@ from strands.types.events import ModelStopReason
 from strands.types.exceptions import ContextWindowOverflowException
 
 import brim
-from brim.integrations.strands import TRANSLATION, BrimConversationManager, _usage
-from integrations.translations import fitted, rewritten
+from brim.integrations.strands import BrimConversationManager, _usage
 from properties import examples
 
 WINDOW = 4_000
@@ -187,11 +187,11 @@ def histories(draw):
     return messages
 
 
-@examples(100)
-@given(histories())
-def test_messages_come_back_as_they_were(messages):
-    before = copy.deepcopy(messages)
-    assert rewritten(TRANSLATION, messages, "anthropic") == messages == before
+def fitted(messages, window):
+    """Return the messages that a manager sends."""
+    model = SimpleNamespace(get_config=dict)
+    context = SimpleNamespace(messages=messages, model=model, tool_specs=[], system_prompt=None, agent=None)
+    return BrimConversationManager(window, meter="gpt-5")._call(context).messages
 
 
 @examples(80)
@@ -199,7 +199,7 @@ def test_messages_come_back_as_they_were(messages):
 def test_what_is_left_is_legal_and_takes_turns(messages, window):
     before = copy.deepcopy(messages)
     try:
-        sent = fitted(TRANSLATION, messages, window)
+        sent = fitted(messages, window)
     except brim.DoesNotFit:
         return
     assert messages == before
@@ -220,7 +220,7 @@ def test_what_is_cut_keeps_all_else():
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "look", "input": {"number": 1}}}]},
         {"role": "user", "content": [{"toolResult": result}], "tracking_id": "b"},
     ]
-    sent = fitted(TRANSLATION, messages, 1_000)
+    sent = fitted(messages, 1_000)
     assert sent[0] is messages[0]
     assert sent[1] is messages[1]
     left = sent[2]["content"][0]["toolResult"]
