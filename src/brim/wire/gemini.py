@@ -164,7 +164,8 @@ def _result(body: Mapping[str, Any], at: Path, place: Path, told: str) -> list[P
     for i, part in enumerate(body.get("parts") or ()):
         values = mapping_at(part, f"{told} parts[{i}]")
         here = (*at, "parts", i)
-        pieces.append(_media(values, here) or opaque(values, here, f"{told} parts[{i}]"))
+        piece = _media(values, here) or opaque(values, here, f"{told} parts[{i}]")
+        pieces.append(piece._replace(place=here[:-1]))  # No text may stand among them, so they go together.
     return pieces
 
 
