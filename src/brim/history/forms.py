@@ -440,7 +440,7 @@ class Forms:
                 result, *inner = old
                 place, value, before = result.at, wire.result(text), sum([chat.piece(piece) for piece in inner])
             elif old.kind in (*MEDIA, "opaque"):
-                place, value, before = old.whole, wire.part(text), chat.piece(old)
+                place, value, before = old.whole, wire.omitted(old, text), chat.piece(old)
                 if not place or not isinstance(place[-1], int):
                     continue
             else:

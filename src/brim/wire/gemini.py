@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at
+from brim.wire.base import GONE, Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at
 from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import with_remainder
 from brim.wire.values import encoded, json_of, object_in, plain
@@ -84,6 +84,10 @@ class Gemini(Wire):
         """Return a text in the form required at the place of a piece; an object stays an object."""
         whole = piece.kind == "output" and piece.at[-1] == "response"
         return (object_in(text) or self.result(text)) if whole else super().value(piece, text)
+
+    def omitted(self, piece: Piece, text: str) -> Any:
+        """Return what replaces a part: among the media of a function response, there may be no text."""
+        return GONE if len(piece.whole) > len(("parts", 0)) else self.part(text)
 
     def result(self, text: str) -> Any:
         """Return the response of a function with only this text."""
@@ -164,8 +168,7 @@ def _result(body: Mapping[str, Any], at: Path, place: Path, told: str) -> list[P
     for i, part in enumerate(body.get("parts") or ()):
         values = mapping_at(part, f"{told} parts[{i}]")
         here = (*at, "parts", i)
-        piece = _media(values, here) or opaque(values, here, f"{told} parts[{i}]")
-        pieces.append(piece._replace(place=here[:-1]))  # No text may stand among them, so they go together.
+        pieces.append(_media(values, here) or opaque(values, here, f"{told} parts[{i}]"))
     return pieces
 
 
