@@ -2,10 +2,8 @@
 
 import json
 import re
-import sys
 from functools import cache
 from itertools import pairwise
-from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -234,7 +232,6 @@ class Stub(CharMeter):
     ],
 )
 def test_the_first_way_with_an_exact_vocabulary_is_taken(family, exact, how, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ctok", None)
     monkeypatch.setattr(estimate, "vocabulary", lambda name: Stub(name, name in exact))
     made = estimate_for(family)
     assert (made.name, made.exact) == (f"{family} (estimate: {how})", False)
@@ -250,35 +247,6 @@ def test_a_bound_is_never_below_the_estimate():
     proxy.count = lambda _: 1
     made = Estimate("claude-4.5", proxy)
     assert made.upper_load("й" * 1_000) == made.count("й" * 1_000) == 1
-
-
-@pytest.fixture
-def ctok(monkeypatch):
-    """A stand-in that counts words, six for the frame, and no line break at the end."""
-    module = ModuleType("ctok")
-    module.token_count = lambda text, _: 6 + len(text.split()) + text.rstrip("\n").count("\n")
-    monkeypatch.setitem(sys.modules, "ctok", module)
-
-
-@pytest.mark.usefixtures("ctok")
-@pytest.mark.parametrize(
-    ("text", "expected"), [("", 0), ("one", 1), ("one two", 2), ("\n", 1), ("one\n\n", 3), ("one\ntwo", 3), ("  ", 1)]
-)
-def test_ctok_counts_where_it_is_installed_and_line_breaks_are_never_free(text, expected):
-    made = estimate_for("claude-4.5")
-    assert made.name == "claude-4.5 (estimate: ctok)"
-    assert made.count(text) == made.load(text) == expected
-    assert expected <= made.upper_load(text) <= expected + 1
-
-
-@pytest.mark.usefixtures("ctok")
-def test_a_text_too_long_for_ctok_is_judged_by_its_start(monkeypatch):
-    monkeypatch.setattr(estimate, "_WITNESSED", 4_000)
-    made = estimate_for("claude-5")
-    text = "word " * 4_000
-    assert made.count(text[:4_000]) == 800
-    assert abs(made.count(text) - 4_000) <= 40
-    assert made.upper(text) > made.count(text)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SAMPLES if kind != "base64"])
