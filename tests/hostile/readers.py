@@ -47,6 +47,7 @@ from brim.meter.grapheme import boundary_after, boundary_before
 from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.receipts.receipt import Receipt
+from brim.receipts.section import KeepName
 from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.advice import SemanticMemory
@@ -59,7 +60,7 @@ from brim.store.values import decode_body, encode_body
 from brim.store.words import excerpt, query_words
 from brim.studio.prompt_rows import taken
 from brim.studio.views.sessions import readable
-from brim.truncate import _CLASSES, cut
+from brim.truncate import cut
 from brim.truncate.failure import reports_failure
 from brim.truncate.parts import TextParts
 from brim.truncate.records import Records
@@ -221,12 +222,12 @@ def _stepped(text):
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
-    **{f"truncate:{keep}": _cutting(keep) for keep in _CLASSES},
+    **{f"truncate:{keep}": _cutting(keep) for keep in get_args(KeepName)},
     **{f"wire:{format}": _fitting(format) for format in get_args(Format)},
     **{f"meter:{name}": _counting(name) for name in ("o200k_base", "cl100k_base", "qwen3.5")},
     f"meter:{CLASSES}": classes,
     **{
-        f"audit:{each.name}": lambda text, each=each: each.items(
+        f"audit:{each.NAME}": lambda text, each=each: each.items(
             {"body": {"messages": text}, "type": text, "message": {"content": text}}
         )
         for each in FORMATS
