@@ -157,7 +157,7 @@ def test_a_chat_over_documents_fits_and_fills_its_budget(budget, format):
     counted = traffic.size([*told, *messages], format, "gpt-4o")
     assert counted == request.used == request.receipt.used <= budget
     if request.receipt.truncated and budget >= 900:
-        assert request.used >= 0.95 * budget
+        assert request.used >= 0.9 * budget
     assert body["model"] == "gpt-4o"
     assert request.system.startswith("Answer from the documents.")
     assert "What is fact 13?" in str(messages[-1])

@@ -1,7 +1,7 @@
 """How bidders share a budget: they claim tokens, the allocator grants them, and they propose what to keep.
 
-Token counts do not add up exactly when texts are joined, so the whole is counted too: any excess is taken back from the
-least essential bidders, and unused tokens are offered to those that were cut.
+Token counts do not add up exactly when texts are joined, so the whole is counted too, and any excess is taken back from
+the least essential bidders.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
 from brim.sections.allocation import Claim, allocate, essential
 
-_WORTH = 4
-"""The fewest unused tokens for which a second offer is made."""
 _DOUBLINGS = 64
 """Limit of the search for a sufficient budget, as a multiple of the first guess: a ceiling may be a share of it."""
 
@@ -32,8 +30,6 @@ class Proposal:
     reason: str = ""
     grant: int = 0
     """Tokens that the allocator gave."""
-    in_steps: bool = False
-    """Whether it grows in steps, such as whole entries, so that part of the grant may stay unused."""
 
 
 class Bidder(Protocol):
@@ -136,13 +132,7 @@ class Bidding:
     bidders: Sequence[Bidder]
     toll: int
     """Tokens that are planned for a separator."""
-    tops_up: bool
-    """Whether unused tokens are offered again. This is so for turns and tools, which grow in large steps. For sections
-    alone, grants always grow with the budget, class by class.
-    """
     proposals: dict[Any, Proposal] = field(default_factory=dict)
-    offered: dict[Any, int] = field(default_factory=dict)
-    """The tokens of each bidder's last offer."""
     budget: int = field(init=False)
     unit: str = field(init=False)
     policy: str = field(init=False)
@@ -157,8 +147,7 @@ class Bidding:
             DoesNotFit: the required parts exceed the budget.
         """
         self._serve()
-        used = self._settle()
-        return self._settle() if self._top_up(self.budget - used) else used
+        return self._settle()
 
     def _serve(self) -> None:
         """Allocate the budget, and let each bidder propose what it keeps within its grant."""
@@ -167,7 +156,6 @@ class Bidding:
 
         def spend(index: int, grant: int) -> int:
             bidder = self.bidders[index]
-            self.offered[bidder] = grant
             self.proposals[bidder] = proposal = bidder.propose(grant, self.proposals)
             if not proposal.load and bidder.required:
                 capped = bidder.ceiling is not None and grant >= min(bidder.ceiling, bidder.size)
@@ -231,35 +219,6 @@ class Bidding:
             if freed >= over:
                 break
         return freed > 0
-
-    def _top_up(self, left: int) -> bool:
-        """Offer unused tokens to bidders that were cut, and return whether any bidder took some.
-
-        Entries, turns and tools grow in steps, so they may leave tokens unused that later bidders do not need. Offers
-        begin with the first class that grows in steps; more essential classes already have all that they can use.
-        """
-        if left < _WORTH or self.policy != "truncate_then_continue" or not self.tops_up:
-            return False
-        others = [bidder for bidder in self.bidders if not bidder.required]
-        stepped = [bidder.rank for bidder in others if bidder.kind != "section" or self.proposals[bidder].in_steps]
-        first, taken = min(stepped, default=None), False
-        for bidder in sorted(others, key=lambda bidder: bidder.rank):
-            proposal = self.proposals[bidder]
-            offer = proposal.load + left - (0 if proposal.load else self.toll)
-            # Only an offer above the last one, of which some was left, can make a difference.
-            least = max(proposal.grant, self.offered.get(bidder, 0)) + _WORTH
-            if left < _WORTH or first is None or bidder.rank < first or offer < least:
-                continue
-            claim = bidder.claim(self.toll)
-            offer = min(claim.wanted, offer)
-            if proposal.load >= claim.wanted or offer < max(least, claim.least):
-                continue
-            more = bidder.propose(offer, self.proposals)
-            if more.taken > proposal.load:
-                left -= more.load - proposal.load + (0 if proposal.load else self.toll)
-                self.proposals[bidder] = replace(more, grant=max(proposal.grant, more.load))
-                taken = True
-        return taken
 
     def _why_nothing(self, bidder: Bidder, claim: Claim) -> str:
         if not claim.wanted:
