@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
+from brim.receipts.receipt import Policy
 from brim.sections.allocation import Claim, allocate, essential
 
 _DOUBLINGS = 64
@@ -87,6 +88,11 @@ class Fit(ABC):
     advises: bool = True
     """Whether an error states a sufficient budget; finding it takes a few more fits."""
 
+    @property
+    def policy(self) -> Policy:
+        """What happens if a part does not fit."""
+        return self.options["policy"]  # type: ignore[no-any-return]
+
     @abstractmethod
     def planned(self) -> tuple[Proposals, int]:
         """Return what each bidder keeps, and the tokens of the whole.
@@ -133,12 +139,6 @@ class Bidding:
     toll: int
     """Tokens that are planned for a separator."""
     proposals: dict[Any, Proposal] = field(default_factory=dict)
-    budget: int = field(init=False)
-    unit: str = field(init=False)
-    policy: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.budget, self.unit, self.policy = self.whole.budget, self.whole.meter.unit, self.whole.options["policy"]
 
     def run(self) -> int:
         """Choose what each bidder keeps, and return the tokens of the whole.
@@ -162,8 +162,7 @@ class Bidding:
                 raise self._above_its_ceiling(bidder) if capped else self._refusal(claims)
             return proposal.taken
 
-        fill, policy = self.whole.options["fill"], self.whole.options["policy"]
-        grants = allocate(claims, room, fill=fill, policy=policy, spend=spend)
+        grants = allocate(claims, room, fill=self.whole.options["fill"], policy=self.whole.policy, spend=spend)
         for bidder, claim, grant in zip(self.bidders, claims, grants, strict=True):
             proposal = self.proposals.get(bidder)
             if proposal is None or (proposal.load and not grant):
@@ -184,21 +183,21 @@ class Bidding:
         if needed <= room:
             return room
         uncut = all(claim.least == claim.wanted == bidder.size for bidder, claim in required)
-        if uncut and self.whole.count_required() <= self.budget:
+        if uncut and self.whole.count_required() <= self.whole.budget:
             return needed
         raise self._refusal(claims)
 
     def _settle(self) -> int:
         """Take back any excess, and return the tokens of the whole."""
-        while (used := self.whole.count(self.proposals)) > self.budget:
-            if not self._take_back(used - self.budget):
+        while (used := self.whole.count(self.proposals)) > self.whole.budget:
+            if not self._take_back(used - self.whole.budget):
                 raise self._refusal([bidder.claim(0) for bidder in self.bidders])
         return used
 
     def _take_back(self, over: int) -> bool:
         """Free `over` tokens, from the least essential bidders first; return whether any were freed."""
         freed = 0
-        cuts = self.policy.startswith("truncate")
+        cuts = self.whole.policy.startswith("truncate")
         for bidder in sorted(self.bidders, key=lambda bidder: (not bidder.required, bidder.rank))[::-1]:
             proposal = self.proposals[bidder]
             if not proposal.load:
@@ -222,27 +221,27 @@ class Bidding:
 
     def _why_nothing(self, bidder: Bidder, claim: Claim) -> str:
         if not claim.wanted:
-            return f"it has {bidder.size:,} {self.unit}, and its ceiling is {bidder.ceiling or 0:,}"
-        if self.policy in ("stop", "truncate_then_stop"):
-            return f"the policy {self.policy} ends the prompt at the first part that does not fit"
+            return f"it has {bidder.size:,} {self.whole.meter.unit}, and its ceiling is {bidder.ceiling or 0:,}"
+        if self.whole.policy in ("stop", "truncate_then_stop"):
+            return f"the policy {self.whole.policy} ends the prompt at the first part that does not fit"
         if claim.least > 1:
-            return f"it needs at least {claim.least:,} {self.unit}, and fewer were left"
+            return f"it needs at least {claim.least:,} {self.whole.meter.unit}, and fewer were left"
         return "no room was left for it"
 
     def _above_its_ceiling(self, bidder: Bidder) -> DoesNotFit:
         """Return the error for a required bidder that cannot be made small enough."""
         name, ceiling, size = bidder.name, bidder.ceiling or 0, bidder.size
-        found = self._least_budget(max(size, self.budget + 1))
+        found = self._least_budget(max(size, self.whole.budget + 1))
         enough = found if isinstance(found, int) else None
         section = bidder.kind == "section"
         what = f"the required section {name!r} has" if section else f"the {name} have"
         advice = f"Raise its ceiling to {size:,}" if section else f"Raise history_ceiling by {size - ceiling:,}"
         advice += f" or the budget to {enough:,}" if enough else ""
         return DoesNotFit(
-            f"the prompt does not fit: {what} {size:,} {self.unit} and cannot be cut to the ceiling of {ceiling:,}."
-            f" {advice}, or shorten it.",
+            f"the prompt does not fit: {what} {size:,} {self.whole.meter.unit} and cannot be cut to the ceiling of"
+            f" {ceiling:,}. {advice}, or shorten it.",
             needed=enough or size,
-            available=self.budget if enough else ceiling,
+            available=self.whole.budget if enough else ceiling,
             parts={name: size},
         )
 
@@ -254,29 +253,29 @@ class Bidding:
         needed = sum(parts.values())
         if all(claim.least >= bidder.size for bidder, claim in required):
             needed = self.whole.count_required()
-        needed = max(needed, self.budget + 1)
+        needed = max(needed, self.whole.budget + 1)
         enough = self._least_budget(needed)
         if isinstance(enough, DoesNotFit):
             return enough
         needed = enough or needed
-        short = needed - self.budget
+        short = needed - self.whole.budget
         sums = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         message = (
-            f"the prompt does not fit: its required parts need {needed:,} {self.unit} and the budget is"
-            f" {self.budget:,}, which is {short:,} too few ({sums}). Raise the budget to {needed:,}"
+            f"the prompt does not fit: its required parts need {needed:,} {self.whole.meter.unit} and the budget is"
+            f" {self.whole.budget:,}, which is {short:,} too few ({sums}). Raise the budget to {needed:,}"
         )
         able = [bidder.name for bidder, claim in required if claim.least > short and bidder.cuttable]
         if able:
             name = min(able, key=lambda name: parts[name])
             message += f", or let {name!r} be cut: give it a floor of {parts[name] - short:,} or less"
-        return DoesNotFit(message + ".", needed=needed, available=self.budget, parts=parts)
+        return DoesNotFit(message + ".", needed=needed, available=self.whole.budget, parts=parts)
 
     def _least_budget(self, guess: int) -> int | DoesNotFit | None:
         """Return the smallest sufficient budget found from the guess upward, or else the remaining error."""
         if not self.whole.advises:
             return None
         refused_at = self.whole.refused_at
-        low, high = self.budget, guess
+        low, high = self.whole.budget, guess
         while (refused := refused_at(high)) is not None:
             low, high = high, 2 * high
             if high > _DOUBLINGS * guess:
