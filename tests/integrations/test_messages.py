@@ -22,7 +22,6 @@ from brim.integrations.messages import (
     write_block,
     write_parts,
 )
-from brim.sessions.conversations import Conversations
 from integrations.translations import fitted
 from properties import examples
 
@@ -279,14 +278,3 @@ def test_a_block_of_any_provider_is_a_part(block, part):
 )
 def test_a_block_that_says_something_else_keeps_the_rest(block, text, after):
     assert write_block(block, KeptPart(0, text)) == after
-
-
-def test_room_is_left_for_tokens_that_the_caller_counts():
-    messages = [{"role": "user", "content": "mud and sand"}]
-    conversations = Conversations(1_000, meter="gpt-5")
-    budget = conversations.request(messages).receipt.budget
-    assert conversations.request(messages, extra_tokens=300).receipt.budget == budget - 300
-    # Until it is known whether the answer counts, a quarter of the window at most is kept free for it.
-    assert conversations.request(messages, extra_tokens=300, answer=400).receipt.budget == budget - 300 - 1_000 // 4
-    with pytest.raises(brim.DoesNotFit):
-        conversations.request(messages, extra_tokens=2_000)

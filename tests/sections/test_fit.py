@@ -23,11 +23,6 @@ def states(prompt):
     return {part.name: part.state for part in prompt.receipt.parts}
 
 
-def test_no_sections_make_an_empty_prompt():
-    prompt = fit(budget=0)
-    assert (prompt.text, str(prompt), prompt.receipt.used, prompt.receipt.parts) == ("", "", 0, ())
-
-
 @pytest.mark.parametrize(
     ("budget", "expected"),
     [
@@ -157,18 +152,6 @@ def test_what_joins_cost_is_never_taken_from_what_is_required():
     assert (prompt.text, states(prompt)) == ("xxxa", {"must": "whole", "may": "dropped"})
 
 
-def test_a_floor_is_held_against_the_more_essential():
-    sections = [Section("high", "h" * 200, priority="high"), Section("low", "l" * 200, priority="low", floor=30)]
-    assert [part.granted for part in fit(*sections, separator="").receipt.parts] == [70, 30]
-
-
-def test_entries_are_kept_from_the_end_by_tail_and_from_the_start_by_head():
-    entries = [f"entry {i}" for i in range(9)]
-    for keep, first, last in (("newest", 8, 9), ("tail", 8, 9), ("best", 0, 2), ("head", 0, 2)):
-        kept = fit(Section("log", entries, keep=keep), budget=36).text.split("\n")
-        assert [line for line in kept if line in entries] == entries[first:last], keep
-
-
 @pytest.mark.parametrize("keep", ["newest", "tail", "best", "head"])
 @pytest.mark.parametrize("content", ["a text", ["an", "entry"]], ids=["text", "entries"])
 def test_at_most_nothing_is_nothing(keep, content):
@@ -190,21 +173,6 @@ def test_many_cuts_are_each_held_to_what_they_are_planned_with():
     prompt = fit(*sections, budget=80, meter="chars/4", fill="fair", separator="")
     assert [len(text) for text in prompt.texts.values()] == [39] * 8
     assert [part.granted for part in prompt.receipt.parts] == [10] * 8
-
-
-@pytest.mark.parametrize(
-    ("options", "share"),
-    [({"template": "a frame of its own: {a}{b}"}, 90), ({"show_budget": True}, 51)],
-    ids=["template", "budget section"],
-)
-def test_shares_are_fair_after_the_fixed_text_is_paid(options, share):
-    sections = [Section("a", "a" * 500, marker=""), Section("b", "b" * 500, marker="")]
-    one, other = fit(*sections, budget=200, fill="fair", separator="", **options).receipt.parts
-    assert (one.used, other.used) == (share, share)
-
-
-def test_the_model_s_window_is_the_budget_when_none_is_given():
-    assert brim.fit([Section("a", "x")], model="gpt-5").receipt.budget == 272_000
 
 
 def test_why_and_diff_tell_what_happened():
