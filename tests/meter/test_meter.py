@@ -21,7 +21,6 @@ from brim.meter.units import UNITS
         ("llama-3.3-70b-instruct", "llama3", True),
         ("chars", "chars", True),
         ("chars/4", "chars/4", False),
-        ("bytes/4", "bytes/4", False),
         ("claude-sonnet-4-5", "claude-4.5 (estimate: cl100k_base x weights by character class)", False),
         ("models/gemini-2.5-pro", "gemini-2 (estimate: gemma3)", False),
         ("grok-4", "other (estimate: o200k_base)", False),
@@ -80,7 +79,7 @@ def test_a_model_s_estimate_is_kept_to_its_upper_bound_and_a_meter_to_its_count(
     assert "upper bound" in prompt.receipt.meter
 
 
-@pytest.mark.parametrize("name", ["chars/4", "chars/4+1", "bytes/4"])
+@pytest.mark.parametrize("name", ["chars/4", "chars/4+1"])
 @pytest.mark.parametrize("text", ["日本語の文章です。" * 50, "{}[]();" * 50, "A plain sentence of words. " * 20])
 def test_a_rule_of_thumb_is_not_its_own_bound(name, text):
     """`chars/4` counted 112 tokens for 450 characters of Japanese, and called that the most that they can be."""
