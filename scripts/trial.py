@@ -52,7 +52,6 @@ _IMPORTS = {
     "anthropic": "import brim, anthropic; assert brim.wrap(anthropic.Anthropic(api_key='x')).brim is not None",
     "mcp": "import brim.integrations.mcp",
     "postgres": "import brim.store.postgres",
-    "claude": "import brim; brim.meter('claude-sonnet-4-5').count('x')",
     "embeddings": "import wordllama",
     "google-genai": "import brim; from google.genai import Client; assert brim.wrap(Client(api_key='x')).brim",
     "bedrock": "import brim, boto3; c = boto3.client('bedrock-runtime', 'eu-west-1', aws_access_key_id='x',"

@@ -130,28 +130,6 @@ def test_with_brim_it_runs_to_its_end(streaming):
     }
 
 
-def test_the_session_shows_receipts_and_usage(tmp_path):
-    model = Scripted(model="scripted", calls=5)
-    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
-    plugin = BrimPlugin(WINDOW, meter="gpt-5", store=store)
-    run(model, [plugin])
-    [session] = plugin.conversations.sessions
-    assert session.id == "s1/surveyor"
-    assert session.status().reported == model._sizes[-1]
-    assert plugin.conversations.last.receipt.used <= WINDOW
-    kinds = [entry.kind for entry in store.entries("s1/surveyor")]
-    assert kinds.count("prompt") == kinds.count("usage") == 6
-    assert plugin._calls == {}
-
-
-def test_an_estimate_is_corrected_by_the_usage():
-    model = Scripted(model="scripted", calls=8)
-    plugin = BrimPlugin(WINDOW, meter="chars/4")
-    run(model, [plugin])
-    [session] = plugin.conversations.sessions
-    assert session.meter.name != "chars/4"
-
-
 def test_a_refused_request_is_sent_once_more_and_smaller():
     model, plugin = Scripted(model="scripted", calls=36), BrimPlugin(2 * WINDOW, meter="gpt-5")
     _, said = run(model, [plugin])
